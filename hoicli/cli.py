@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError, did_you_mean
 from hoicli.io import process
-from hoicli.io.messages import logged, report
+from hoicli.io.messages import log_as_asked, report
 from hoicli.io.process import close_stdout_quietly, hold_standard_streams
 from hoicli.version import __version__
 
@@ -80,7 +80,7 @@ class LazyGroup(TyperGroup):
     """Commands live in `hoicli.commands.NAME`, which declares one (`manual.command`)."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        params: list[Any] = import_module("hoicli.commands.shell").unconverted(super().get_params(ctx))
+        params: list[Any] = import_module("hoicli.commands.shell").keep_words(super().get_params(ctx))
         return params
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -148,7 +148,7 @@ def run(arguments: list[str] | None = None) -> int:
     if os.path.expanduser("~") == "~":  # in a container the user may have no name: libraries do not load without a home
         os.environ["HOME"] = os.sep
     words = sys.argv[1:] if arguments is None else list(arguments)
-    with logged(words):
+    with log_as_asked(words):
         return _written_out(_outcome(words))
 
 

@@ -121,7 +121,7 @@ class Place(str):
     line: int | None = None
 
     @classmethod
-    def of(cls, file: str, at: int | str) -> Place:
+    def in_file(cls, file: str, at: int | str) -> Place:
         """`file:line`, as compilers and editors write it; `file: at` in a file that has no lines."""
         place = cls(f"{file}: {at}" if isinstance(at, str) else f"{file}:{at}")
         place.file, place.line = file, at if isinstance(at, int) else None
@@ -171,7 +171,7 @@ class DataError(HoicliError):
     def __init__(self, problem: str, *, place: str = "", field: str = "", code: str = MALFORMED) -> None:
         super().__init__(problem, place=place, field=field, code=code)
 
-    def at(self, place: str) -> DataError:
+    def add_place(self, place: str) -> DataError:
         """The same error, at `place` if it has none of its own."""
         return self if self.place else DataError(self.problem, place=place, field=self.field, code=self.code)
 
@@ -179,7 +179,7 @@ class DataError(HoicliError):
 def not_json(error: JSONDecodeError, file: str, mend: str) -> DataError:
     """The error of a file that is one JSON document, at the line where it stops being JSON."""
     problem = f"not JSON ({error.msg}, column {error.colno}); {mend}"
-    return DataError(problem, place=Place.of(file, error.lineno), code="damaged")
+    return DataError(problem, place=Place.in_file(file, error.lineno), code="damaged")
 
 
 class UsageError(HoicliError):

@@ -82,10 +82,10 @@ def kappa(ratings: Floats, drawn: Floats) -> Floats:
     both = ~np.isnan(ratings).any(axis=1)
     a, b, drawn = ratings[both, 0], ratings[both, 1], drawn[both]
     count = drawn.sum(axis=0)
-    squares = _summed(a * a, drawn) + _summed(b * b, drawn)
-    expected = count * squares - 2 * _summed(a, drawn) * _summed(b, drawn)
+    squares = _sum_drawn(a * a, drawn) + _sum_drawn(b * b, drawn)
+    expected = count * squares - 2 * _sum_drawn(a, drawn) * _sum_drawn(b, drawn)
     # Of fractions, what should cancel to 0 may leave a last digit
-    return 1 - _ratio(count * _summed((a - b) ** 2, drawn), expected, expected > 1e-12 * count * squares)
+    return 1 - _ratio(count * _sum_drawn((a - b) ** 2, drawn), expected, expected > 1e-12 * count * squares)
 
 
 def mean_kappa(ratings: Floats, drawn: Floats) -> Floats:
@@ -107,11 +107,11 @@ def alpha(ratings: Floats, drawn: Floats, *, level: str) -> Floats:
     prints ((i - j) / (k - 1))^2 under the name ordinal: that is interval, alpha being blind to constant factors.
     """
     paired = (~np.isnan(ratings)).sum(axis=1) >= 2
-    values, counts = _counted(ratings[paired])
+    values, counts = _count_values(ratings[paired])
     drawn, raters = drawn[paired], counts.sum(axis=1)
     if not len(values):
         return np.full(drawn.shape[1], math.nan)
-    total = np.stack([_summed(column, drawn) for column in counts.T])
+    total = np.stack([_sum_drawn(column, drawn) for column in counts.T])
     if level == "ordinal":
         # The only distance that depends on how often values occur, so on the resample: half the sums of squared
         # distances, by their moments. Between two values are half the ratings at either end.
@@ -121,7 +121,7 @@ def alpha(ratings: Floats, drawn: Floats, *, level: str) -> Floats:
         expected = 2 * (total.sum(axis=0) * (total * middle**2).sum(axis=0) - (total * middle).sum(axis=0) ** 2)
     else:
         distance = _distances(values, level)
-        observed = _summed(((counts @ distance) * counts).sum(axis=1) / (raters - 1), drawn)
+        observed = _sum_drawn(((counts @ distance) * counts).sum(axis=1) / (raters - 1), drawn)
         expected = np.zeros(drawn.shape[1])
         for at, row in enumerate(distance):
             expected += total[at] * np.cumsum(total * row[:, np.newaxis], axis=0)[-1]
@@ -155,7 +155,7 @@ def gwet(ratings: Floats, drawn: Floats, *, levels: int, quadratic: bool) -> Flo
         return most - distance * distance if quadratic else (distance == 0).astype(np.float64)
 
     most = float((levels - 1) ** 2) if quadratic else 1.0
-    values, counts = _counted(ratings)
+    values, counts = _count_values(ratings)
     raters = counts.sum(axis=1)
     several, rated = raters >= 2, raters > 0
     within = ((counts @ weight(values[:, np.newaxis] - values)) * counts).sum(axis=1) - most * raters
@@ -164,13 +164,13 @@ def gwet(ratings: Floats, drawn: Floats, *, levels: int, quadratic: bool) -> Flo
     # A weight depends on the distance alone, which `levels - distance` pairs have, each in two orders but for 0.
     steps = weight(np.arange(levels, dtype=np.float64))
     total = math.fsum(float((levels - at) * step * (2 if at else 1)) for at, step in enumerate(steps))
-    items = _summed(rated, drawn)
+    items = _sum_drawn(rated, drawn)
     spread = np.zeros_like(items)
     for level in range(len(values)):
-        share = _ratio(_summed(shares[:, level], drawn), items, items > 0)
+        share = _ratio(_sum_drawn(shares[:, level], drawn), items, items > 0)
         spread += share * (1 - share)
-    pairable = _summed(several, drawn)
-    observed = _ratio(_summed(of_pairs, drawn), pairable, pairable > 0)
+    pairable = _sum_drawn(several, drawn)
+    observed = _ratio(_sum_drawn(of_pairs, drawn), pairable, pairable > 0)
     expected = total / most / (levels * (levels - 1)) * spread
     return _ratio(observed - expected, 1 - expected, expected != 1)
 
@@ -185,11 +185,11 @@ def agreement(columns: Floats, drawn: Floats, *, levels: int) -> Floats:
 
 def share(columns: Floats, drawn: Floats) -> Floats:
     """The sum of the first of two columns [items, 2] over that of the second, not defined where that is 0."""
-    whole = _summed(columns[:, 1], drawn)
-    return _ratio(_summed(columns[:, 0], drawn), whole, whole > 0)
+    whole = _sum_drawn(columns[:, 1], drawn)
+    return _ratio(_sum_drawn(columns[:, 0], drawn), whole, whole > 0)
 
 
-def _counted(ratings: Floats) -> tuple[Floats, Floats]:
+def _count_values(ratings: Floats) -> tuple[Floats, Floats]:
     """(values [V] that occur, rising; [items, V] how often each item has each)."""
     given = ~np.isnan(ratings)
     values, code = np.unique(ratings[given], return_inverse=True)
@@ -204,7 +204,7 @@ def _ratio(part: Floats, whole: Floats | Ints, where: Bools, otherwise: float = 
     return found
 
 
-def _summed(values: Floats | Bools, drawn: Floats) -> Floats:
+def _sum_drawn(values: Floats | Bools, drawn: Floats) -> Floats:
     """[R] the sums of values [items], each counted as often as drawn [items, R] says.
 
     Sums of whole numbers are exact; others are added one after the other in the items' order, so that no processor's

@@ -38,7 +38,7 @@ class Ratings:
     named: bool = False
     parted: bool = False
 
-    def of(self, raters: Sequence[str]) -> Floats:
+    def columns(self, raters: Sequence[str]) -> Floats:
         """[items, len(raters)] the columns of some raters."""
         return self.values[:, [self.raters.index(rater) for rater in raters]]
 
@@ -90,12 +90,12 @@ def read_ratings(
         values[row[item], column[rater]] = rating
     chosen = [rater for rater in raters if said.get(("kind", rater), ("",))[0] == "model"]
     groups = tuple(said.get((group, item), ("",))[0] for item in items)
-    named = _named(models, raters) if models else chosen
+    named = _match_raters(models, raters) if models else chosen
     parted = any(groups) and all(is_number(_number(name)) for name in groups if name)
     return Ratings(items, raters, values, tuple(named), groups, bool(models), parted)
 
 
-def _named(patterns: Sequence[str], raters: Sequence[str]) -> list[str]:
+def _match_raters(patterns: Sequence[str], raters: Sequence[str]) -> list[str]:
     """The raters that patterns name, in their order; those of one pattern by name."""
     named: dict[str, None] = {}
     for pattern in patterns:

@@ -78,11 +78,11 @@ def agreement_rows(
     """
     whole = _Rows(ratings, settings, tags)
     yield from whole.among(pairs=True)
-    yield from whole.with_people()
+    yield from whole.model_rows()
     if settings.subsets:
-        yield from whole.by_subset()
+        yield from whole.subset_rows()
     if settings.group:
-        yield from _by_group(ratings, settings, tags)
+        yield from _group_rows(ratings, settings, tags)
     if settings.votes:
         yield from whole.votes()
     if again is not None:
@@ -91,7 +91,7 @@ def agreement_rows(
         yield from whole.distribution()
 
 
-def _by_group(ratings: Ratings, settings: AgreementSettings, tags: Mapping[str, str]) -> Iterator[Row]:
+def _group_rows(ratings: Ratings, settings: AgreementSettings, tags: Mapping[str, str]) -> Iterator[Row]:
     groups = sorted({name for name in ratings.groups if name})
     if not groups:
         how = f'give each item its group, as "{settings.group}": "verb"'
@@ -99,7 +99,7 @@ def _by_group(ratings: Ratings, settings: AgreementSettings, tags: Mapping[str, 
     for group in groups:
         part = _Rows(ratings.within(group), settings, tags, group)
         yield from part.among(pairs=False)
-        yield from part.with_people()
+        yield from part.model_rows()
     without = ratings.groups.count("")
     if without:
         note(f"{without:,} of {len(ratings.items):,} items have no {settings.group!r}: in no group")
@@ -113,7 +113,7 @@ class _Rows:
         self.models = list(ratings.models)
         self.people = [rater for rater in ratings.raters if rater not in ratings.models]
         self.raters = self.people or ratings.raters
-        self.values = ratings.of(self.raters)
+        self.values = ratings.columns(self.raters)
 
     def row(self, metric: str, subset: str, value: float | None, n: int, unit: str, rule: str = "", **more: Any) -> Row:
         settings: dict[str, Setting] = {"levels": self.settings.levels}
@@ -131,7 +131,7 @@ class _Rows:
         first = {"subset": subset, "value": value, "n": n, "unit": unit, "protocol": ends.pop("protocol")}
         return result_row(metric, **first, **more, **ends)
 
-    def measured(
+    def measure_row(
         self, metric: str, subset: str, n: int, unit: str, measure: Measure, ratings: Floats, *, rule: str = "",
         least: int = 2, lowest: float = -1.0, highest: float = 1.0, **more: Any,
     ) -> Row:  # fmt: skip
@@ -149,35 +149,35 @@ class _Rows:
         values, levels = self.values, self.settings.levels
         two = list(combinations(range(len(self.raters)), 2))
         defined = sum(value_of(kappa, values[:, pair]) is not None for pair in two)
-        yield self.measured("qwk", "mean", defined, "kappa", mean_kappa, values)
+        yield self.measure_row("qwk", "mean", defined, "kappa", mean_kappa, values)
         for pair in two if pairs else ():
             raters, both = [self.raters[at] for at in pair], values[:, pair]
             shared = int((~np.isnan(both).any(axis=1)).sum())
-            yield self.measured("qwk", ",".join(raters), shared, "kappa", kappa, both, raters=raters)
+            yield self.measure_row("qwk", ",".join(raters), shared, "kappa", kappa, both, raters=raters)
         paired = int(((~np.isnan(values)).sum(axis=1) >= 2).sum())
         for level in LEVELS:
-            yield self.measured("alpha", level, paired, "alpha", partial(alpha, level=level), values, level=level)
+            yield self.measure_row("alpha", level, paired, "alpha", partial(alpha, level=level), values, level=level)
         rated = np.full_like(values, np.nan) if (values % 1 > 0).any() else values  # AC1 and AC2 are of levels
         for metric, weights in WEIGHTS.items():
             measure = partial(gwet, levels=levels, quadratic=metric == "ac2")
-            yield self.measured(metric, weights, paired, "ac", measure, rated, least=1)
+            yield self.measure_row(metric, weights, paired, "ac", measure, rated, least=1)
         *spread, items = variability(values)
         for metric, value in zip(("within_sd", "se"), spread, strict=True):
             yield self.row(metric, "humans" if self.people else "models", value, items, "levels")
 
-    def with_people(self) -> Iterator[Row]:
+    def model_rows(self) -> Iterator[Row]:
         """How well models agree with the mean of people: all as one, and each."""
         ratings, models, row, settings = self.ratings, self.models, self.row, self.settings
         if not self.people or not models:
             return
         human = mean_rating(self.values)
         rule = settings.merge or "mean"
-        columns = [("models", merged_rating(ratings.of(models), rule), rule)]
-        columns += [(name, ratings.of([name])[:, 0], "") for name in models]
+        columns = [("models", merged_rating(ratings.columns(models), rule), rule)]
+        columns += [(name, ratings.columns([name])[:, 0], "") for name in models]
         for name, column, merged in columns:
             both, measure = np.stack([column, human], axis=1), partial(agreement, levels=settings.levels)
             items, raters = int((~np.isnan(both).any(axis=1)).sum()), models if name == "models" else [name]
-            yield self.measured("agreement", name, items, "%", measure, both, rule=merged, lowest=0.0, raters=raters)
+            yield self.measure_row("agreement", name, items, "%", measure, both, rule=merged, lowest=0.0, raters=raters)
         for name, column, merged in columns:
             found = spearman(column, human, seed=settings.seed)
             interval = {"ci_low": found.low, "ci_high": found.high}
@@ -186,13 +186,13 @@ class _Rows:
                 yield row(metric, name, value, found.items, "rho", merged)
             yield row("p", name, found.p, found.items, "probability", merged)
 
-    def by_subset(self) -> Iterator[Row]:
+    def subset_rows(self) -> Iterator[Row]:
         """How well every subset of models, as one, agrees with the mean of people."""
         if not self.people or not self.models:
             raise UsageError(f"{arg('subsets')} needs people and models: {arg('models')} says who is a model")
         models, rule = self.models, self.settings.merge or "majority"
         human = mean_rating(self.values)
-        every = subset_agreement(self.ratings.of(models), human, self.settings.levels, rule)
+        every = subset_agreement(self.ratings.columns(models), human, self.settings.levels, rule)
         for size, subsets in enumerate(every, start=1):
             for chosen, (value, items) in subsets.items() if size > 1 else ():  # single models have their rows already
                 members = [models[at] for at in chosen]
@@ -224,7 +224,9 @@ class _Rows:
                 ("update_size", "levels", size, most),
             ):
                 n = int(columns[:, 1].sum())
-                yield self.measured(metric, subset, n, unit, share, columns, lowest=0.0, highest=highest, raters=names)
+                yield self.measure_row(
+                    metric, subset, n, unit, share, columns, lowest=0.0, highest=highest, raters=names
+                )
 
     def distribution(self) -> Iterator[Row]:
         """How often each rater gave each rating."""
@@ -239,7 +241,7 @@ class _Rows:
         items = sorted(set(self.ratings.items) & set(again.items))
         raters = [rater for rater in self.raters if rater in again.raters]
         one, two = (
-            table.of(raters)[[table.items.index(item) for item in items]] if items else np.empty((0, len(raters)))
+            table.columns(raters)[[table.items.index(item) for item in items]] if items else np.empty((0, len(raters)))
             for table in (self.ratings, again)
         )
         change: Floats = two - one
@@ -274,7 +276,7 @@ def blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
         several = next((head for head in ("rated", "votes") if metric.startswith(f"{head}_")), "")
         head = several or _BLOCK_OF.get(metric, metric)
         line = tables.setdefault(head, {}).setdefault(str(row["subset"]), {**row["tags"], "of": row["subset"]})
-        line[metric] = _with_interval(row)
+        line[metric] = _value_text(row)
     yield from (list(lines.values()) for lines in tables.values())
 
 
@@ -287,15 +289,15 @@ _BLOCK_OF = {
 """The metrics that share a table, by the first of them."""
 
 
-def _with_interval(row: Row) -> str:
+def _value_text(row: Row) -> str:
     """A value, and its interval where that has no column of its own, as rho's has."""
     value, low, high, unit = row["value"], row.get("ci_low"), row.get("ci_high"), row["unit"]
     if low is None or high is None or row["metric"] == "spearman":
-        return _shown(value, unit)
-    return f"{_shown(value, unit)} [{_shown(low, unit)}, {_shown(high, unit)}]"
+        return _format_value(value, unit)
+    return f"{_format_value(value, unit)} [{_format_value(low, unit)}, {_format_value(high, unit)}]"
 
 
-def _shown(value: float | None, unit: str) -> str:
+def _format_value(value: float | None, unit: str) -> str:
     if value is None:
         return "-"
     decimals = {"%": 2, "ratings": 0, "probability": 4}.get(unit, 3)
@@ -308,7 +310,7 @@ def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PA
     Raises `UsageError` for more levels than a figure has room for, and where there is nothing to draw.
     """
     raters = [rater for rater in ratings.raters if rater not in ratings.models] or ratings.raters
-    values = ratings.of(raters)
+    values = ratings.columns(raters)
     if kind == "kappa":
         if len(raters) < 2:
             raise UsageError(f"{arg('plot_kind', 'kappa')}: {raters[0]} is the only rater; kappa is of two")

@@ -81,14 +81,14 @@ def agree(
     if group is not None and not group.strip():
         raise UsageError(f"{arg('group')}: name the key that says which group an item is of")
     settings = AgreementSettings(
-        levels, seed, merge, Resampling.asked(bootstrap, seed), subsets, distribution, votes, group or ""
+        levels, seed, merge, Resampling.from_rounds(bootstrap, seed), subsets, distribution, votes, group or ""
     )
     tags, policy = tags_of(tag), policy_of(on_error)
     how: Any = {"levels": levels, "policy": policy, "group": settings.group}
     named = [name for name in names_of(models) if name]
     table = read_ratings(lines(ratings, "ratings", "ratings", "RATINGS"), models=named, **how)
     second = None if again is None else read_ratings(lines(again, "again", "again", "again"), **how)
-    rows = policy.signed(list(agreement_rows(table, settings, again=second, tags=tags)))
+    rows = policy.sign_skipped(list(agreement_rows(table, settings, again=second, tags=tags)))
 
     return Result(
         rows,

@@ -56,12 +56,12 @@ def audit(
         sure: How sure each of these models must be, from 0 to 1 (docs/commands/audit.md).
         top: Write the N surest candidates of each kind, or all; mAP always uses all of them.
     """
-    from hoicli.commands.inputs import Inputs, required
+    from hoicli.commands.inputs import Inputs, require_truth
     from hoicli.evaluation.selection import main_protocol, one_protocol
     from hoicli.validation.audit import Audit
     from hoicli.validation.candidates import Rules
 
-    gt, own, most = required(gt, "audit"), text_of(dataset), count_of("top", top)
+    gt, own, most = require_truth(gt, "audit"), text_of(dataset), count_of("top", top)
     row = one_protocol([protocol] if protocol else [], own)
     vocabulary = load(own or (row.dataset if row else "hico"))
     row = row or main_protocol(vocabulary)
@@ -70,12 +70,12 @@ def audit(
     tags, inputs = tags_of(tag, "model", "annotations"), Inputs(own, shared, within=vocabulary.path or vocabulary.name)
     models = inputs.models(predictions, name) if predictions else []
     rules = Rules(same, votes, sure)
-    rules.of(len(models))
+    rules.set_votes(len(models))
     for model in models:
-        model.unmatched("audit")
+        model.refuse_match_records("audit")
     streams = [(model.model, model) for model in models]
-    made = Audit(inputs.annotated(gt, vocabulary), row, rules, streams, inputs.filters, inputs.policy, tags)
+    made = Audit(inputs.read_truth(gt, vocabulary), row, rules, streams, inputs.filters, inputs.policy, tags)
     found = list(made.candidates(most))
     if made.more:
         note(made.more)
-    return Result(inputs.policy.signed([*found, *made.means()]))
+    return Result(inputs.policy.sign_skipped([*found, *made.means()]))

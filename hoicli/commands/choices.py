@@ -95,9 +95,9 @@ def splits() -> list[tuple[str, str]]:
 
 
 def _formats(*, written: bool) -> list[tuple[str, str]]:
-    from hoicli.converters.formats import offered
+    from hoicli.converters.formats import offer_names
 
-    return offered(written=written)
+    return offer_names(written=written)
 
 
 readable_formats, writable_formats = partial(_formats, written=False), partial(_formats, written=True)

@@ -54,12 +54,12 @@ def claim(
         top_k: The numbers of triplets per image to try.
         top: Show at least N settings (first those that fit, then the nearest), or all.
     """
-    from hoicli.commands.inputs import Inputs, required
-    from hoicli.comparison.claimed import Claim, is_number, search, told
+    from hoicli.commands.inputs import Inputs, require_truth
+    from hoicli.comparison.claimed import Claim, claim_sentence, is_number, search
     from hoicli.evaluation.selection import chosen_protocols, explicit
     from hoicli.tables.published import lines_with
 
-    truth, names, own, most = required(gt, "claim"), names_of(protocol), text_of(dataset), count_of("top", top)
+    truth, names, own, most = require_truth(gt, "claim"), names_of(protocol), text_of(dataset), count_of("top", top)
     if numbers is None:
         raise UsageError("claim: give the numbers after the predictions, as 46.06/43.72/46.76")
     given = predictions if isinstance(predictions, list | tuple) else ()
@@ -71,7 +71,7 @@ def claim(
     chosen = chosen_protocols(names, own)
     known, tags = load(own or chosen[0].dataset), tags_of(tag, "options")
     inputs = Inputs(own, shared, within=known.path or known.name)
-    stream = inputs.predictions(predictions).unmatched("claim")
+    stream = inputs.predictions(predictions).refuse_match_records("claim")
     found = search(
         claimed, stream, inputs.truth(truth), known, chosen, inputs.policy, nms=thresholds, top_k=kept, tags=tags,
         split=known.split(split) if split else None, named=explicit(names),
@@ -80,7 +80,7 @@ def claim(
     fitting = sum(bool(tried.rounding) for tried in found)
     shown = found[: None if most is None else max(most, fitting)]
     printed = lines_with((tried.printed for tried in found), known.signed)
-    above = [told(claimed, found), *(f"published with these numbers: {line}" for line in printed)]
-    rows = inputs.policy.signed([row for tried in shown for row in tried.rows()])
+    above = [claim_sentence(claimed, found), *(f"published with these numbers: {line}" for line in printed)]
+    rows = inputs.policy.sign_skipped([row for tried in shown for row in tried.rows()])
     lines = [tried.line() for tried in shown]
     return Result(rows, above=above, blocks=lambda notation: [rows if notation in ("jsonl", "csv") else lines])

@@ -70,7 +70,7 @@ class Command:
         always = (lambda _: True) if function.__annotations__["return"] == "Result" else None
         declared = replace(self, function=function, listed=self.listed or always)
         DECLARED[function.__module__] = declared
-        called_from_python = from_python(function)
+        called_from_python = wrap_for_python(function)
         called_from_python.__doc__ = declared.documentation
         return called_from_python
 
@@ -82,7 +82,7 @@ class Command:
     @property
     def about(self) -> str:
         """The docstring without the texts of arguments."""
-        return _described(self.function)[0]
+        return _split_docstring(self.function)[0]
 
     @property
     def shown(self) -> list[tuple[str, str]]:
@@ -126,7 +126,7 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
     """The parameters of a function with their options; what an annotation does not say is in its docstring."""
     # not typing.get_type_hints, which hides the marks of an argument whose default is None on Python 3.10
-    hints, texts = inspect.get_annotations(function, eval_str=True) | shared_by(function), _described(function)[1]
+    hints, texts = inspect.get_annotations(function, eval_str=True) | shared_by(function), _split_docstring(function)[1]
     found = []
     for name, one in signature_of(function).parameters.items():
         kind, option = hints.get(name), Option()
@@ -140,7 +140,7 @@ _ARGUMENTS = re.compile(r"\n*^Arguments:\n((?:(?:    .*)?(?:\n|\Z))+)", re.MULTI
 _TEXT = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
-def _described(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+def _split_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     """(docstring without its section "Arguments:", the text of each argument in it)."""
     doc = inspect.getdoc(function) or ""
     section = _ARGUMENTS.search(doc)
@@ -154,7 +154,7 @@ def _described(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
 
 
 @contextmanager
-def called(notes: list[str] | None = None) -> Iterator[list[str]]:
+def python_call(notes: list[str] | None = None) -> Iterator[list[str]]:
     """A call from Python: in the block notes are kept, and messages name arguments."""
     token = IN_PYTHON.set(True)
     try:
@@ -168,14 +168,14 @@ def called(notes: list[str] | None = None) -> Iterator[list[str]]:
         IN_PYTHON.reset(token)
 
 
-def from_python(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+def wrap_for_python(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
     """The function for callers from Python, who get its notes with a command's result. Its arguments are checked:
     raises `UsageError` for one that does not exist, that is missing, or that has another type than declared. NumPy's
     numbers are taken as Python's."""
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-        with called() as notes, claims.watched():
+        with python_call() as notes, claims.watch_files():
             values = bound(function, args, kwargs)
             result: Any = function(**values)  # type: ignore[call-arg]
             output = values.get("output")
@@ -187,7 +187,7 @@ def from_python(function: Callable[Parameters, Returned]) -> Callable[Parameters
                 result += notes
             elif isinstance(result, Records):
                 result.notes += notes
-                result.lines = _from_python(result.lines, result.notes)
+                result.lines = _iterate_in_call(result.lines, result.notes)
             returned: Returned = result
             return returned
 
@@ -195,10 +195,10 @@ def from_python(function: Callable[Parameters, Returned]) -> Callable[Parameters
     return call
 
 
-def _from_python(lines: Iterator[Any], notes: list[str]) -> Iterator[Any]:
+def _iterate_in_call(lines: Iterator[Any], notes: list[str]) -> Iterator[Any]:
     """Lines of records; each is made as in a call, since the work is done when it is asked for."""
     while True:
-        with called(notes):
+        with python_call(notes):
             try:
                 line = next(lines)
             except StopIteration:
@@ -207,7 +207,7 @@ def _from_python(lines: Iterator[Any], notes: list[str]) -> Iterator[Any]:
 
 
 def bound(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The value of every parameter; raises as `from_python`."""
+    """The value of every parameter; raises as `wrap_for_python`."""
     signature, shown = signature_of(function), f"hoicli.{function.__qualname__.removesuffix('.__init__')}"
     names = [name for name in signature.parameters if name not in ("self", "cls")]
     for name in kwargs.keys() - signature.parameters.keys():
@@ -226,7 +226,7 @@ def bound(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
             arguments.arguments[one.name] = value = _plain(arguments.arguments[one.name])
             if not _is_a(value, one.kind):
                 wanted = _SAID.get(one.kind) or " or ".join(_TYPES[each][1] for each in members)
-                raise UsageError(f"{one.name}={_shown(value)}: give {wanted}")
+                raise UsageError(f"{one.name}={_shorten_value(value)}: give {wanted}")
     arguments.apply_defaults()
     check(parameters, arguments.arguments)
     return dict(arguments.arguments)
@@ -239,27 +239,27 @@ def check(parameters: Sequence[Parameter], values: Values) -> None:
     marked = [(one, one.option.check, values.get(one.name)) for one in parameters]
     for one, mark, value in sorted(marked, key=lambda each: each[0].name != "output"):
         if isinstance(mark, Count | OneOf):
-            mark.refuse(value, one.said(value))
+            mark.refuse(value, one.option_text(value))
         elif isinstance(mark, Written) and value is not None:
             if isinstance(value, str) and not value:
-                raise UsageError(f"{one.said()}: the name is empty; give one (an unset variable?)")
-            mark.refuse(os.fspath(value), one.said())
-            claims.writes(os.fspath(value), one.said(), whole=mark.whole)
+                raise UsageError(f"{one.option_text()}: the name is empty; give one (an unset variable?)")
+            mark.refuse(os.fspath(value), one.option_text())
+            claims.writes(os.fspath(value), one.option_text(), whole=mark.whole)
     inputs = [(one, path) for one, mark, value in marked if isinstance(mark, Read)
               for path in _inputs(one, mark, value, values)]  # fmt: skip
     if not IN_PYTHON.get() and sum(path == "-" or descriptor(path) == 0 for _, path in inputs) > 1:
         raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
     for one, path in inputs:
-        called = path if isinstance(one.option, Argument) else f"{one.said()} {path}"
+        called = path if isinstance(one.option, Argument) else f"{one.option_text()} {path}"
         claims.reads(path, "stdin" if path == "-" else called)
     for one, mark, value in marked:
         if isinstance(mark, Read) and mark.folder and value is not None and not os.path.isdir(value):
-            raise UsageError(f"{one.said(value)}: there is no such folder", code="no-such-folder")
+            raise UsageError(f"{one.option_text(value)}: there is no such folder", code="no-such-folder")
 
 
 def _inputs(one: Parameter, mark: Read, value: Any, values: Values) -> Iterator[str]:
     if isinstance(value, str) and not value and mark.names:
-        raise UsageError(f"{one.said()}: the name is empty; give one (an unset variable?)")
+        raise UsageError(f"{one.option_text()}: the name is empty; give one (an unset variable?)")
     for path in mark.paths(value, values, piped=isinstance(one.option, Piped) and not IN_PYTHON.get()):
         yield from parts_of(path)
 
@@ -304,7 +304,7 @@ def _plain(value: Any) -> Any:
     return float(str(value)) if getattr(value.dtype, "kind", "") == "f" else value.tolist()
 
 
-def _shown(value: object) -> str:
+def _shorten_value(value: object) -> str:
     """An argument as it was given, its beginning if it is long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

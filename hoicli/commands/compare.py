@@ -73,7 +73,7 @@ def compare(
             the difference is below 0, or below -POINTS with --margin.
         margin: The loss that --fail-if-worse accepts, in points (default: 0).
     """
-    from hoicli.commands.inputs import Inputs, required
+    from hoicli.commands.inputs import Inputs, require_truth
     from hoicli.comparison.answers import answers, failure, readable
     from hoicli.comparison.rows import compare as compared
     from hoicli.evaluation.filters import Filters
@@ -81,9 +81,9 @@ def compare(
     from hoicli.evaluation.selection import chosen_protocols, explicit, main_protocol
     from hoicli.resampling.draws import Resampling
 
-    gt, own, names, most = required(gt, "compare"), text_of(dataset), names_of(protocol), count_of("top", top)
+    gt, own, names, most = require_truth(gt, "compare"), text_of(dataset), names_of(protocol), count_of("top", top)
     most = sys.maxsize if most is None else most
-    resampling = Resampling.checked(bootstrap, seed, or_none=True)
+    resampling = Resampling.from_options(bootstrap, seed, or_none=True)
     if margin is not None and not (fail_if_worse and 0 <= margin < inf):
         problem = "give a number of at least 0" if fail_if_worse else f"goes with {arg('fail_if_worse')}"
         raise UsageError(f"{arg('margin', margin)}: {problem}")
@@ -126,7 +126,7 @@ def compare(
                 named=named, errors=errors, top=most, tags=tags, views=views,
             )
         )  # fmt: skip
-    rows = policy.signed(rows)
+    rows = policy.sign_skipped(rows)
     above = answers(rows)  # of all of them
     rows = list(_first(rows, {"image_diff": most} if per_class else {"image_diff": most, "AP_diff": most, RECALL: 0}))
     return Result(

@@ -46,29 +46,29 @@ def confusion(
     Arguments:
         top: Write the N confusions of names that cost most mAP, and the N costliest with null; or all.
     """
-    from hoicli.commands.inputs import Inputs, required
+    from hoicli.commands.inputs import Inputs, require_truth
     from hoicli.diagnosis.confusion_cells import confused_models
     from hoicli.diagnosis.run import diagnosing
     from hoicli.evaluation.selection import protocol_of
 
-    gt, most = required(gt, "confusion"), count_of("top", top)
+    gt, most = require_truth(gt, "confusion"), count_of("top", top)
     row = diagnosing(names_of(protocol), text_of(dataset))
     own = text_of(dataset) or (row.dataset if row is not None else None)
     inputs = Inputs(own, shared, within="hico")
-    models = [model.unmatched("confusion") for model in inputs.models(predictions, name)]
+    models = [model.refuse_match_records("confusion") for model in inputs.models(predictions, name)]
     tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
     vocabulary = load(own or "hico")
     views, row = inputs.views(vocabulary), row or protocol_of(vocabulary)
-    confused = confused_models(models, inputs.annotated(gt, vocabulary), row, inputs.filters, inputs.policy, views)
+    confused = confused_models(models, inputs.read_truth(gt, vocabulary), row, inputs.filters, inputs.policy, views)
     found_by = [(model, model.cells()) for model in confused]
     rows = [made for model, found in found_by for made in model.rows(found, top=most, tags=tags)]
-    rows = inputs.policy.signed(rows)
+    rows = inputs.policy.sign_skipped(rows)
 
-    def drawn(path: str, look: Look) -> None:
+    def draw(path: str, look: Look) -> None:
         from hoicli.figures.confusion import plot_confusion
         from hoicli.figures.shown import caveats_of
 
         panels = [panel for model, found in found_by for panel in model.panels(found)]
         plot_confusion(panels, path, look, caveats=caveats_of(rows))
 
-    return Result(rows, drawn=drawn)
+    return Result(rows, drawn=draw)

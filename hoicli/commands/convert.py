@@ -99,7 +99,7 @@ def convert(
         threshold: Keep scores above this (default 0.1).
         list_: List the formats and stop.
     """
-    from hoicli.commands.inputs import as_files, policy_of
+    from hoicli.commands.inputs import policy_of, written_to_files
     from hoicli.converters.context import Context
     from hoicli.converters.conversion import Conversion
     from hoicli.converters.formats import FORMATS
@@ -140,9 +140,9 @@ def convert(
     @contextmanager
     def reading() -> Iterator[Iterator[tuple[str, Record, bytes]]]:
         pause = nullcontext() if IN_PYTHON.get() else no_garbage_collection()
-        files = as_files(source, "source", context.vocabulary)
+        files = written_to_files(source, "source", context.vocabulary)
         with files as paths, pause, Progress("convert", unit=" images") as progress:
-            yield conversion.by_file(paths, progress)
+            yield conversion.convert_files(paths, progress)
 
     if to is not None:
         with reading() as found:
@@ -150,12 +150,12 @@ def convert(
         conversion.report()
         return instead(Notes())
 
-    def made() -> Iterator[bytes]:
+    def write_lines() -> Iterator[bytes]:
         with reading() as found:
             yield from (line for _, _, line in found)
         conversion.report()
 
-    return Records(made())
+    return Records(write_lines())
 
 
 def _formats() -> str:

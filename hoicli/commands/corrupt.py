@@ -94,7 +94,7 @@ def corrupt_records(
     names = names_of(corruption) or ["all"]
     constants = chosen_recipe(os.fspath(recipe), [name for name in names if name != "all"])
     if list_:
-        return instead(_listed(constants))
+        return instead(_list_corruptions(constants))
     require_libraries()
     if preview is not None:
         _preview(os.fspath(preview), output, seed, constants)
@@ -119,7 +119,7 @@ def corrupt_records(
     plan = Plan(Path(images), out, cells, seed, recipe=constants, kept=boxes == "kept", alone=records_only)
     todo = list(unique_jobs(_jobs(sources, plan, inputs), policy, part))
 
-    return Records(policy.reported(run(todo, plan, processes=jobs or processors(), policy=policy)))
+    return Records(policy.report_at_end(run(todo, plan, processes=jobs or processors(), policy=policy)))
 
 
 def require_libraries(who: str = "corrupt") -> None:
@@ -144,7 +144,7 @@ def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job]:
         if isinstance(given, str) and Path(given).suffix.lower() in PICTURE_ENDINGS:
             yield path_job(given, plan)
             continue
-        for line in inputs.records(given, "records", "RECORDS or IMAGES", name="sources").filled():
+        for line in inputs.records(given, "records", "RECORDS or IMAGES", name="sources").refuse_empty():
             with inputs.policy.item():
                 yield record_job(line, plan)
 
@@ -171,7 +171,7 @@ def _shard(text: str | None) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _listed(recipe: Recipe) -> Result:
+def _list_corruptions(recipe: Recipe) -> Result:
     """The table of a recipe's corruptions, and on stderr where its constants come from."""
     from hoicli.io.plugins import names
 
@@ -184,7 +184,7 @@ def _listed(recipe: Recipe) -> Result:
         severities = {f"severity_{number}": level for number, level in enumerate(levels, start=1)}
         source = {RECIPE: row.source, IMAGENET_C: row.published_in}.get(recipe.name, "a file")
         by_name = {key: dict(zip(row.constants, level, strict=True)) for key, level in severities.items()}
-        rows.append({**about, **by_name, "source": source, "recipe": recipe.said(name)})
+        rows.append({**about, **by_name, "source": source, "recipe": recipe.recipe_text(name)})
         short.append(about | {key: "/".join(map(str, level)) for key, level in severities.items()})
     note(f"RoHOI-style, recipe {recipe.name}: RoHOI's paper publishes no constants; these are {recipe.words}")
     if added := [name for name in names("corruptions") if name not in recipe.levels]:
@@ -210,6 +210,6 @@ def _preview(image: str, output: str, seed: int, recipe: Recipe) -> None:
     try:
         picture = decode(data)
     except DataError as error:
-        raise error.at(image) from None
+        raise error.add_place(image) from None
     sheet = contact_sheet(picture.pixels[:, :, :3], image_id=Path(image).stem, seed=seed, recipe=recipe)
     write_output(output, bytes(cv2.imencode(suffix, cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR))[1]))

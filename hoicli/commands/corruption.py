@@ -8,12 +8,12 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.commands.command import from_python
+from hoicli.commands.command import wrap_for_python
 from hoicli.commands.corrupt import require_libraries
 from hoicli.corruption.catalogue import SEVERITIES
 from hoicli.corruption.recipes import chosen_recipe
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.records.arrays import as_array, box_array
+from hoicli.records.arrays import box_array, read_array
 
 Pixels = NDArray[np.uint8]
 
@@ -28,7 +28,7 @@ def corrupt(
     image: Any, name: str, severity: int, *, boxes: Any, image_id: str | int | None = ..., seed: int = ...,
     recipe: str = ...,
 ) -> tuple[Pixels, NDArray[np.float64]]: ...  # fmt: skip
-@from_python
+@wrap_for_python
 def corrupt(
     image: Any, name: str, severity: int, *, boxes: Any = None, image_id: str | int | None = None, seed: int = 0,
     recipe: str = "hoicli-1",
@@ -50,7 +50,7 @@ def corrupt(
     chosen = chosen_recipe(recipe, [name], argument="name")
     if severity not in SEVERITIES:
         raise UsageError(f"{arg('severity', severity)}: give a whole number from 1 to 5")
-    pixels = as_array(image, "image")
+    pixels = read_array(image, "image")
     if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or pixels.shape[2:] not in ((), (1,), (3,), (4,)):
         found = f"{pixels.dtype} {pixels.shape}"
         raise DataError(f"is {found}, wants uint8 (height, width, 3) in RGB, with alpha or grey", place="image")
@@ -66,7 +66,7 @@ def corrupt(
     channels, constants = pixels.reshape(*pixels.shape[:2], -1), chosen.level(name, severity)
     shape = channels[:, :, :3].shape
     drawn = effects.draw(name, shape, image_id=image_id, seed=seed, recipe=chosen)
-    result = effects.applied(channels, name, drawn, constants)
+    result = effects.apply_effect(channels, name, drawn, constants)
     result = result[:, :, 0] if pixels.ndim == 2 and result.shape[2] == 1 else result
     if given is None:
         return result

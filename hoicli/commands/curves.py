@@ -64,7 +64,7 @@ def curves(
     chosen = [row or main_protocol(vocabulary)]
     single = classes_named(names_of(interaction), class_vocabulary(vocabulary, chosen[0]))
     views, named = inputs.views(vocabulary), explicit(given)
-    truth = None if gt is None else inputs.annotated(gt, vocabulary)
+    truth = None if gt is None else inputs.read_truth(gt, vocabulary)
     of = chosen, vocabulary, inputs.filters, inputs.policy, None if per_class else single
     rows = [
         made
@@ -72,5 +72,5 @@ def curves(
         for made in curve_rows(model, truth, *of, named=named, views=views,
                                tags={"model": model.model, **tags} if model.tagged else tags)
     ]  # fmt: skip
-    rows = inputs.policy.signed(rows)
+    rows = inputs.policy.sign_skipped(rows)
     return Result(rows, drawn=lambda path, look: choices.table("figures.curves:plot_curves")(rows, path, look))

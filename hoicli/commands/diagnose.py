@@ -68,7 +68,7 @@ def diagnose(
     from hoicli.diagnosis.emitted import emitted_predictions
     from hoicli.diagnosis.errors import Reading
     from hoicli.diagnosis.oracles import explanation
-    from hoicli.diagnosis.run import diagnose_models, diagnosing, progressive_order, settled
+    from hoicli.diagnosis.run import diagnose_models, diagnosing, progressive_order, settle_options
 
     if explain:
         if predictions is not None or gt is not None:
@@ -104,19 +104,19 @@ def diagnose(
     tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
     order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
     truth = None if gt is None else inputs.truth(gt)
-    of = settled(models, truth, own, filters, policy, reading=reading, asked=inputs.views, protocol=row)
+    of = settle_options(models, truth, own, filters, policy, reading=reading, asked=inputs.views, protocol=row)
     if emit:
         emitted = emitted_predictions(models[0], of, filters, policy, reading)
-        return instead(Records(policy.reported(emitted, left=True)))
+        return instead(Records(policy.report_at_end(emitted, left=True)))
     diagnosed = diagnose_models(models, of, filters, policy, reading)
     rows = [made for model in diagnosed for made in model.rows(per_class=per_class, order=order, tags=tags)]
-    rows = policy.signed(rows)
+    rows = policy.sign_skipped(rows)
 
-    def drawn(path: str, look: Look) -> None:
+    def draw(path: str, look: Look) -> None:
         from hoicli.figures.diagnosis import plot_diagnosis
 
         plotted = [made | {"model": model.label} for model in diagnosed for made in model.plotted]
         plot_diagnosis(plotted, {model.label: model.diagnosis.composition() for model in diagnosed}, path, look)
 
     hint = "the deltas do not add up to 100 - mAP: errors overlap (--explain says what each oracle fixes)"
-    return Result(rows, drawn=drawn, hint=hint)
+    return Result(rows, drawn=draw, hint=hint)

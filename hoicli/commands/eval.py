@@ -76,7 +76,7 @@ def evaluate(
         same: With --boxes, annotated boxes of one label with at least this IoU count as one. Default: 0.7 for HICO-DET,
             which draws an object again for each class; else 1 (only equal boxes).
     """
-    from hoicli.commands.inputs import Inputs, required
+    from hoicli.commands.inputs import Inputs, require_truth
     from hoicli.evaluation.boxes import BOX_RULES
     from hoicli.evaluation.rows import METRICS, check_metrics
     from hoicli.evaluation.run import tallies
@@ -93,14 +93,14 @@ def evaluate(
         if others := [arg(name) for name, value in of_triplets.items() if value is not None]:
             raise UsageError(f"{', '.join(others)}: for triplets, not for {arg('boxes')}; leave out one or the other")
         inputs, vocabulary = Inputs(own, shared, within="hico"), load(own or "hico")
-        given = None if explain else required(gt, "eval --boxes")
-        return _of_boxes(names, vocabulary, inputs, given, predictions, same, tags_of(tag), per_class)
+        given = None if explain else require_truth(gt, "eval --boxes")
+        return _evaluate_boxes(names, vocabulary, inputs, given, predictions, same, tags_of(tag), per_class)
     if same is not None:
         raise UsageError(f"{arg('same')}: is for {arg('boxes')}; leave it out")
     if of_boxes := [part for name in names for part in name.split(",") if part.strip() in BOX_RULES]:
         raise UsageError(f"{arg('protocol', of_boxes[0])}: is for {arg('boxes')}, which evaluates boxes alone; add it")
     if explain:
-        return _explained([row for name in names or ["all"] for row in chosen_protocols([name], own)], own)
+        return _explain_protocols([row for name in names or ["all"] for row in chosen_protocols([name], own)], own)
     chosen = chosen_protocols(names, own)
     known = load(own or chosen[0].dataset)
     inputs = Inputs(own, shared, within=known.path or known.name)
@@ -109,19 +109,19 @@ def evaluate(
     check_metrics(metrics, chosen)
     if split:
         known.split(split)  # an unknown split fails before the work
-    tags, resampling = inputs.tags(tag), Resampling.asked(bootstrap, seed)
+    tags, resampling = inputs.tags(tag), Resampling.from_rounds(bootstrap, seed)
     streams = inputs.predictions(predictions), None if gt is None else inputs.truth(gt)
     found = list(
         tallies(*streams, chosen, inputs.filters, inputs.policy, named=explicit(names), views=views, vocabulary=known)
     )
 
     maker = partial(rows_of, found, split, ignore_no_interaction, resampling, tags, views.of_classes)
-    signed = inputs.policy.signed
+    signed = inputs.policy.sign_skipped
     made = signed(maker(per_class=per_class, metrics=metrics))
     return Result(made, classes=lambda: signed([row for row in maker(per_class=True) if "verb" in row]))
 
 
-def _of_boxes(
+def _evaluate_boxes(
     names: Sequence[str],
     vocabulary: Vocabulary,
     inputs: Inputs,
@@ -138,18 +138,18 @@ def _of_boxes(
     chosen = set(chosen_of("protocol", names, ("all", *BOX_RULES)) or ["all"])
     rules = [rule for name, rule in BOX_RULES.items() if {name, "all"} & chosen]
     if gt is None:
-        return Result([], rendered=lambda _: "".join(f"{rule.explained()}\n" for rule in rules).encode())
+        return Result([], rendered=lambda _: "".join(f"{rule.explain()}\n" for rule in rules).encode())
     same = DRAWN_ANEW.get(vocabulary.name, 1.0) if same is None else same
     if not 0 < same <= 1:
         raise UsageError(f"{arg('same', same)}: the threshold is an overlap, above 0 and at most 1")
-    stream = inputs.predictions(predictions).unmatched("eval --boxes")
-    truth = inputs.annotated(gt, vocabulary)
+    stream = inputs.predictions(predictions).refuse_match_records("eval --boxes")
+    truth = inputs.read_truth(gt, vocabulary)
     once = drawn_once(truth, same)
     if not once.all():
         note(f"{once.sum():,} of {len(once):,} annotated boxes count in AP, others repeat one ({arg('same', same)})")
     found = evaluated_boxes(stream, truth, rules[0], inputs.policy, once)
     rows = partial(found.rows, rules, {"same": same} if same < 1 else {}, tags)
-    signed = inputs.policy.signed
+    signed = inputs.policy.sign_skipped
     made = signed([*rows(per_class=per_class)])
     return Result(made, classes=lambda: signed([row for row in rows(per_class=True) if "object" in row]))
 
@@ -176,16 +176,16 @@ def rows_of(
     return rows
 
 
-def _explained(chosen: list[Protocol], own: str | None) -> Result:
+def _explain_protocols(chosen: list[Protocol], own: str | None) -> Result:
     """The rows of protocols, as --protocol FILE reads them; where people read, in words."""
-    from hoicli.evaluation.protocol_files import explained, protocol_record
+    from hoicli.evaluation.protocol_files import explain_protocol, protocol_record
     from hoicli.records.parsing import dump
 
     records, known = [protocol_record(row) for row in chosen], load(own or chosen[0].dataset)
 
-    def rendered(notation: str) -> bytes:
+    def render(notation: str) -> bytes:
         if notation == "jsonl":
             return b"".join(map(dump, records))
-        return "".join(f"{explained(row, known.subjects)}\n" for row in chosen).encode()
+        return "".join(f"{explain_protocol(row, known.subjects)}\n" for row in chosen).encode()
 
-    return Result(records, rendered=rendered, piped="table")
+    return Result(records, rendered=render, piped="table")

@@ -9,18 +9,18 @@ from functools import partial
 from operator import index
 from typing import Any
 
-from hoicli.commands.command import called, from_python
+from hoicli.commands.command import python_call, wrap_for_python
 from hoicli.commands.eval import rows_of
 from hoicli.commands.inputs import VIEW_TAGS, Inputs
 from hoicli.commands.options import Given, Names, Path, Tags, Unpack, Viewed
 from hoicli.commands.results import Records, Result
 from hoicli.commands.values import chosen_of, names_of, tags_of, text_of
 from hoicli.errors import DataError, HoicliWarning, UsageError
-from hoicli.evaluation.coverage import served, tell_absent, unserved, without_class
+from hoicli.evaluation.coverage import choose_computable, classless_problem, find_unlabelled_views, tell_absent
 from hoicli.evaluation.fit import Inverted
 from hoicli.evaluation.matching import Batch, match_all
 from hoicli.evaluation.rows import METRICS
-from hoicli.evaluation.run import tallied
+from hoicli.evaluation.run import tally_matches
 from hoicli.evaluation.selection import chosen_protocols, explicit
 from hoicli.io.messages import kept_notes, note
 from hoicli.records.columns import BATCH
@@ -45,7 +45,7 @@ class Evaluator:
     predictions, as those of a network that has not learnt anything, is a `hoicli.errors.HoicliWarning`, and no error.
     """
 
-    @from_python
+    @wrap_for_python
     def __init__(
         self, gt: Given, protocol: Names = None, *, dataset: Path | None = None, **shared: Unpack[Viewed]
     ) -> None:
@@ -60,11 +60,11 @@ class Evaluator:
             self._vocabulary = load(own or chosen[0].dataset)
             inputs = Inputs(own, shared, within=self._vocabulary.path or self._vocabulary.name)
             self._filters, self._policy = inputs.filters, inputs.policy
-            self._truth = inputs.annotated(gt, self._vocabulary)
+            self._truth = inputs.read_truth(gt, self._vocabulary)
             self._policy.report()
-            chosen = served(self._truth, chosen, explicit(names))
+            chosen = choose_computable(self._truth, chosen, explicit(names))
             self._views = inputs.views(self._vocabulary)
-            self._protocols = self._views.of(chosen, explicit(names))
+            self._protocols = self._views.views_of(chosen, explicit(names))
         self._notes = notes
         self._images: dict[str, Detections] = {}
         self._repeated: set[str] = set()
@@ -111,9 +111,9 @@ class Evaluator:
                 raise DataError("this image was updated already; update each once, and reset() before the next epoch")
             self._repeated |= {name} if repeated else set()
         except DataError as error:
-            raise error.at(f"update({short(image_id)})") from None
+            raise error.add_place(f"update({short(image_id)})") from None
 
-    @from_python
+    @wrap_for_python
     def compute(
         self,
         *,
@@ -134,7 +134,7 @@ class Evaluator:
         if split:
             self._vocabulary.split(split)
         tags, metrics = tags_of(tag, *VIEW_TAGS), chosen_of("metric", metric, METRICS)
-        resampling = Resampling.asked(bootstrap, seed)
+        resampling = Resampling.from_rounds(bootstrap, seed)
         if not self._images:
             raise DataError("no image was updated", place="compute()", code="empty")
         with kept_notes() as notes:
@@ -143,13 +143,13 @@ class Evaluator:
             chunks = (images[start : start + BATCH] for start in range(0, len(images), BATCH))
             batches = (Batch(scenes_of_detections(chunk, self._vocabulary), self._truth) for chunk in chunks)
             matched = ((batch, match_all(batch, self._protocols, self._filters)) for batch in batches)
-            tally, coverage = tallied(matched, self._protocols, self._vocabulary)
-            problem = without_class(tally, self._vocabulary)
+            tally, coverage = tally_matches(matched, self._protocols, self._vocabulary)
+            problem = classless_problem(tally, self._vocabulary)
             tally.uncounted = bool(problem)
             tally.add_truth(self._truth)
-            protocols = tally.leave_out(unserved(dict.fromkeys(self._protocols, tally), (), "compute()"))
+            protocols = tally.leave_out(find_unlabelled_views(dict.fromkeys(self._protocols, tally), (), "compute()"))
             doubts = ["" if self._filters.allow_uncounted else problem, coverage.doubt(self._truth, protocols)]
-            doubts.append(coverage.unranked())
+            doubts.append(coverage.equal_scores_question())
             try:
                 coverage.fit.inverted.report("compute()")
             except DataError as error:  # a network that has learnt nothing may do so
@@ -163,7 +163,7 @@ class Evaluator:
                 warnings.warn(f"compute(): {doubt.removeprefix('compute(): ')}", HoicliWarning, stacklevel=3)
             one = (tally, self._vocabulary, self._filters.signature())
             rows = partial(rows_of, [one], split, ignore_no_interaction, resampling, tags, self._views.of_classes)
-            made, signed = rows(per_class=per_class, metrics=metrics), self._policy.signed
+            made, signed = rows(per_class=per_class, metrics=metrics), self._policy.sign_skipped
         return Result(signed(made), notes, lambda: signed([row for row in rows(per_class=True) if "verb" in row]))
 
     def reset(self) -> None:
@@ -223,7 +223,7 @@ class Evaluator:
         truth = self._truth.name
         if os.path.exists(path) and os.path.exists(truth) and os.path.samefile(path, truth):
             raise UsageError(f"save: {os.fspath(path)}: is the ground truth; give another name", code="bad-output")
-        with called():
+        with python_call():
             found = sorted(self._images.values(), key=lambda image: image.image_id)
             Records(image.record(self._vocabulary, scored=True) for image in found).write(os.fspath(path), "save:")
 

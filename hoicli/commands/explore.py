@@ -62,7 +62,7 @@ def explore(
         output: The folder to write, whole or not at all: new, empty, or an earlier page, which is replaced; or
             FILE.html: the page as one file, without pictures.
     """
-    from hoicli.commands.inputs import Inputs, required
+    from hoicli.commands.inputs import Inputs, require_truth
     from hoicli.diagnosis.run import diagnosing
     from hoicli.evaluation.selection import chosen_protocols, protocol_of
     from hoicli.evaluation.slices import CLASSES, parse_slices
@@ -72,7 +72,7 @@ def explore(
     from hoicli.explorer.run import page_server, write_page
     from hoicli.resampling.draws import Resampling
 
-    gt, own, path = required(gt, "explore"), text_of(dataset), text_of(output)
+    gt, own, path = require_truth(gt, "explore"), text_of(dataset), text_of(output)
     if (path is None) != serve:
         how = f"{arg('output', like='PAGE.html')}, the page to write, or {arg('serve')} to look at it now"
         raise UsageError(f"explore: give {how}; one of the two")
@@ -91,13 +91,13 @@ def explore(
         problem = f"{row.name} goes by the person first, and may need no object; use people, pairs or a file"
         raise UsageError(f"{arg('slice', ','.join(without))}: {problem}")
     slices = [made for made in slices if has(row, made)]
-    resampling = Resampling.checked(bootstrap, seed, or_none=True)
+    resampling = Resampling.from_options(bootstrap, seed, or_none=True)
     inputs = Inputs(own, shared, within="hico")
     models = inputs.models(predictions, name)
     if len(models) > 2:
         raise UsageError(f"{models[2].name}: the page shows one model or two; give at most two streams")
     for model in models:
-        model.unmatched("explore")
+        model.refuse_match_records("explore")
     protocols = chosen_protocols((), vocabulary.path or vocabulary.name)
     asked = Asked(vocabulary, row, protocols, slices, slice is not None, inputs.filters, resampling)
     truth, folder = inputs.truth(gt), text_of(images)

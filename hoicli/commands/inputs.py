@@ -48,7 +48,7 @@ class Inputs:
         that takes the records of any. unit: what a bad one is skipped of."""
         given: Mapping[str, Any] = shared
         self.policy = policy_of(given.get("on_error", "stop"), unit)
-        self.filters = Filters.of(given.get("top_k"), given.get("nms"), given.get("allow_uncounted", False))
+        self.filters = Filters.from_options(given.get("top_k"), given.get("nms"), given.get("allow_uncounted", False))
         self._iou, self._slices = given.get("iou"), given.get("slice")
         self.opening = Opening(
             dataset=dataset or within or "hico",
@@ -69,7 +69,7 @@ class Inputs:
         views = (VIEW_TAGS[:1] if texts_of(self._iou) else ()) + (VIEW_TAGS[1:] if self._slices else ())
         return tags_of(given, *taken, *views)
 
-    def annotated(self, given: Given, vocabulary: Vocabulary) -> GroundTruth:
+    def read_truth(self, given: Given, vocabulary: Vocabulary) -> GroundTruth:
         """The ground truth, read. Raises as `truth`, and `DataError` for what is wrong with it."""
         from hoicli.evaluation.run import read_truth
 
@@ -81,23 +81,23 @@ class Inputs:
         the parameter. Raises `UsageError` for what is none of `Given`, `DataError` for bad arrays."""
         paths = paths_of(given, name)
         if paths is None:
-            return Stream([name], label, held=self._held(given, name, scored=False))
-        from hoicli.converters.named import located
+            return Stream([name], label, held=self._items_in_memory(given, name, scored=False))
+        from hoicli.converters.named import locate_truth
 
-        return Stream([located(path) for path in paths], label, self.opening.of(truth=True))
+        return Stream([locate_truth(path) for path in paths], label, self.opening.specialise(truth=True))
 
     def records(self, given: Given | None, label: str, what: str, *, name: str, scored: bool | None = None) -> Stream:
         """A stream of records of any kind, or with scores; it may be empty. Stdin without one. what: how the user calls
         them."""
         if (paths := piped_paths(given, what, name)) is not None:
-            return Stream(paths, label, self.opening.of(truth=False) if scored else self.opening)
-        return Stream([name], label, held=self._held(given, name, scored=scored))
+            return Stream(paths, label, self.opening.specialise(truth=False) if scored else self.opening)
+        return Stream([name], label, held=self._items_in_memory(given, name, scored=scored))
 
     def predictions(self, given: Given | None, *, name: str = "predictions") -> Predictions:
         """As `records`, of predictions or match records of one model."""
         if (paths := piped_paths(given, "PREDS", name)) is not None:
-            return Predictions(paths, self.opening.of(truth=False))
-        return Predictions([name], held=self._held(given, name, scored=True))
+            return Predictions(paths, self.opening.specialise(truth=False))
+        return Predictions([name], held=self._items_in_memory(given, name, scored=True))
 
     def models(
         self, given: Streams | None, names: Names, *, what: str = "PREDS", name: str = "predictions"
@@ -111,16 +111,16 @@ class Inputs:
                 raise DataError(NO_SUCH_FILE, place=named, code="no-such-file")
         called = names_of(names)
         letters = [path or chr(ord("a") + at) for at, path in enumerate(paths)]
-        found = Predictions.named(letters, called, self.opening.of(truth=False))
+        found = Predictions.name_models(letters, called, self.opening.specialise(truth=False))
         for at, (model, path) in enumerate(zip(found, paths, strict=True)):
             if path is None:
                 place = name if len(found) == 1 else f"{name}[{at}]"
-                items = self._held(streams[at], place, scored=True)
-                found[at] = Predictions([place], held=items).of_model(model.model, tagged=model.tagged)
+                items = self._items_in_memory(streams[at], place, scored=True)
+                found[at] = Predictions([place], held=items).with_name(model.model, tagged=model.tagged)
         return found
 
-    def _held(self, given: Any, name: str, *, scored: bool | None) -> list[Item]:
-        return list(held(given, name, load(self.opening.dataset), scored=scored))
+    def _items_in_memory(self, given: Any, name: str, *, scored: bool | None) -> list[Item]:
+        return list(iterate_items(given, name, load(self.opening.dataset), scored=scored))
 
 
 def policy_of(on_error: str, unit: str = "line") -> ErrorPolicy:
@@ -128,7 +128,7 @@ def policy_of(on_error: str, unit: str = "line") -> ErrorPolicy:
     return ErrorPolicy(skip=on_error == "skip", unit=unit)
 
 
-def required(gt: Given | None, command: str) -> Given:
+def require_truth(gt: Given | None, command: str) -> Given:
     """The ground truth of a command that needs it. Raises `UsageError` if none is given."""
     if gt is None:
         raise UsageError(f"{command}: give the ground truth with {arg('gt', like='FILE')}")
@@ -143,7 +143,7 @@ def lines(given: Given | None, name: str, label: str, what: str) -> Stream:
     """The lines of files, or records as lines, that are about no image; stdin without them."""
     if (paths := piped_paths(given, what, name)) is not None:
         return Stream(paths, label)
-    return Stream([name], label, held=list(held(given, name, None)))
+    return Stream([name], label, held=list(iterate_items(given, name, None)))
 
 
 def similarities(sim: Given | None, command: str) -> Stream | str:
@@ -223,7 +223,7 @@ def _paths(path: Path) -> list[str]:
 
 
 @contextmanager
-def as_files(given: Given, name: str, vocabulary: Vocabulary) -> Iterator[list[str]]:
+def written_to_files(given: Given, name: str, vocabulary: Vocabulary) -> Iterator[list[str]]:
     """The paths; of records in memory that of a temporary file, which messages call as the parameter."""
     if (paths := paths_of(given, name)) is not None:
         yield paths
@@ -231,7 +231,7 @@ def as_files(given: Given, name: str, vocabulary: Vocabulary) -> Iterator[list[s
     with tempfile.TemporaryDirectory(prefix="hoicli-", dir=temporary_folder()) as folder:
         inside = os.path.join(folder, "")
         with open(f"{inside}{name}", "wb") as file:
-            file.writelines(item.data + b"\n" for item in held(given, name, vocabulary))
+            file.writelines(item.data + b"\n" for item in iterate_items(given, name, vocabulary))
         try:
             yield [f"{inside}{name}"]
         except DataError as error:
@@ -239,7 +239,9 @@ def as_files(given: Given, name: str, vocabulary: Vocabulary) -> Iterator[list[s
             raise DataError(error.problem, place=place, field=error.field, code=error.code) from None
 
 
-def held(given: Any, name: str, vocabulary: Vocabulary | None, *, scored: bool | None = None) -> Iterator[Item]:
+def iterate_items(
+    given: Any, name: str, vocabulary: Vocabulary | None, *, scored: bool | None = None
+) -> Iterator[Item]:
     """Records, or the arrays of images, as lines. scored: whether arrays are of predictions; None: whether they have
     scores. Raises `DataError` for what is neither, and for bad arrays."""
     given = _rows_of(given)
@@ -257,7 +259,7 @@ def held(given: Any, name: str, vocabulary: Vocabulary | None, *, scored: bool |
             try:
                 found = detections(str(image_id), arrays, vocabulary, scored=predicted)
             except DataError as error:
-                raise error.at(place) from None
+                raise error.add_place(place) from None
             yield Item(name, 1, _data(found.record(vocabulary, scored=predicted), place), repr(image_id))
         return
     for index, record in enumerate(given):

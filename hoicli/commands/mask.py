@@ -80,7 +80,7 @@ def mask(
             problem = "is the folder of the images; give another, or they would be overwritten"
             raise UsageError(f"{arg('save_images', target)}: {problem}")
     inputs = Inputs(None, shared)
-    policy, lines = inputs.policy, inputs.records(records, "records", "RECORDS", name="records").filled()
+    policy, lines = inputs.policy, inputs.records(records, "records", "RECORDS", name="records").refuse_empty()
 
     def sound() -> Iterator[tuple[Line, Record]]:
         register, files = ImageRegister(), ImageRegister(unit="a file", field="file_name")
@@ -92,7 +92,7 @@ def mask(
                     files.add(str(image_path(record, line.place)), line)
                 yield line, record
 
-    def made() -> Iterator[Record]:
+    def mask_records() -> Iterator[Record]:
         for line, record in sound() if target is None else list(sound()):  # all is checked before a file is written
             with policy.item(line.place):
                 if source is None or target is None:
@@ -101,4 +101,4 @@ def mask(
                     changed = write_changed(record, change, source, target, line.place)
                 yield {"image_id": record["image_id"], change.key: changed[change.key]} if rectangles else changed
 
-    return Records(policy.reported(made()))
+    return Records(policy.report_at_end(mask_records()))

@@ -45,12 +45,12 @@ def match(
         only_predicted: Leave out ground-truth images without predictions (otherwise they have a line, too, and their
             triplets count as missed): for shards of a dump.
     """
-    from hoicli.commands.inputs import Inputs, required
-    from hoicli.evaluation.coverage import Coverage, served
+    from hoicli.commands.inputs import Inputs, require_truth
+    from hoicli.evaluation.coverage import Coverage, choose_computable
     from hoicli.evaluation.run import matched_lines
     from hoicli.evaluation.selection import chosen_protocols, explicit
 
-    gt, names, own = required(gt, "match"), names_of(protocol), text_of(dataset)
+    gt, names, own = require_truth(gt, "match"), names_of(protocol), text_of(dataset)
     chosen = chosen_protocols(names, own)
     named = explicit(names)
     if whole := [row.name for row in chosen if row.whole_image]:
@@ -67,9 +67,9 @@ def match(
     if only_predicted:  # a shard may be empty: a job array can have more tasks than images
         lines = inputs.records(predictions, "predictions", "PREDS", name="predictions", scored=True)
 
-    def made() -> Iterator[bytes]:
-        truth = inputs.annotated(gt, vocabulary)
-        matched = [row for row in views.of(served(truth, chosen, named), named) if not row.mean_of]
+    def match_lines() -> Iterator[bytes]:
+        truth = inputs.read_truth(gt, vocabulary)
+        matched = [row for row in views.views_of(choose_computable(truth, chosen, named), named) if not row.mean_of]
         coverage = Coverage()
         for batch in matched_lines(lines, truth, matched, inputs.filters, inputs.policy, partial=only_predicted):
             coverage.merge(batch.coverage)
@@ -77,4 +77,4 @@ def match(
         inputs.policy.report()
         coverage.report(truth, matched, lines.name, shard=only_predicted)  # may refuse the whole
 
-    return Records(made(), piped="match")
+    return Records(match_lines(), piped="match")

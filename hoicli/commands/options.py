@@ -74,7 +74,7 @@ class Parameter:
     option: Option
     text: str
 
-    def said(self, value: object = None) -> str:
+    def option_text(self, value: object = None) -> str:
         """What messages call it, with its value: -o, --top 3, PREDS; in Python top=3."""
         if isinstance(self.option, Argument) and not IN_PYTHON.get():
             return " ".join(str(word) for word in (self.option.metavar.rstrip("."), value) if word is not None)

@@ -74,14 +74,14 @@ def pairstats(
         det_threshold: Add rows for only the pairs whose boxes both score at least S, for each S; needs `scores` in the
             records.
     """
-    from hoicli.commands.inputs import Inputs, required
+    from hoicli.commands.inputs import Inputs, require_truth
     from hoicli.diagnosis.run import diagnosing
-    from hoicli.evaluation.coverage import check_counted, served
+    from hoicli.evaluation.coverage import check_counted, choose_computable
     from hoicli.evaluation.selection import protocol_of
     from hoicli.pairs.reading import sweeps
     from hoicli.pairs.statistics import pair_rows, pair_statistics
 
-    gt = required(gt, "pairstats")
+    gt = require_truth(gt, "pairstats")
     chosen = diagnosing(names_of(protocol), text_of(dataset), as_released=as_released)
     own = text_of(dataset) or (chosen.dataset if chosen is not None else None)
     inputs, vocabulary = Inputs(own, shared, within="hico"), load(own or "hico")
@@ -93,12 +93,12 @@ def pairstats(
         # neu-vi/Diag-HOI pair_localization.py calls `get_overlap` with single boxes where it needs lists of boxes
         problem = "for HICO-DET only; the released pair statistics of vcoco fail at their first pair"
         raise UsageError(f"{arg('as_released')}: {problem}")
-    truth = inputs.annotated(gt, vocabulary)
-    served(truth, [row])
+    truth = inputs.read_truth(gt, vocabulary)
+    choose_computable(truth, [row])
     rows: list[Row] = []
     for model in models:
         statistics = pair_statistics(
-            model.unmatched("pairstats"), truth, settings, inputs.policy,
+            model.refuse_match_records("pairstats"), truth, settings, inputs.policy,
             protocol=row, one_to_one=one_to_one, as_released=as_released,
             triplet_scores=verb_score == "triplet", interactiveness=interactiveness,
         )  # fmt: skip
@@ -106,7 +106,7 @@ def pairstats(
         whose = {"model": model.model, **tags} if model.tagged else tags
         rows += pair_rows(statistics, settings=statistics.tally.leave, tags=whose)
         _tell(statistics, truth, f"{model.model}: " if len(models) > 1 else "")
-    rows = inputs.policy.signed(rows)
+    rows = inputs.policy.sign_skipped(rows)
     return Result(rows, drawn=lambda path, look: choices.table("figures.curves:plot_pairs")(rows, path, look))
 
 

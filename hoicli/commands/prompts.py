@@ -77,9 +77,9 @@ def prompts(
         if paths is None:
             raise UsageError("images: give the files of the questions")
         return Records(question_prompts(paths, frame, text_of(shared["image_list"]), policy))
-    lines = inputs.records(images, "images", "IMAGES", name="images").filled()
+    lines = inputs.records(images, "images", "IMAGES", name="images").refuse_empty()
 
-    def made() -> Iterator[Record]:
+    def write_prompts() -> Iterator[Record]:
         written = without = 0
         register = ImageRegister()
         for line in lines:
@@ -100,4 +100,4 @@ def prompts(
         policy.report(left=written + without > 0)
         note(f"{written:,} prompts" + (f"; {without:,} images without a pair have none" if without else ""))
 
-    return Records(made())
+    return Records(write_prompts())

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.commands.command import from_python
+from hoicli.commands.command import wrap_for_python
 from hoicli.commands.options import Path
 from hoicli.commands.values import text_of
 from hoicli.converters.inpcc import sigmoid, softmax
 from hoicli.errors import DataError, UsageError
-from hoicli.records.arrays import as_array, as_corners
+from hoicli.records.arrays import box_corners, read_array
 from hoicli.records.kit import Bools, Floats
 from hoicli.records.scenes import class_table
 from hoicli.vocabulary.datasets import load
@@ -21,7 +21,7 @@ from hoicli.vocabulary.datasets import load
 MATCHING = "pred_matching_logits"
 
 
-@from_python
+@wrap_for_python
 def triplets(
     outputs: Mapping[str, Any], sizes: Any, *, dataset: Path | None = None, top_k: int = 100
 ) -> list[dict[str, Any]]:
@@ -53,10 +53,10 @@ def triplets(
     for name, width in widths.items():
         if name in outputs:
             shape = arrays[next(iter(arrays))].shape[:2] if arrays else None
-            arrays[name] = _checked(as_array(outputs[name], name), name, shape, width)
+            arrays[name] = _check_output(read_array(outputs[name], name), name, shape, width)
         elif name != MATCHING:
             raise DataError(f"missing; a model's outputs have {', '.join(list(widths)[:-1])}", field=name)
-    known, count = as_array(sizes, "sizes"), len(arrays["pred_obj_logits"])
+    known, count = read_array(sizes, "sizes"), len(arrays["pred_obj_logits"])
     if known.shape != (count, 2) or known.dtype.kind not in "fiu" or not (known > 0).all():
         problem = f"wants ({count}, 2): height and width of each image in pixels"
         raise DataError(f"has shape {known.shape}, {problem}", field="sizes")
@@ -67,7 +67,7 @@ def triplets(
     ]
 
 
-def _checked(array: NDArray[Any], name: str, shape: tuple[int, ...] | None, width: int) -> Floats:
+def _check_output(array: NDArray[Any], name: str, shape: tuple[int, ...] | None, width: int) -> Floats:
     """[N, Q, width] the numbers of an output."""
     if array.ndim != 3 or array.shape[2] != width or shape not in (None, array.shape[:2]):
         wanted = f"({', '.join(map(str, shape)) if shape else 'images, queries'}, {width})"
@@ -93,7 +93,7 @@ def _best(outputs: dict[str, Floats], size: Any, valid: Bools, person: int, top_
     best = best[rank[best] <= 0]
     query, verb = np.divmod(best, len(valid))
     used, pair = np.unique(query, return_inverse=True)
-    sides = [as_corners(outputs[f"pred_{side}_boxes"][used], "cxcywh", size) for side in ("sub", "obj")]
+    sides = [box_corners(outputs[f"pred_{side}_boxes"][used], "cxcywh", size) for side in ("sub", "obj")]
     return {
         "boxes": np.concatenate(sides),
         "labels": np.concatenate([np.full(len(used), person), label[used]]),

@@ -52,11 +52,11 @@ def recall(
         as_released: The numbers of a project's code, to the digit: openpsg, sgg-benchmark or r1-sgg
             (docs/commands/recall.md has the differences).
     """
-    from hoicli.commands.inputs import Inputs, required
-    from hoicli.evaluation.recall import measured, not_in_training, recall_rows
+    from hoicli.commands.inputs import Inputs, require_truth
+    from hoicli.evaluation.recall import measure_recalls, not_in_training, recall_rows
     from hoicli.evaluation.recall_conventions import PUBLISHED, RELEASED
 
-    gt, ks, own = required(gt, "recall"), counts_of("k", k), text_of(dataset)
+    gt, ks, own = require_truth(gt, "recall"), counts_of("k", k), text_of(dataset)
     vocabulary = load(own or "hico")
     if vocabulary.roles:
         problem = "its actions have roles, and may have no object; recall is of triplets of subject, verb and object"
@@ -66,13 +66,13 @@ def recall(
         problem = f"{as_released} ranks {convention.most} predictions without graph constraint"
         raise UsageError(f"{arg('k', max(ks))}: {problem}; give {arg('k')} up to {convention.most}")
     tags, inputs = tags_of(tag), Inputs(own, shared, within="hico")
-    stream, truth = inputs.predictions(predictions), inputs.annotated(gt, vocabulary)
+    stream, truth = inputs.predictions(predictions), inputs.read_truth(gt, vocabulary)
     unseen = None
     if train is not None:
         unseen = not_in_training(truth, inputs.truth(train, "training set", name="train"), inputs.policy)
-    found = measured(stream.unmatched("recall"), truth, convention, inputs.policy, unseen=unseen)
+    found = measure_recalls(stream.refuse_match_records("recall"), truth, convention, inputs.policy, unseen=unseen)
     settings = {"data": vocabulary.signed, **truth.signed}
     if not vocabulary.own:  # no paper evaluates the shipped datasets so
         settings["extension"] = "recall"
     rows = list(recall_rows(found, ks, settings=settings, tags=tags, per_class=per_class))
-    return Result(inputs.policy.signed(rows))
+    return Result(inputs.policy.sign_skipped(rows))

@@ -71,8 +71,8 @@ class Result:
     def __reduce__(self) -> tuple[Any, ...]:
         """For a pickle: with the rows of classes and the tables, in place of the predictions that they are made of."""
         classes = None if self.classes is None else partial(list[Any], self.classes())
-        made = {notation: self.written(notation) for notation in ("table", "html")}
-        rendered = partial(_kept, self.rows, made)
+        made = {notation: self.render_rows(notation) for notation in ("table", "html")}
+        rendered = partial(_render_kept, self.rows, made)
         return type(self), (self.rows, self.notes, classes, None, (), None, rendered, "", "", self.others)
 
     def to_dict(self, *, drop_none: bool = True) -> dict[str, float | None]:
@@ -127,7 +127,7 @@ class Result:
         check_figure(os.fspath(path), "plot")
         self.drawn(os.fspath(path), look_of(os.fspath(path), width, font_size, style))
 
-    def written(self, notation: str) -> bytes:
+    def render_rows(self, notation: str) -> bytes:
         """The rows in a notation of `--format`."""
         if self.rendered is not None:
             return self.rendered(notation)
@@ -137,7 +137,7 @@ class Result:
         return b"\n".join([*sentences(self.above, notation), *(render(block, notation) for block in blocks)])
 
     def __str__(self) -> str:
-        return self.written("table").decode().rstrip("\n")
+        return self.render_rows("table").decode().rstrip("\n")
 
     def __repr__(self) -> str:
         lines = str(self).splitlines()
@@ -148,7 +148,7 @@ class Result:
         """What a notebook shows: the table of `--format html`, a line for each row."""
         from html import escape
 
-        lines = self.written("html").decode().splitlines()
+        lines = self.render_rows("html").decode().splitlines()
         if not lines or lines[0][:1] != "<":  # a text
             return f"<pre>{escape(repr(self))}</pre>"
         more = [f"</tbody></table><p>... {len(lines) - MOST_LINES:,} more lines; print() shows them</p>"]
@@ -199,7 +199,7 @@ def instead(result: object) -> Usual:  # type: ignore[type-var]
     return cast("Usual", result)
 
 
-def _kept(rows: list[Row], made: dict[str, bytes], notation: str) -> bytes:
+def _render_kept(rows: list[Row], made: dict[str, bytes], notation: str) -> bytes:
     """The rows in a notation, of which some are there."""
     from hoicli.tables.notations import render
 

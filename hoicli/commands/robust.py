@@ -65,9 +65,9 @@ def robust(
     from hoicli.robustness.gathering import Gathering
     from hoicli.robustness.grids import Benchmark
     from hoicli.robustness.grids import grids as grids_of
-    from hoicli.robustness.rows import draw, ranked, robustness_rows, tables
+    from hoicli.robustness.rows import draw, rank_grids, robustness_rows, tables
 
-    wanted = Benchmark.checked(names_of(corruption), names_of(severity))
+    wanted = Benchmark.from_options(names_of(corruption), names_of(severity))
     tags, policy = tags_of(tag), policy_of(on_error)
     gathering = Gathering(metric, subset, protocol)
     gathering.read(lines(rows, "rows", "rows", "ROWS"), policy)
@@ -75,10 +75,10 @@ def robust(
     grids, remarks = grids_of(gathering, wanted, unit=unit, allow_missing=allow_missing)
     if len(grids) > 1 and "model" in tags:
         raise UsageError(f"{arg('tag', 'model')}: would merge the rows of {len(grids)} models; leave it out")
-    grids = ranked(grids)
+    grids = rank_grids(grids)
     for remark in remarks:
         note(remark)
-    results = policy.signed(robustness_rows(grids, tags=tags))
+    results = policy.sign_skipped(robustness_rows(grids, tags=tags))
     return Result(
         results,
         blocks=lambda notation: [results] if notation in ("jsonl", "csv") else tables(grids, results),

@@ -19,7 +19,7 @@ from hoicli.commands.command import Command, check
 from hoicli.commands.options import Argument, Option, Parameter, notation, output
 from hoicli.commands.results import Records, Result, look_of
 from hoicli.errors import UsageError, arg
-from hoicli.io.claims import watched
+from hoicli.io.claims import watch_files
 from hoicli.io.messages import note
 from hoicli.io.outputs import write_output
 
@@ -43,9 +43,9 @@ _QUIET = Option("", "Print only errors on stderr: no notes, no progress.")
 _LOG = Option("", "What stderr has: text, or each message as one line of JSON.", one_of=("text", "json"))
 
 
-def _added(command: Command) -> list[Parameter]:
+def _shell_parameters(command: Command) -> list[Parameter]:
     """The options that the shell adds to those of the function: how its result is drawn and written, and what is said
-    meanwhile (which `messages.logged` sees to)."""
+    meanwhile (which `messages.log_as_asked` sees to)."""
     own = {one.name for one in command.parameters}
     added: list[tuple[str, Any, Any, Option]] = []
     if command.plot:
@@ -63,30 +63,32 @@ def _added(command: Command) -> list[Parameter]:
 
 def parameters_in_shell(command: Command) -> list[Parameter]:
     """The parameters of the function, and what the shell adds."""
-    return [*command.parameters, *_added(command)]
+    return [*command.parameters, *_shell_parameters(command)]
 
 
 def application(command: Command) -> typer.Typer:
     """The command as an application of typer's."""
     parameters = parameters_in_shell(command)
 
-    def called(**values: Any) -> None:
+    def run_command(**values: Any) -> None:
         _run(command, parameters, values)
 
     shown = sorted(parameters, key=lambda one: not isinstance(one.option, Argument))
-    called.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    run_command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
-            inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=_declared(one), annotation=_typed(one))
+            inspect.Parameter(
+                one.name, inspect.Parameter.KEYWORD_ONLY, default=_typer_default(one), annotation=_typer_type(one)
+            )
             for one in shown
         ]
     )
-    called.__doc__ = command.about.replace("-", _KEPT)
+    run_command.__doc__ = command.about.replace("-", _KEPT)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(cls=type("Command", (ManualCommand,), {"page": command}))(called)
+    app.command(cls=type("Command", (ManualCommand,), {"page": command}))(run_command)
     return app
 
 
-def _typed(one: Parameter) -> Any:
+def _typer_type(one: Parameter) -> Any:
     """What typer makes of a parameter's words: a flag, a text, or a list of texts."""
     words = isinstance(one.option, Argument) and one.option.metavar.endswith("...")
     if one.option.several or one.option.repeated or words:
@@ -96,7 +98,7 @@ def _typed(one: Parameter) -> Any:
     return str if isinstance(one.default, str) else str | None
 
 
-def _declared(one: Parameter) -> Any:
+def _typer_default(one: Parameter) -> Any:
     """A parameter as typer declares it."""
     option, values = one.option, one.option.offer or one.option.one_of
     number = isinstance(one.default, int | float) and not isinstance(one.default, bool)
@@ -120,7 +122,7 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
     own = {one.name: values[one.name] for one in command.parameters}
     door = {name: value for name, value in values.items() if name not in own}
     output = str(values.get("output") or "-")
-    with watched():
+    with watch_files():
         check(parameters, values)
         unused = [name for name in ("plot", "format") if door.get(name) not in (None, "auto")]
         rows = command.listed is not None and command.listed(own)
@@ -146,7 +148,7 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
             if notation != "table" or output != "-" or not sys.stdout.isatty():
                 for sentence in result.above:
                     note(sentence)
-            write_output(output, result.written(notation))
+            write_output(output, result.render_rows(notation))
             if notation == "jsonl":
                 tell_lines(output)
             if result.hint and notation == "table" and drawn is None:
@@ -164,7 +166,9 @@ def _value(one: Parameter, words: Any) -> Any:
     try:
         return number(words)
     except ValueError:
-        raise UsageError(f"{one.said(words)}: give {'a whole number' if number is int else 'a number'}") from None
+        raise UsageError(
+            f"{one.option_text(words)}: give {'a whole number' if number is int else 'a number'}"
+        ) from None
 
 
 def _notation(door: dict[str, Any], output: str, piped: str = "jsonl") -> str:
@@ -180,7 +184,7 @@ class ManualCommand(TyperCommand):
     page: Command
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return unconverted(super().get_params(ctx))
+        return keep_words(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As typer does, but that an option with one value may not be given twice (typer takes the last silently)."""
@@ -222,7 +226,7 @@ class ManualCommand(TyperCommand):
         with formatter.section("Examples"):
             indent = " " * formatter.current_indent
             for number, (command, purpose) in enumerate(self.page.shown):
-                lines = wrapped(command, formatter.width - formatter.current_indent)
+                lines = wrap_command_line(command, formatter.width - formatter.current_indent)
                 blank = "\n" if number else ""
                 formatter.write(blank + "".join(f"{indent}{line}\n" for line in (f"# {purpose}", *lines)))
         with formatter.section("Exit codes"):
@@ -231,7 +235,7 @@ class ManualCommand(TyperCommand):
             formatter.write_text(", ".join(f"hoicli {name}" for name in self.page.see).replace("-", _KEPT))
 
 
-def wrapped(command: str, width: int) -> list[str]:
+def wrap_command_line(command: str, width: int) -> list[str]:
     """A command line in lines of at most `width` columns, continued with backslashes."""
     if len(command) <= width:
         return [command]
@@ -240,7 +244,7 @@ def wrapped(command: str, width: int) -> list[str]:
     return " \\\n".join(lines).replace("\0", " ").splitlines()
 
 
-def unconverted(params: Sequence[Any]) -> list[Any]:
+def keep_words(params: Sequence[Any]) -> list[Any]:
     """The parameters of a command, whose words stay words: since 0.29 typer would load Pydantic for each (`_value`)."""
     for param in params:
         if hasattr(param, "get_runtime_param"):

@@ -90,7 +90,7 @@ def shoe_eval(
         single_hoi: Only images with one human-object pair, where boxes of one label with IoU > 0.8 count as one (the
             supplement's Table 2).
     """
-    from hoicli.commands.inputs import Inputs, required, similarities
+    from hoicli.commands.inputs import Inputs, require_truth, similarities
     from hoicli.resampling.draws import Resampling
     from hoicli.shoe.explanation import explain
     from hoicli.shoe.run import Evaluation
@@ -98,7 +98,7 @@ def shoe_eval(
     from hoicli.shoe.settings import ShoeOptions
     from hoicli.wordnet.lexicon import choose
 
-    gt, own = required(gt, "shoe-eval"), text_of(dataset)
+    gt, own = require_truth(gt, "shoe-eval"), text_of(dataset)
     tables = similarities(sim, "shoe-eval")
     asked = ShoeOptions(
         delta=",".join(texts_of(delta)),
@@ -117,13 +117,13 @@ def shoe_eval(
     )
     if reasons is not None and asked.tags:
         raise UsageError(f"{arg('reasons')}: reasons are for one {arg('delta')}; give only one")
-    resampling = Resampling.asked(bootstrap, seed)
+    resampling = Resampling.from_rounds(bootstrap, seed)
     tags, inputs = tags_of(tag, *asked.tags), Inputs(own, shared, within="hico")
     stream = inputs.predictions(predictions)
     choose(text_of(wordnet))
     evaluation = Evaluation(inputs.truth(gt), tables, asked, inputs.policy, dataset=own or "hico")
     done = evaluation.run(stream)
-    rows = inputs.policy.signed(list(evaluation_rows(done, tags, resampling, per_class=per_class)))
+    rows = inputs.policy.sign_skipped(list(evaluation_rows(done, tags, resampling, per_class=per_class)))
     if reasons is not None:
         Records(explain(done.shoe, done.matching)).write(text_of(reasons) or "")
     return Result(rows)

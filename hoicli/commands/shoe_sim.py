@@ -96,7 +96,7 @@ def shoe_sim(
         from hoicli.shoe.table import merged_rows
 
         tables = lines(predictions, "predictions", "tables", "tables")
-        return Records(policy.reported(merged_rows(tables, merge or "mean", policy), left=True))
+        return Records(policy.report_at_end(merged_rows(tables, merge or "mean", policy), left=True))
     if check is not None and (backend is not None or pairs is not None or asked):
         how = f"give it {arg('gt')} and predictions, or a {arg('dataset')}, alone"
         raise UsageError(f"{arg('check')} rates nothing: {how}")
@@ -135,19 +135,19 @@ def shoe_sim(
         work = TableWork(dataset_pairs(own or "hico"))
     if check is not None:
         rows, lacking = missing_rows(lines(check, "check", "tables", "tables"), work.pairs, policy)
-        return Records(policy.reported(rows, left=True), failed=lacking)
+        return Records(policy.report_at_end(rows, left=True), failed=lacking)
     if offline is not None:
-        return Records(policy.reported(work.rows(rate(offline, work.pairs)), left=True))
+        return Records(policy.report_at_end(work.rows(rate(offline, work.pairs)), left=True))
     from hoicli.shoe.interview import AnswerCache, Interview
 
-    def told() -> Iterator[Row]:
+    def similarity_lines() -> Iterator[Row]:
         with closing(AnswerCache(cache)) as answers:
             interview = Interview(endpoint, answers, names, screen, jobs=jobs, skip=policy.skip)
-            yield from interview.planned(work, prices) if dry_run else interview.rated(work, policy)
+            yield from interview.plan_rows(work, prices) if dry_run else interview.rate_pairs(work, policy)
 
     if cache is None and not dry_run:
         note(f"without {arg('cache', like='FILE')} a run that ends early loses its answers")
-    return instead(Result(list(told()))) if dry_run else Records(told())
+    return instead(Result(list(similarity_lines()))) if dry_run else Records(similarity_lines())
 
 
 def _prices(text: str | None) -> tuple[float, float] | None:

@@ -65,8 +65,8 @@ def show(
         output: FILE.png: one sheet; DIR: a PNG for each image (new, empty, or of an earlier run).
     """
     from hoicli.commands.inputs import Inputs
-    from hoicli.figures.overlays import encoded, sheet
-    from hoicli.figures.showing import Source, chosen, is_sheet, write_pictures
+    from hoicli.figures.overlays import encode_png, sheet
+    from hoicli.figures.showing import Source, choose_images, is_sheet, write_pictures
     from hoicli.io.outputs import write_output
 
     target = text_of(output)
@@ -83,34 +83,34 @@ def show(
     inputs = Inputs(text_of(dataset), shared)
     models = inputs.models(predictions, name) if predictions is not None else []
     sources = [] if gt is None else [Source("ground truth", inputs.truth(gt), scored=False)]
-    sources += [Source(model.model, model.unmatched("show"), scored=True) for model in models]
+    sources += [Source(model.model, model.refuse_match_records("show"), scored=True) for model in models]
     for source in sources:
         source.read(image_ids, most, inputs.policy)
     inputs.policy.report()
     folder = None if images is None else Path(images)
-    found = list(chosen(sources, image_ids, most, best, folder))
-    drawing = _drawn(found, folder, size or (TILE if one_sheet else PICTURE))
+    found = list(choose_images(sources, image_ids, most, best, folder))
+    drawing = _draw_pictures(found, folder, size or (TILE if one_sheet else PICTURE))
     if one_sheet:
-        write_output(target, encoded(sheet(list(drawing))))
+        write_output(target, encode_png(sheet(list(drawing))))
     else:
-        write_pictures(target, found, map(encoded, drawing))
+        write_pictures(target, found, map(encode_png, drawing))
     return Notes()
 
 
-def _drawn(found: list[Overlay], folder: Path | None, size: int) -> Iterator[Image]:
+def _draw_pictures(found: list[Overlay], folder: Path | None, size: int) -> Iterator[Image]:
     """The pictures one after another, then a note of the images that were not at hand."""
-    from hoicli.figures.overlays import check_fits, drawn, opened, tell_missing
+    from hoicli.figures.overlays import check_fits, draw_overlay, open_image, tell_missing
     from hoicli.io.messages import Progress
     from hoicli.records.parsing import short
 
     missing = []
     with Progress("drawing", total=len(found), unit="image") as progress:
         for number, item in enumerate(found, start=1):
-            picture = opened(folder, item.file_name)
+            picture = open_image(folder, item.file_name)
             if picture is None:
                 missing.append(short(item.file_name or f"{item.image_id}, without file_name"))
             else:
                 check_fits(item, picture)
-            yield drawn(item, picture, size)
-            progress.to(number)
+            yield draw_overlay(item, picture, size)
+            progress.advance_to(number)
     tell_missing(folder, missing, len(found))

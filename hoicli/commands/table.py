@@ -64,13 +64,13 @@ def table(
     from hoicli.commands.inputs import policy_of
     from hoicli.io.streams import Stream
     from hoicli.records.parsing import dump
-    from hoicli.tables.arrangement import by_keys, by_layout, described, tables_of
+    from hoicli.tables.arrangement import arrange_by_keys, arrange_by_layout, describe_rows, tables_of
     from hoicli.tables.layouts import LAYOUTS, layout_of
-    from hoicli.tables.notes import in_two
+    from hoicli.tables.notes import join_notes
     from hoicli.tables.published import published_lines
     from hoicli.tables.reading import read_rows
     from hoicli.tables.values import Showing
-    from hoicli.tables.writers import written
+    from hoicli.tables.writers import write_table
 
     if layout and (lines or columns):
         keys = ", ".join(map(arg, ("layout", "lines", "columns")))
@@ -86,20 +86,20 @@ def table(
         raise UsageError(f"{arg('over', over)}: no row has this tag; hoicli eval --tag {over}=1 puts it there")
     chosen_layout = LAYOUTS[layout] if layout else None if lines or columns else layout_of(found)
 
-    def rendered(notation: str) -> bytes:
+    def render(notation: str) -> bytes:
         if notation == "jsonl":
             return b"".join(map(dump, found))
         if chosen_layout is not None:
-            made, left = by_layout(found, chosen_layout, replace(showing, n=notation != "csv"))
-            tables = [made if notation == "csv" else in_two(made)]
+            made, left = arrange_by_layout(found, chosen_layout, replace(showing, n=notation != "csv"))
+            tables = [made if notation == "csv" else join_notes(made)]
             left = [row for row in left if row["metric"] in {place.metric for place in chosen_layout.places(found)}]
             if left:
-                note(f"{len(left):,} rows do not fit the layout {chosen_layout.name}: {described(left)}")
+                note(f"{len(left):,} rows do not fit the layout {chosen_layout.name}: {describe_rows(left)}")
         elif lines or columns or over:
             keys = names_of(lines) or ["tag.model"], names_of(columns) or ["protocol", "subset"]
-            tables = [by_keys(found, *keys, showing)]
+            tables = [arrange_by_keys(found, *keys, showing)]
         else:
             tables = tables_of(found, strict=True)
-        return "\n".join(written(made, notation) for made in tables).encode()
+        return "\n".join(write_table(made, notation) for made in tables).encode()
 
-    return Result(found, rendered=rendered, others=True)
+    return Result(found, rendered=render, others=True)

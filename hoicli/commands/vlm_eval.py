@@ -89,11 +89,11 @@ def vlm_eval(
     from hoicli.resampling.draws import Resampling
     from hoicli.vlm.answers import read_answers
     from hoicli.vlm.bank import read_bank
-    from hoicli.vlm.choice import tallied
+    from hoicli.vlm.choice import tally_answers
     from hoicli.vlm.measured import Measured
-    from hoicli.vlm.referring import compared, referred
-    from hoicli.vlm.referring import needed as pairs_needed
-    from hoicli.vlm.results import grounded, grounding, read_results, referring, task_in
+    from hoicli.vlm.referring import measure_referring, read_senses
+    from hoicli.vlm.referring import needed_pairs as pairs_needed
+    from hoicli.vlm.results import grounding, measure_grounding, read_results, referring, task_in
     from hoicli.wordnet.lexicon import choose
 
     own: dict[str, dict[str, object]] = {
@@ -101,7 +101,7 @@ def vlm_eval(
         "refer": {"dataset": dataset, "sim": sim, "needed": needed or None},
     }
     given = {name: of for of, named in own.items() for name, value in named.items() if value is not None}
-    resampling = Resampling.asked(bootstrap, seed)
+    resampling = Resampling.from_rounds(bootstrap, seed)
     measure = similarities(sim or "lexical", "vlm-eval")
     paths = piped_paths(answers, "ANSWERS", "answers")
     if paths is None:
@@ -123,15 +123,15 @@ def vlm_eval(
         if questions is None:
             raise UsageError(f"{arg('task', task)}: give the questions with {arg('questions', like='FILE')}")
         bank = read_bank(text_of(questions) or "", policy)
-        made: Measured = tallied(read_answers(sources, bank, policy, released=released), released=released)
+        made: Measured = tally_answers(read_answers(sources, bank, policy, released=released), released=released)
     elif task == "ground":
-        made = grounded(read_results(sources, policy, grounding), released=released)
+        made = measure_grounding(read_results(sources, policy, grounding), released=released)
     else:
         choose(None)
         phrases = read_results(sources, policy, referring)
         if needed:
-            pairs = pairs_needed(compared(phrases, text_of(dataset)))
+            pairs = pairs_needed(read_senses(phrases, text_of(dataset)))
             rows = [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in pairs]
-            return instead(Records(policy.reported(rows, left=True)))
-        made = referred(phrases, measure, text_of(dataset), policy, released=released)
-    return Result(policy.signed(list(made.rows(tags, as_released, resampling))))
+            return instead(Records(policy.report_at_end(rows, left=True)))
+        made = measure_referring(phrases, measure, text_of(dataset), policy, released=released)
+    return Result(policy.sign_skipped(list(made.rows(tags, as_released, resampling))))

@@ -142,7 +142,7 @@ def _dataset(truth: Given, train: Given | None, output: str, on_error: str) -> s
     """The file of the dataset that ground truth shows, named as the file that is written, else as the first that is
     read."""
     from hoicli.commands.inputs import Inputs, policy_of
-    from hoicli.records.seen import Seen, dataset_name, dataset_of, in_one_spelling, tell_doubts, written
+    from hoicli.records.seen import Seen, dataset_name, dataset_of, format_content, in_one_spelling, tell_doubts
     from hoicli.tables.notations import check_lines
 
     check_lines(output, arg("output"), "the file of a dataset is JSON; end the name in .json")
@@ -166,7 +166,7 @@ def _dataset(truth: Given, train: Given | None, output: str, on_error: str) -> s
     more = ", ..." if len(seen.subjects) > 5 else ""
     kinds = ", ".join(f"{len(content[key]):,} {key}" for key in ("verbs", "objects", "interactions"))
     note(f"{name}: {kinds} in {seen.images:,} images; subjects: {subjects}{more}")
-    return written(content)
+    return format_content(content)
 
 
 def _rows(vocabulary: Vocabulary, what: str) -> Iterator[dict[str, Any]]:

@@ -81,7 +81,7 @@ def failure(rows: Sequence[AnyRow], margin: float) -> HoicliError | None:
             failed = f"{model} fails {arg('fail_if_worse')} against {baseline}"
             places = next((n for n in range(2, 9) if round(low if less else -high, n) > margin), 9)
             ends = f"[{low:.{places}f}, {high:.{places}f}]"
-            what = f"the whole interval {ends} of the difference in {NAMES[row['metric']]} ({_of(row)})"
+            what = f"the whole interval {ends} of the difference in {NAMES[row['metric']]} ({_subset_text(row)})"
             doubt = f" (p = {row['p']:.2g} does not confirm it)" if (row["p"] or 0.0) >= SURE else ""
             worse.append(f"{failed}: {what} is {limit}{doubt}")
     if worse:
@@ -100,7 +100,7 @@ def _view(row: AnyRow) -> tuple[Any, Any]:
 
 def _verdict(model: str, baseline: str, row: AnyRow) -> str:
     value, low, high = row["value"], row["ci_low"], row["ci_high"]
-    of = _of(row)
+    of = _subset_text(row)
     metric, least = NAMES[row["metric"]], _less_is_better(row)
     if value is None:
         why = f"{of} has no class to average" if metric == "mAP" else f"one of them has no {metric}"
@@ -130,12 +130,14 @@ def _verdict(model: str, baseline: str, row: AnyRow) -> str:
     return f"{model} {verdict} {baseline}: {numbers}, 95 % interval {span}, {name} = {chance:.2g}{doubt}"
 
 
-def _of(row: AnyRow) -> str:
+def _subset_text(row: AnyRow) -> str:
     """The protocol of a row, its subset, and what it is a view of."""
-    return ", ".join([str(row["protocol"]), *([] if row["subset"] == "full" else [str(row["subset"])]), *_seen(row)])
+    return ", ".join(
+        [str(row["protocol"]), *([] if row["subset"] == "full" else [str(row["subset"])]), *_view_parts(row)]
+    )
 
 
-def _seen(row: AnyRow) -> Iterator[str]:
+def _view_parts(row: AnyRow) -> Iterator[str]:
     """What the row is a view of."""
     tags = row.get("tags", {})
     if "iou" in tags:
@@ -166,7 +168,7 @@ def _classes(counts: Mapping[str, AnyRow], compared: int) -> Iterator[str]:
 def readable(rows: Sequence[AnyRow]) -> list[dict[str, Any]]:
     """The rows for a table: without counts and gains that differ in nothing, and without the models and protocol that
     all rows of a metric share."""
-    kept = [row for row in rows if row["metric"] not in _OF_NOTHING or _moved(row)]
+    kept = [row for row in rows if row["metric"] not in _OF_NOTHING or _is_visible(row)]
     said: dict[tuple[str, str], set[str]] = {}
     for row in kept:
         for key, value in {"protocol": row["protocol"], **row["tags"]}.items():
@@ -208,7 +210,7 @@ def _order(mean: AnyRow, rows: Sequence[AnyRow], same: Sequence[AnyRow]) -> Iter
         yield max(abs(found), abs(order)), f"{found:+.2f} is what is found ({recall}), {order:+.2f} the order of scores"
         return
     as_many = "same predictions, other scores: as many of each type of error"
-    why = as_many if counts and not any(map(_moved, counts)) else f"as much is found, mean max recall {of[0]:.2f}"
+    why = as_many if counts and not any(map(_is_visible, counts)) else f"as much is found, mean max recall {of[0]:.2f}"
     yield abs(mean["value"]), f"all is the order of scores ({why})"
 
 
@@ -236,6 +238,6 @@ def _places(mean: AnyRow, rows: Sequence[AnyRow], same: Sequence[AnyRow]) -> Ite
         yield abs(row["value"]), f"{row['value']:+.2f} goes with image {row['image_id']}"
 
 
-def _moved(row: AnyRow) -> bool:
+def _is_visible(row: AnyRow) -> bool:
     """Whether a difference, or one end of its interval, is printed as more than 0."""
     return any(abs(row.get(key) or 0.0) >= 0.005 for key in ("value", "ci_low", "ci_high"))

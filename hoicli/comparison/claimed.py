@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from hoicli.errors import DataError, UsageError
-from hoicli.evaluation.coverage import served
+from hoicli.evaluation.coverage import choose_computable
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
@@ -93,7 +93,7 @@ class Tried:
     options: str
     printed: Mapping[str, Decimal]
 
-    def named(self) -> str:
+    def setting_text(self) -> str:
         """The setting in words, with what is not as usual in brackets."""
         subset = [*self.printed] if len(self.printed) == 1 else []
         special = ", ".join([*subset, *({self.rounding} - {"", "rounded"})])
@@ -148,7 +148,9 @@ class Tried:
 
 def settings_tried(protocols: Sequence[Protocol], nms: Sequence[str], top_k: Sequence[int]) -> list[Protocol]:
     """Each protocol with each combination of filters, as views of it; without those that its own cap makes idle."""
-    filters = dict.fromkeys(Filters.of(k, threshold, False) for threshold, k in product((None, *nms), (None, *top_k)))
+    filters = dict.fromkeys(
+        Filters.from_options(k, threshold, False) for threshold, k in product((None, *nms), (None, *top_k))
+    )
     return [
         replace(row, filters=one, view=(*one.signature().items(),))
         for row, one in product(protocols, filters)
@@ -181,7 +183,7 @@ def search(
         known = "; ".join(f"{name}: {', '.join(names)}" for name, names in subsets.items())
         raise UsageError(f"{claim.text}: no protocol has these subsets ({known}); name them, as in full=46.06")
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=allow_uncounted)
-    rows = settings_tried(served(truth, protocols, named), nms, top_k)
+    rows = settings_tried(choose_computable(truth, protocols, named), nms, top_k)
     tally = tally_predictions(predictions, truth, rows, Filters(allow_uncounted=allow_uncounted), policy)
     most = int(np.bincount(tally.listed.image).max(initial=0))
     found: list[Tried] = []
@@ -206,24 +208,24 @@ _NAMED = 4
 """Settings that a sentence names; the table has them all."""
 
 
-def told(claim: Claim, found: Sequence[Tried]) -> str:
+def claim_sentence(claim: Claim, found: Sequence[Tried]) -> str:
     """What fits and what tells it apart, or what is nearest, in a sentence."""
     fitting, of = [tried for tried in found if tried.rounding], f"of the {len(found)} settings tried"
     if not fitting:
         near = found[0]
         least = max(abs(near.values[subset] - float(number)) for subset, number in near.printed.items())
         return (
-            f"none {of} gives {claim.text}; the nearest is {near.named()}: {near.text()}, up to {least:.2g} away. "
-            "So something else differs: the predictions, the ground truth or the evaluator"
+            f"none {of} gives {claim.text}; the nearest is {near.setting_text()}: {near.text()}, up to {least:.2g} away."
+            " So something else differs: the predictions, the ground truth or the evaluator"
         )
     alike: dict[str, list[str]] = {}
     for tried in fitting:
-        alike.setdefault(tried.text(more=4), []).append(tried.named())
+        alike.setdefault(tried.text(more=4), []).append(tried.setting_text())
     alone = "; a single number often fits by chance, so give more of the line" if len(claim.numbers) == 1 else ""
     if len(alike) == 1:
         others = len(fitting) - 1
         same = f"so do {others} more: nothing in this dump tells them apart" if others else f"no other {of} does"
-        return f"{fitting[0].named()} gives {claim.text}; {same}{alone}"
+        return f"{fitting[0].setting_text()} gives {claim.text}; {same}{alone}"
     names = [f"{name}{f' and {len(others)} alike' if others else ''}" for name, *others in alike.values()]
     more = f"; and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     apart = "digits that are not printed tell them apart"

@@ -45,11 +45,13 @@ class OneRanking(NamedTuple):
     mixed: Sequence[Prepared]
 
     @classmethod
-    def of(cls, models: Sequence[Sequence[RankedLists]]) -> OneRanking:
+    def from_lists(cls, models: Sequence[Sequence[RankedLists]]) -> OneRanking:
         """models: of each its lists."""
         first, *rivals = models
         made = [Prepared(lists) for lists in models]
-        return cls(made, [each.observed for each in made], [Prepared(_mixed(first, rival)) for rival in rivals])
+        return cls(
+            made, [each.observed for each in made], [Prepared(_merge_rankings(first, rival)) for rival in rivals]
+        )
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,10 @@ class OracleRounds:
         """By oracle, "none" first."""
         results = zip(*(model.results(self.vocabulary) for model in self.models), strict=True)
         estimates = {of[0].oracle: [result.means(self.subsets) for result in of] for of in results}
-        ranked = [model.ranked(self.image_ids) for model in self.models]
+        ranked = [model.make_list_ranker(self.image_ids) for model in self.models]
 
         def prepare(oracles: Sequence[str]) -> OneRanking:
-            return OneRanking.of([[*after(oracles)] for after in ranked])
+            return OneRanking.from_lists([[*after(oracles)] for after in ranked])
 
         hits = len(EVERY) * sum(int(model.counts()["true_positive"].sum()) for model in self.models)
         prepared = shared_out(prepare, SHARING, worth=hits * resampling.rounds >= WORTH_FORKING)
@@ -109,7 +111,7 @@ class OracleRounds:
         return np.stack([rounds.means(members, never) for members in self.drawn])
 
 
-def _mixed(first: Sequence[RankedLists], second: Sequence[RankedLists]) -> list[RankedLists]:
+def _merge_rankings(first: Sequence[RankedLists], second: Sequence[RankedLists]) -> list[RankedLists]:
     """Two models' lists of one ranking each as lists of one ranking."""
-    lists = first[0].interleaved(second[0])
+    lists = first[0].interleave(second[0])
     return [lists.asking_both(*pair) for pair in zip(first, second, strict=True)]

@@ -18,7 +18,7 @@ from hoicli.comparison.oracles import OracleRounds
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.run import Gathered, match_and_diagnose
-from hoicli.evaluation.coverage import served, tell_absent
+from hoicli.evaluation.coverage import choose_computable, tell_absent
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
@@ -43,7 +43,7 @@ from hoicli.resampling.comparison import (
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import false_discovery
 from hoicli.resampling.ranked import MOST_LEFT_OUT, RankedLists
-from hoicli.resampling.rounds import Rounds, resampled, swapped
+from hoicli.resampling.rounds import Rounds, resample, swap_outputs
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -105,15 +105,15 @@ def compare(
     Raises `DataError` for what is wrong with a stream, `UsageError` for match records.
     """
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
-    protocols = views.of(served(truth, protocols, named), named)
+    protocols = views.views_of(choose_computable(truth, protocols, named), named)
     diagnosed = protocol_of(vocabulary) if errors else None
     if diagnosed is not None and not truth.serves(diagnosed):
         note(f"left out: types of errors, which {diagnosed.name} defines: {truth.name} cannot serve it")
         diagnosed = None
-    errors_of = [] if diagnosed is None else views.diagnosed(diagnosed)
+    errors_of = [] if diagnosed is None else views.diagnosis_views(diagnosed)
     sides: list[Gathered] = []
     for model in models:
-        predictions = model.unmatched(f"{model.name}: compare")
+        predictions = model.refuse_match_records(f"{model.name}: compare")
         sides.append(match_and_diagnose(predictions, truth, protocols, errors_of, filters, policy))
     for model, side in zip(models, sides, strict=True):
         side.coverage.report(truth, protocols, model.name, model=model.model)
@@ -121,18 +121,18 @@ def compare(
     shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), resampling, top, tags)
     settings = {**filters.signature(), "data": vocabulary.signed, **wanted.settings()}
 
-    def of_protocols() -> Iterator[Row]:
+    def rows_by_protocol() -> Iterator[Row]:
         """Apart, so that the ranked lists are gone before those of the errors come."""
-        ranked = [side.tally.ranked(vocabulary, shared.image_ids) for side in sides]
+        ranked = [side.tally.ranked_results(vocabulary, shared.image_ids) for side in sides]
         for found in zip(*ranked, strict=True):
             compared = []
             for model, side, (protocol, results, lists) in zip(models, sides, found, strict=True):
                 signed, tagged = {**settings, **side.tally.settings(protocol)}, {"model": model.model, **tags}
-                parts = Evaluated.of(protocol, vocabulary, wanted, results, signed, tagged)
+                parts = Evaluated.split_by_slices(protocol, vocabulary, wanted, results, signed, tagged)
                 compared.append(Compared(model.model, lists, parts))
             yield from protocol_rows(compared, shared)
 
-    yield from of_protocols()
+    yield from rows_by_protocol()
     settings = {**filters.signature(), "data": vocabulary.signed}
     leave = {key: value for side in sides for key, value in side.tally.leave.items()}
     for number, view in enumerate(errors_of):
@@ -146,13 +146,13 @@ def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Ro
     subset, AP_diff by class, image_diff by image."""
     baseline = models[0]
     protocol = baseline.evaluated.protocol
-    rounds = resampled([model.lists for model in models], shared.resampling, f"{protocol.key}: resamples")
+    rounds = resample([model.lists for model in models], shared.resampling, f"{protocol.key}: resamples")
     for model, alone in zip(models, rounds, strict=True):
         for part in model.parts:
             yield from part.rows(part.intervals(model.lists, alone, shared.resampling) if shared.tested else None)
     for model, alone in zip(models[1:], rounds[1:], strict=True):
         label = f"{protocol.key}: {model.name}, swaps"
-        first, second = swapped(baseline.lists, model.lists, shared.resampling, label)
+        first, second = swap_outputs(baseline.lists, model.lists, shared.resampling, label)
         paired = PairedRounds((rounds[0], alone), (first, second))
         for before, after in zip(baseline.parts, model.parts, strict=True):
             settings = {**before.settings, **after.settings}
@@ -255,7 +255,7 @@ def _counts(baseline: Diagnosis, model: Diagnosis, shared: Comparison, ends: Row
     counted = [(error, subset) for error in (*ERRORS, MISSED) for subset in subsets]
 
     def counts(diagnosis: Diagnosis) -> Ints:
-        found = diagnosis.by_image(shared.image_ids)
+        found = diagnosis.group_errors(shared.image_ids)
         return np.stack(
             [
                 np.bincount(image[np.isin(class_, subsets[subset])], minlength=len(shared.image_ids))

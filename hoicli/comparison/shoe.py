@@ -10,9 +10,9 @@ from hoicli.io.streams import Stream
 from hoicli.records.results import Row, interval_keys, percent, result_row, row_ends
 from hoicli.resampling.comparison import Difference, PairedRounds, difference
 from hoicli.resampling.draws import Resampling
-from hoicli.resampling.rounds import resampled, swapped
+from hoicli.resampling.rounds import resample, swap_outputs
 from hoicli.shoe.run import Evaluation
-from hoicli.shoe.scores import Run, interval_of, means, weighted
+from hoicli.shoe.scores import Run, interval_of, means, weighted_metrics
 
 
 def compare_shoe(
@@ -37,13 +37,13 @@ def _rows(
 ) -> Iterator[Row]:
     """At one delta."""
     drawn = resampling.signature()
-    every = [weighted(run) for _, run in models]
+    every = [weighted_metrics(run) for _, run in models]
     first = models[0][1]
     subset = first.subset
     differences: list[Row] = []
     for metric in metrics:
         known = all(metric in found for found in every)  # a model without scores has no soft_map
-        alone = resampled([found[metric] for found in every], resampling, f"{metric}: resamples") if known else []
+        alone = resample([found[metric] for found in every], resampling, f"{metric}: resamples") if known else []
         for at, (name, run) in enumerate(models):
             value, n = getattr(run.scores, metric), run.scores.count(metric)
             found = interval_of(run, metric, alone[at]) if known else None
@@ -55,17 +55,17 @@ def _rows(
             before = getattr(first.scores, metric)
             change = Difference(before, value)
             if known:
-                swaps = swapped(every[0][metric], every[at][metric], resampling, f"{metric}: {name}, swaps")
+                swaps = swap_outputs(every[0][metric], every[at][metric], resampling, f"{metric}: {name}, swaps")
                 paired = PairedRounds((alone[0], alone[at]), (swaps[0], swaps[1]))
                 images = min(first.images[metric], run.images[metric])
                 change = difference(before, value, *paired.differences(partial(means, metric)), images, most=1.0)
-            both = {**first.signature, **_joined(first.signature, run.signature), **drawn}
+            both = {**first.signature, **_join_settings(first.signature, run.signature), **drawn}
             ends = row_ends("shoe", {"model": name, "baseline": models[0][0], **tags}, both)
             differences.append(difference_row(f"{metric}_diff", {"subset": subset}, change, n, ends))
     yield from differences
 
 
-def _joined(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
+def _join_settings(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
     """The settings that differ, both values."""
     differ = {key for key in first.keys() | second.keys() if first.get(key) != second.get(key)}
     return {key: "+".join(side[key] for side in (first, second) if key in side) for key in differ}

@@ -42,15 +42,15 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from xml.etree.ElementTree import Element
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context, guarded, image_record
-from hoicli.converters.numbers import finite, listed, shown, whole_number
+from hoicli.converters.context import Context, image_record, run_step
+from hoicli.converters.numbers import finite, read_list, shorten_value, whole_number
 from hoicli.errors import DataError
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import normalise
 
 
-def _turned(degrees: Any, field: str) -> DataError:
+def _rotation_error(degrees: Any, field: str) -> DataError:
     return DataError(f"{degrees} degrees: boxes of records are upright; draw it so", field=field)
 
 
@@ -116,7 +116,7 @@ def _names(result: Mapping[str, Any], field: str) -> list[str]:
 
 def _texts(labels: Any, field: str) -> list[str]:
     """The labels of a rectangle or a relation, normalised. Raises `DataError` for what is no list of names."""
-    names = [normalise(label) if type(label) is str else "" for label in listed(labels or [], field)]
+    names = [normalise(label) if type(label) is str else "" for label in read_list(labels or [], field)]
     if "" in names:
         raise DataError("a label is empty, or no text; name it in the annotation tool", field=field)
     return list(dict.fromkeys(names))
@@ -127,7 +127,7 @@ def _rectangle(result: Mapping[str, Any], field: str) -> list[float]:
     value = result["value"]
     for key, turned in (("value.rotation", value.get("rotation")), ("image_rotation", result.get("image_rotation"))):
         if turned:
-            raise _turned(turned, f"{field}.{key}")
+            raise _rotation_error(turned, f"{field}.{key}")
     wide, high = (finite(result[key], f"{field}.{key}") for key in ("original_width", "original_height"))
     x, y, width, height = (finite(value[key], f"{field}.value.{key}") for key in ("x", "y", "width", "height"))
     return [round(side / 100, 4) for side in (x * wide, y * high, (x + width) * wide, (y + height) * high)]
@@ -160,7 +160,7 @@ def _names_collide(source: Source, context: Context) -> bool:
     with suppress(DataError):
         for where, task in source.items():
             with suppress(DataError):
-                short, full = guarded(partial(_ids, task), source, where)
+                short, full = run_step(partial(_ids, task), source, where)
                 if (first := named.setdefault(short, full)) != full:
                     context.announce(f"uploads have one name ({first} and {full}): their ids keep the digits before it")
                     return True
@@ -223,7 +223,7 @@ def _corners(row: Element, field: str) -> list[float]:
     keys = ("xtl", "ytl", "xbr", "ybr", *({"rotation"} & row.attrib.keys()))
     sides = {key: _number(row.attrib[key], f"{field}.{key}") for key in keys}
     if sides.pop("rotation", 0):
-        raise _turned(row.get("rotation"), f"{field}.rotation")
+        raise _rotation_error(row.get("rotation"), f"{field}.rotation")
     return [*sides.values()]
 
 
@@ -231,7 +231,7 @@ def _number(text: str, field: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise DataError(f"{shown(text)} is no number; export it again", field=field) from None
+        raise DataError(f"{shorten_value(text)} is no number; export it again", field=field) from None
 
 
 def _triplets(rows: list[Element], context: Context) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ from typing import Any
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, entry, image_record
 from hoicli.converters.images import NumberedImages
-from hoicli.converters.numbers import corners, finite, plain, shown, table
+from hoicli.converters.numbers import corners, finite, plain, shorten_value, table
 from hoicli.errors import DataError
 from hoicli.records.parsing import Record
 
@@ -91,7 +91,7 @@ def read_ican(source: Source, context: Context) -> Iterator[Record]:
                 table.hois.append({**ends, "verb": vocabulary.interactions[interaction][0], "score": score})
         return {**head, **table.columns}
 
-    yield from context.each(((f"[{shown(item[0])}]", item) for item in source.entries().items()), build, source)
+    yield from context.each(((f"[{shorten_value(item[0])}]", item) for item in source.entries().items()), build, source)
 
 
 # Diag-HOI
@@ -138,13 +138,13 @@ def read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, in the order in which the files name them."""
     tables: dict[str, BoxTable] = {}
     for key, item in source.entries().items():
-        where = f"[{shown(key)}]"
+        where = f"[{shorten_value(key)}]"
         with context.policy.item(source.name):
             _gather(item, where, context, tables)
     for companion in source.companions:
         for where, name in companion.items():
             if type(name) is not str:
-                raise DataError(f"{shown(name)} is no file name", place=companion.name, field=where)
+                raise DataError(f"{shorten_value(name)} is no file name", place=companion.name, field=where)
             tables.setdefault(name, BoxTable(context.subject))
     if not source.companions:
         context.announce(
@@ -161,7 +161,7 @@ def _gather(item: Any, where: str, context: Context, tables: dict[str, BoxTable]
         raise DataError("has no data of images; is this gt_ambiguous_hoi.pkl?", field=where)
     verb, label = entry(context.vocabulary.interactions, item.get("hico_id"), f"{where}.hico_id")
     for name, rows in item["data"].items():
-        field = f"{where}.data[{shown(name)}]"
+        field = f"{where}.data[{shorten_value(name)}]"
         if type(name) is not str:
             raise DataError("is no file name", field=field)
         boxes = tables.setdefault(name, BoxTable(context.subject))

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context, file_name_of, guarded, image_record, kept
+from hoicli.converters.context import Context, file_name_of, image_record, pick_keys, run_step
 from hoicli.converters.numbers import corners, whole_number
 from hoicli.errors import DataError, Place
 from hoicli.io.outputs import open_output
@@ -37,9 +37,9 @@ _Rows = list[tuple[str, dict[str, Any]]]
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, also those without relations."""
-    graphs = guarded(lambda: _Graphs(source, context), source, "")
+    graphs = run_step(lambda: _Graphs(source, context), source, "")
 
-    if on_crowds := graphs.on_crowds():
+    if on_crowds := graphs.count_crowd_relations():
         problem = f"{on_crowds:,} relations are of a crowd's box (iscrowd): their triplets count like any other"
         context.announce(problem)
 
@@ -48,7 +48,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         rows = graphs.boxes_of.get(image_id, [])
         place = _places((f": {field}.id", row) for field, row in rows)
         boxes = [corners(row["bbox"], f": {field}.bbox", None, "xywh") for field, row in rows]
-        labels = [_named(graphs.objects, row["category_id"], f": {field}.category_id") for field, row in rows]
+        labels = [_find_name(graphs.objects, row["category_id"], f": {field}.category_id") for field, row in rows]
         hois = []
         for field, row in graphs.relations_of.get(image_id, []):
             subject, object_ = (place.get(_id(row[key], f": {field}.{key}")) for key in ("subject_id", "object_id"))
@@ -57,9 +57,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
                 continue
             if graphs.scored and "score" not in row:
                 raise DataError("missing, though other relations have one; give all or none", field=f": {field}.score")
-            verb = _named(graphs.verbs, row["predicate_id"], f": {field}.predicate_id")
-            hois.append({"subject": subject, "object": object_, "verb": verb, **kept(row, "score")})
-        head = {**({"img_id": image_id} if type(image_id) is int else {}), **kept(image, "width", "height")}
+            verb = _find_name(graphs.verbs, row["predicate_id"], f": {field}.predicate_id")
+            hois.append({"subject": subject, "object": object_, "verb": verb, **pick_keys(row, "score")})
+        head = {**({"img_id": image_id} if type(image_id) is int else {}), **pick_keys(image, "width", "height")}
         confident = rows and all("score" in row for _, row in rows)
         more = {"scores": [row["score"] for _, row in rows]} if confident else {}
         crowds = [bool(row.get("iscrowd")) for _, row in rows]
@@ -80,17 +80,17 @@ class _Graphs:
         rows = content["images"]
         places = _places((f"images[{at}].id", row) for at, row in enumerate(rows))
         self.images: dict[int | str, dict[str, Any]] = {number: rows[at] for number, at in places.items()}
-        self.boxes_of = self._by_image(source, "annotations", context)
-        self.relations_of = self._by_image(source, "rel_annotations", context)
+        self.boxes_of = self._group_by_image(source, "annotations", context)
+        self.relations_of = self._group_by_image(source, "rel_annotations", context)
         self.scored = any("score" in row for row in content["rel_annotations"])
 
-    def on_crowds(self) -> int:
+    def count_crowd_relations(self) -> int:
         """Return how many relations have a crowd at one of their ends."""
         crowds = {row["id"] for rows in self.boxes_of.values() for _, row in rows if row.get("iscrowd")}
         relations = (row for rows in self.relations_of.values() for _, row in rows) if crowds else ()
         return sum(not crowds.isdisjoint((row["subject_id"], row["object_id"])) for row in relations)
 
-    def _by_image(self, source: Source, key: str, context: Context) -> dict[int | str, _Rows]:
+    def _group_by_image(self, source: Source, key: str, context: Context) -> dict[int | str, _Rows]:
         """The rows of each image; those of images that are not listed are dropped and counted."""
         found: dict[int | str, _Rows] = {}
         for index, row in enumerate(source.mapping[key]):
@@ -131,7 +131,7 @@ def _categories(rows: list[Any], field: str, what: str, context: Context) -> dic
     return {number: names[index] for number, index in places.items()}
 
 
-def _named(names: Mapping[int | str, str], number: Any, field: str) -> str:
+def _find_name(names: Mapping[int | str, str], number: Any, field: str) -> str:
     """The name with an id. Raises `DataError` for an id without one."""
     name = names.get(_id(number, field))
     if name is None:
@@ -149,7 +149,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         number = record["img_id"] if type(record.get("img_id")) is int else len(images) + 1
         if number in images:
             raise DataError(f"{number} is another image's number, too; leave img_id out", place=place, field="img_id")
-        images[number] = {"id": number, "file_name": file_name_of(record), **kept(record, "width", "height")}
+        images[number] = {"id": number, "file_name": file_name_of(record), **pick_keys(record, "width", "height")}
         first = len(annotations) + 1
         scores = record.get("scores") or [None] * len(record["boxes"])
         crowds = record.get("iscrowd") or [False] * len(record["boxes"])
@@ -161,21 +161,21 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
             annotations.append({**row, "iscrowd": int(crowd), **scored, "category_id": label})
         for hoi in record["hois"]:
             ends = {"subject_id": first + hoi["subject"], "object_id": first + hoi["object"]}
-            row = {"id": len(relations) + 1, "image_id": number, **ends, **kept(hoi, "score")}
+            row = {"id": len(relations) + 1, "image_id": number, **ends, **pick_keys(hoi, "score")}
             relations.append({**row, "predicate_id": hoi["verb"]})
             if "verb_score" in hoi:
                 context.drop("verb scores (the format has one score a triplet)", place)
         if record.get("image_hois"):
             context.drop("image-level labels", place)
     known = context.vocabulary
-    objects = _numbered(annotations, "category_id", None if context.open_names else known.object_ids)
-    verbs = _numbered(relations, "predicate_id", None if context.open_names else known.verb_ids)
+    objects = _number_categories(annotations, "category_id", None if context.open_names else known.object_ids)
+    verbs = _number_categories(relations, "predicate_id", None if context.open_names else known.verb_ids)
     content = {"images": list(images.values()), "categories": objects, "annotations": annotations}
     with open_output(path) as output:
         output(dump({**content, "rel_categories": verbs, "rel_annotations": relations}))
 
 
-def _numbered(rows: list[dict[str, Any]], key: str, ids: Mapping[str, int] | None) -> list[dict[str, Any]]:
+def _number_categories(rows: list[dict[str, Any]], key: str, ids: Mapping[str, int] | None) -> list[dict[str, Any]]:
     """Replace the names under a key of the rows by numbers, and return the categories. ids: the dataset's, aliases
     after the names; without them the rows' own names are numbered."""
     if ids is None:

@@ -69,7 +69,7 @@ class Context:
         """The verbs by number: as the dataset's `numbering` has them, else counted from --verb-base or the format's
         `base`."""
         own = None if "verb_base" in self.options else self._numbering("verbs", self.vocabulary.verbs)
-        return own or Numbers.counted(self.vocabulary.verbs, self.base(base))
+        return own or Numbers.from_items(self.vocabulary.verbs, self.base(base))
 
     def base(self, base: int) -> int:
         """The number of the first verb in this file; `base` is the format's."""
@@ -97,7 +97,7 @@ class Context:
         """The interactions by number: as the dataset's `numbering` has them, else in its order, from 0; `hint` is added
         to the message about another number."""
         known = self.vocabulary.interactions
-        return self._numbering("interactions", known) or Numbers.counted(known, hint=hint)
+        return self._numbering("interactions", known) or Numbers.from_items(known, hint=hint)
 
     def _numbering(self, kind: str, items: Sequence[T]) -> Numbers[T] | None:
         """The dataset's own numbering of "verbs", "objects" or "interactions"; None if it has none."""
@@ -107,7 +107,7 @@ class Context:
         refusal = f" is none of {self.vocabulary.name}'s {kind} (its numbering.{kind})"
         return Numbers({number: items[place] for number, place in own.items()}, refusal)
 
-    def numbered(
+    def choose_numbers(
         self, kind: str, ids: Mapping[Label, int], usual: Mapping[int, int] | None = None
     ) -> Mapping[Label, int]:
         """The numbers to write of "verbs", "objects" or "interactions" with these ids, by the dataset's `numbering`,
@@ -157,12 +157,12 @@ class Context:
             for where, item in items:
                 self.place = f"{source.name}: {where}"
                 with self.policy.item():
-                    record = guarded(partial(build, item), source, where)
+                    record = run_step(partial(build, item), source, where)
                     if record is not None:
                         yield record
 
 
-def guarded(step: Callable[[], T], source: Source, where: str | None = None) -> T:
+def run_step(step: Callable[[], T], source: Source, where: str | None = None) -> T:
     """Run a step of a format's module, and turn its exceptions into a `DataError` about the file. `where`: the field of
     the step, put before the field of a `DataError` that it raises; without it such an error already has its place. A
     format's module only handles files as its project writes them; for others the error just says that the shape is
@@ -233,7 +233,7 @@ def image_record(
     return {**record, "boxes": boxes, "labels": labels, "hois": hois, **rest}
 
 
-def kept(item: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+def pick_keys(item: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     """The values that an item has under the keys, unchanged."""
     return {key: item[key] for key in keys if key in item}
 

@@ -11,9 +11,9 @@ from operator import itemgetter
 from typing import Any
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context, guarded
+from hoicli.converters.context import Context, run_step
 from hoicli.converters.formats import FORMATS, NUMBERED_BY, Format, detect
-from hoicli.converters.images import identified
+from hoicli.converters.images import identify_images
 from hoicli.errors import DataError, Place, UsageError, arg
 from hoicli.io.inputs import parts_of
 from hoicli.io.messages import Progress, note
@@ -26,7 +26,7 @@ from hoicli.vocabulary.labels import Vocabulary
 
 
 class Conversion:
-    """One run of `convert`: `by_file` reads, then `report` says what was read."""
+    """One run of `convert`: `convert_files` reads, then `report` says what was read."""
 
     def __init__(
         self, context: Context, source_format: str | None = None, dataset: str | None = None, *, fixed: bool = False
@@ -50,14 +50,14 @@ class Conversion:
         self._any_names = False
         self._counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
 
-    def by_file(self, paths: list[str], progress: Progress) -> Iterator[tuple[str, Record, bytes]]:
+    def convert_files(self, paths: list[str], progress: Progress) -> Iterator[tuple[str, Record, bytes]]:
         """(file, record, its line of JSON) of the valid records of all paths: numbers finite, indices in range, no
         image twice, nothing that JSON cannot hold, such as half of a character. Errors (`DataError` with the file, the
         image and the field) go to the context's policy."""
         seen: set[str] = set()
-        for file, record in identified(self._everything(paths), self._context, seen):
+        for file, record in identify_images(self._everything(paths), self._context, seen):
             image_id = str(record["image_id"])
-            place = Place.of(file, f"image {image_id}")
+            place = Place.in_file(file, f"image {image_id}")
             try:
                 self._check(record)
                 if image_id in seen:
@@ -93,7 +93,7 @@ class Conversion:
         sources = [Source(part) for path in paths for part in parts_of(path)]
         while sources:
             source = sources.pop(0)
-            row = self._row or FORMATS[guarded(partial(detect, source), source)]
+            row = self._row or FORMATS[run_step(partial(detect, source), source)]
             self._context.format = row.name
             if self._holds not in ("", row.holds):
                 held = f"holds {row.holds} ({row.name}), and the path before it {self._holds}"
@@ -109,8 +109,8 @@ class Conversion:
                 source.companions, sources = sources, []
             owner = f" of {row.owner}" if row.owner else ""
             self._read.append(f"{source.name} as {row.name}{owner} ({row.holds})")
-            records = self._shown(row, source, row.read(source, self._context))
-            while (record := guarded(partial(next, records, None), source)) is not None:
+            records = self._check_first_records(row, source, row.read(source, self._context))
+            while (record := run_step(partial(next, records, None), source)) is not None:
                 yield source.name, record
 
     def _settle_dataset(self, row: Format, source: Source) -> None:
@@ -148,7 +148,7 @@ class Conversion:
         told |= {kind for kind, option in NUMBERED_BY.items() if option in context.options}
         return self._dataset is None or (vocabulary.own and "verbs" in row.numbers and not row.numbers <= told)
 
-    def _shown(self, row: Format, source: Source, records: Iterator[Record]) -> Iterator[Record]:
+    def _check_first_records(self, row: Format, source: Source, records: Iterator[Record]) -> Iterator[Record]:
         """The records, after a check of the first ones that the file's numbers are the dataset's, if that is
         `_unproven`. Raises `DataError` if they are not."""
         vocabulary, first, broken = self._context.vocabulary, list[Record](), None

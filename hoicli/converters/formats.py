@@ -178,7 +178,7 @@ class _Formats(dict[str, Format]):
 FORMATS = _Formats((row.name, row) for row in _TABLE)
 
 
-def offered(*, written: bool) -> list[tuple[str, str]]:
+def offer_names(*, written: bool) -> list[tuple[str, str]]:
     """The names, each with its description, that --from takes (or --to, of formats that are written); of other packages
     the names alone, since nothing of theirs is imported."""
     own = [(row.name, row.description) for row in FORMATS.values() if (row.writes if written else row.reads)]

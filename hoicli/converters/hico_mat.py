@@ -33,7 +33,7 @@ from typing import Any, TypeVar
 
 from hoicli.converters.containers.matfile import Cells, Numbers, Structs, load, variables
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import BoxTable, Context, entry, guarded, image_record
+from hoicli.converters.context import BoxTable, Context, entry, image_record, run_step
 from hoicli.converters.numbers import corners, finite_list
 from hoicli.errors import DataError, arg
 from hoicli.records.caveats import DERIVED_LABELS, WHOLE_IMAGE
@@ -88,7 +88,7 @@ def _whole_images(homes: dict[str, Source], source: Source, context: Context) ->
     )
 
     def build(item: tuple[str, _Labels]) -> Record:
-        happening, unclear = (_named(which, context.vocabulary) for which in item[1])
+        happening, unclear = (_name_interactions(which, context.vocabulary) for which in item[1])
         return image_record(item[0], (), (), (), image_hois=happening, ambiguous_hois=unclear, caveats=[WHOLE_IMAGE])
 
     items = ((f"list_{context.split}({number})", item) for number, item in enumerate(labels.items(), start=1))
@@ -99,7 +99,7 @@ _Labels = tuple[list[int], list[int]]
 """The interactions (0-based ids, ascending) that happen in an image, and those that are ambiguous."""
 
 
-def _named(interactions: Iterable[int], vocabulary: Vocabulary) -> list[list[str]]:
+def _name_interactions(interactions: Iterable[int], vocabulary: Vocabulary) -> list[list[str]]:
     """Interactions as [verb, object]."""
     return [list(vocabulary.interactions[index]) for index in interactions]
 
@@ -133,7 +133,7 @@ class _Image:
 
     def record(self, file_name: str, width: float, height: float, labels: Iterable[int]) -> Record:
         """The record; its image-level labels are `labels` and the invisible interactions, in HOI order."""
-        image_hois = _named(sorted({*labels, *self.invisible}), self._vocabulary)
+        image_hois = _name_interactions(sorted({*labels, *self.invisible}), self._vocabulary)
         if self.table.hois and not image_hois:
             raise DataError("has triplets, but by its labels nothing happens in it; give files of one release")
         size = {"width": width, "height": height}
@@ -211,7 +211,7 @@ def _images(homes: dict[str, Source], name: str, context: Context) -> list[tuple
         other = next(other for other in BOX_VARIABLES if other in homes)
         split = other.removeprefix("bbox_")
         raise DataError(f"has no {name}, only {other}; {context.taking(split)} takes it", place=homes[other].name)
-    return _loaded(homes, name, lambda value: _rows(value, ("filename", "size", "hoi"), name))
+    return _load_variable(homes, name, lambda value: _rows(value, ("filename", "size", "hoi"), name))
 
 
 def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, _Labels] | None:
@@ -230,10 +230,10 @@ def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, _Labe
     for name in ("list_action", listed, stated):
         if name not in homes:
             raise DataError(f"has no {name}; give the anno.mat of HICO-DET", place=given.name)
-    _loaded(homes, "list_action", lambda value: _check_actions(value, context.vocabulary))
-    files = _loaded(homes, listed, lambda value: _file_names(value, listed))
+    _load_variable(homes, "list_action", lambda value: _check_actions(value, context.vocabulary))
+    files = _load_variable(homes, listed, lambda value: _file_names(value, listed))
     shape = (len(context.vocabulary.interactions), len(files))
-    return _loaded(homes, stated, lambda value: _labels(value, files, shape, stated))
+    return _load_variable(homes, stated, lambda value: _labels(value, files, shape, stated))
 
 
 def _check_actions(actions: Any, vocabulary: Vocabulary) -> None:
@@ -271,9 +271,9 @@ def _labels(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -
     return labels
 
 
-def _loaded(homes: dict[str, Source], name: str, understand: Callable[[Any], T]) -> T:
+def _load_variable(homes: dict[str, Source], name: str, understand: Callable[[Any], T]) -> T:
     """The result of `understand` on a variable; its `DataError` gets the name of the file."""
-    return guarded(lambda: understand(load(homes[name], name)), homes[name], "")
+    return run_step(lambda: understand(load(homes[name], name)), homes[name], "")
 
 
 # anno_list.json

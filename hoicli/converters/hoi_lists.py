@@ -46,7 +46,7 @@ from hoicli.converters.context import (
     entry,
     file_name_of,
     image_record,
-    kept,
+    pick_keys,
     require_scores,
 )
 from hoicli.converters.numbers import FAR_EDGES, ONE_BASED, Numbers, corners, score_of, whole_number
@@ -195,7 +195,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     classless = layout.objects == "none"
     verbs: Numbers[Any]
     if roles:
-        verbs = Numbers.counted([*roles], context.base(0))
+        verbs = Numbers.from_items([*roles], context.base(0))
     else:
         verbs = context.interactions() if classless else context.verbs(base=int(layout.verbs))
     verb_of: Mapping[int, Any] = verbs.names
@@ -253,11 +253,17 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             hois.append(made)
         if classless:
             seen.update(hoi["verb"] for hoi in hois)
-            return _classed(name, boxes, hois, context)
+            return _classify_boxes(name, boxes, hois, context)
         if not roles:
-            return image_record(name, boxes, labels, hois, kept(item, *layout.kept))
+            return image_record(name, boxes, labels, hois, pick_keys(item, *layout.kept))
         named = {"file_name": name} if not scored or "COCO_" in str(name) else {}
-        record = {"image_id": coco_number(name), **named, **kept(item, *layout.kept), "boxes": boxes, "labels": labels}
+        record = {
+            "image_id": coco_number(name),
+            **named,
+            **pick_keys(item, *layout.kept),
+            "boxes": boxes,
+            "labels": labels,
+        }
         return {**record, "hois": hois, **({} if scored else {"caveats": [UNMARKED_PEOPLE]})}
 
     yield from context.each(source.items(), build, source)
@@ -293,7 +299,7 @@ def _announce(source: Source, layout: Layout, context: Context) -> None:
 def _objects(source: Source, layout: Layout, context: Context) -> Numbers[str]:
     """The classes of boxes; "" says that there is no object."""
     if layout.objects in ("own", "none"):
-        return Numbers.counted(context.vocabulary.objects)
+        return Numbers.from_items(context.vocabulary.objects)
     if layout.objects != "first":
         return context.objects(layout.objects, "; is this file HICO-DET's?" if context.format == "hoia" else "")
     numbered = context.objects("coco-id" if _has_coco_ids(source) else "coco")
@@ -318,7 +324,7 @@ def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:
     return next((key for key in keys if key in item), keys[0])
 
 
-def _classed(name: str, boxes: list[list[Any]], hois: list[dict[str, Any]], context: Context) -> Record:
+def _classify_boxes(name: str, boxes: list[list[Any]], hois: list[dict[str, Any]], context: Context) -> Record:
     """The record of an image whose interactions, (verb, label) each, tell the classes of its boxes."""
     used, table = set[int](), BoxTable(context.subject)
     for hoi in hois:
@@ -343,8 +349,10 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         _write_correspondence(records, path, context)
         return
     layout, known = LAYOUTS[context.target], context.vocabulary
-    object_ids = context.numbered("objects", known.object_ids, _usual_objects(layout, context))
-    verb_ids = context.numbered("verbs", known.verb_ids, {at + int(layout.verbs): at for at in range(len(known.verbs))})
+    object_ids = context.choose_numbers("objects", known.object_ids, _usual_objects(layout, context))
+    verb_ids = context.choose_numbers(
+        "verbs", known.verb_ids, {at + int(layout.verbs): at for at in range(len(known.verbs))}
+    )
     shift = context.written_shift(layout.shift) if layout.shift else None
 
     def interaction(hoi: dict[str, Any], labels: Sequence[str]) -> dict[str, Any]:
@@ -360,7 +368,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         if not layout.scored:
             context.tell_lost(record, *layout.kept)
         boxes = zip(record["boxes"], record["labels"], strict=True)
-        head = {layout.image[0]: file_name_of(record), **kept(record, *layout.kept)}
+        head = {layout.image[0]: file_name_of(record), **pick_keys(record, *layout.kept)}
         rows = [{"bbox": corners(box, "", shift), "category_id": object_ids[label]} for box, label in boxes]
         hois = [interaction(hoi, record["labels"]) for hoi in record["hois"]]
         return orjson.dumps({**head, layout.boxes[0]: rows, layout.hois[0]: hois})
@@ -388,8 +396,8 @@ def _write_correspondence(records: Iterable[Record], path: str, context: Context
         for hoi in record["hois"]:
             if (hoi["verb"], record["labels"][hoi["object"]]) not in known.interaction_ids:
                 context.drop(f"triplets of no {known.name} interaction", Place(f"image {record['image_id']}"))
-    verbs = sorted(known.verbs, key=context.numbered("verbs", known.verb_ids).__getitem__)
-    objects = sorted(known.objects, key=context.numbered("objects", known.object_ids).__getitem__)
+    verbs = sorted(known.verbs, key=context.choose_numbers("verbs", known.verb_ids).__getitem__)
+    objects = sorted(known.objects, key=context.choose_numbers("objects", known.object_ids).__getitem__)
     content = io.BytesIO()
     matrix = [[(verb, name) in known.interaction_ids for name in objects] for verb in verbs]
     np.save(content, np.array(matrix, dtype=np.uint8))

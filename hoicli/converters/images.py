@@ -13,9 +13,9 @@ from typing import Any
 
 from hoicli.converters import own
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context, guarded
+from hoicli.converters.context import Context, run_step
 from hoicli.converters.formats import FORMATS, detect
-from hoicli.converters.numbers import shown
+from hoicli.converters.numbers import shorten_value
 from hoicli.errors import DataError, Place, arg
 from hoicli.io.streams import Spool
 from hoicli.records.names import ID_RULES, image_id_of, image_number, number_or_name, path_of
@@ -26,24 +26,25 @@ Records = Iterator[tuple[str, Record]]
 """(file, record) of each image."""
 
 
-def identified(records: Records, context: Context, taken: Set[str] = frozenset()) -> Records:
+def identify_images(records: Records, context: Context, taken: Set[str] = frozenset()) -> Records:
     """The records with the ids that --id asks for (`context.id_rule`); without it, with the path of their file for an
     id where images in different folders have one base name. taken: the ids that were yielded and taken. An image
     without a number goes to the policy."""
     if not context.id_rule:
         yield from _told_apart(records, context, taken)
     for file, record in records:
-        with context.policy.item(Place.of(file, f"image {record['image_id']}")):
-            yield file, {**record, "image_id": _asked(record, context.id_rule)}
+        with context.policy.item(Place.in_file(file, f"image {record['image_id']}")):
+            yield file, {**record, "image_id": _image_id_by_rule(record, context.id_rule)}
 
 
 def known_size(record: Record, context: Context) -> tuple[float, float] | None:
-    """(width, height) of a record's image in --image-list, whose ids are those of `identified`; None if unknown."""
-    named = _asked(record, context.id_rule) if context.id_rule else _own_path(record, context)
+    """(width, height) of a record's image in --image-list, whose ids are those of `identify_images`; None if
+    unknown."""
+    named = _image_id_by_rule(record, context.id_rule) if context.id_rule else _own_path(record, context)
     return context.image_sizes.get(str(named)) or context.image_sizes.get(str(record["image_id"]))
 
 
-def _asked(record: Record, rule: str) -> str | int:
+def _image_id_by_rule(record: Record, rule: str) -> str | int:
     """The id of an image by a rule of ID_RULES; one without a file name keeps its own. Raises `DataError` for an image
     without a number."""
     if rule == "number" and type(record.get("img_id")) is int:
@@ -56,7 +57,7 @@ def _asked(record: Record, rule: str) -> str | int:
 
 
 def _told_apart(records: Records, context: Context, taken: Set[str]) -> Records:
-    """As `identified` without --id. From the first file name with a folder on, records wait on disk."""
+    """As `identify_images` without --id. From the first file name with a folder on, records wait on disk."""
     for file, record in records:
         if _own_path(record, context):
             break
@@ -105,13 +106,13 @@ def read_image_list(path: str, context: Context) -> None:
         records: Iterator[Record] = iter([{"image_id": image_id_of(line), "file_name": line} for line in lines])
         quiet = replace(context, notes=[])
     else:
-        form = guarded(partial(detect, source), source)
+        form = run_step(partial(detect, source), source)
         dataset = FORMATS[form].dataset  # of the list, which may differ from the converted file's
         vocabulary = load(dataset) if dataset else context.vocabulary
         quiet = replace(context, vocabulary=vocabulary, format=form, notes=[], dropped={}, options={})
         records = own.images(source, quiet) if form == "records" else FORMATS[form].read(source, quiet)
-    images = identified(((source.name, record) for record in records), quiet)
-    while (image := guarded(partial(next, images, None), source)) is not None:
+    images = identify_images(((source.name, record) for record in records), quiet)
+    while (image := run_step(partial(next, images, None), source)) is not None:
         _, record = image
         names.append(str(record["image_id"]))
         number = record.get("img_id")
@@ -144,9 +145,9 @@ class NumberedImages:
             image_id = image_id_of(image)
             return {"image_id": image_id} if image == image_id else {"image_id": image_id, "file_name": image}
         if type(image) is not int:
-            raise DataError(f"{shown(image)} is no image; give a number or a file name")
+            raise DataError(f"{shorten_value(image)} is no image; give a number or a file name")
         if image not in self._known:
-            problem = f"image number {shown(image)} is not among the {len(self._known):,} known ones"
+            problem = f"image number {shorten_value(image)} is not among the {len(self._known):,} known ones"
             raise DataError(f"{problem}; give its own set with {arg('image_list')}")
         return {"image_id": self._known[image], **({"img_id": image} if self._context.image_numbers else {})}
 

@@ -50,9 +50,9 @@ from hoicli.converters.containers.npz import arrays
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.images import NumberedImages, known_size
-from hoicli.converters.numbers import Numbers, finite_list, listed, plain, shown, table
+from hoicli.converters.numbers import Numbers, finite_list, plain, read_list, shorten_value, table
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.records.arrays import as_corners
+from hoicli.records.arrays import box_corners
 from hoicli.records.kit import Floats
 from hoicli.records.names import number_or_name
 from hoicli.records.parsing import Record
@@ -87,9 +87,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     other = "" if context.vocabulary.name == "swig" else f"; for SWIG-HOI's 14,130 say {arg('dataset', 'swig')}"
     interactions = context.interactions(other)
     if _has_columns(source):
-        images = _gathered(source, interactions, context)
+        images = _gather_rows(source, interactions, context)
     else:
-        images = [(f"[{shown(key)}]", key, rows) for key, rows in source.entries().items()]
+        images = [(f"[{shorten_value(key)}]", key, rows) for key, rows in source.entries().items()]
     known = NumberedImages(source, context, (image for _, image, _ in images))
 
     def build(item: tuple[Any, Any]) -> Record:
@@ -103,7 +103,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     yield from context.each(((where, (image, rows)) for where, image, rows in images), build, source)
 
 
-def _gathered(source: Source, interactions: Numbers[Any], context: Context) -> list[tuple[str, Any, list[list[Any]]]]:
+def _gather_rows(
+    source: Source, interactions: Numbers[Any], context: Context
+) -> list[tuple[str, Any, list[list[Any]]]]:
     """(place of the first row, image, rows) of preds.pkl, by image. An interaction with an error goes to the policy."""
     columns = [
         {_hoi_id(key, f".{name}", source): values for key, values in source.mapping[name].items()} for name in COLUMNS
@@ -111,12 +113,12 @@ def _gathered(source: Source, interactions: Numbers[Any], context: Context) -> l
     found = sorted({hoi for column in columns for hoi in column})
     for hoi in (*found[:1], *found[-1:]):
         if hoi not in interactions.names:
-            problem = f"holds {len(found):,} interactions: id {shown(hoi)}{interactions.refusal}"
+            problem = f"holds {len(found):,} interactions: id {shorten_value(hoi)}{interactions.refusal}"
             raise DataError(problem, place=source.name)
 
     def build(hoi: int) -> Record:
         scores, boxes, keys = (
-            listed(column.get(hoi, []), f".{name}[{hoi}]") for name, column in zip(COLUMNS, columns, strict=True)
+            read_list(column.get(hoi, []), f".{name}[{hoi}]") for name, column in zip(COLUMNS, columns, strict=True)
         )
         if not len(scores) == len(boxes) == len(keys):
             counts = f"{len(boxes):,} boxes, {len(scores):,} scores and {len(keys):,} keys"
@@ -124,7 +126,7 @@ def _gathered(source: Source, interactions: Numbers[Any], context: Context) -> l
         images = [number_or_name(plain(key)) for key in keys]
         for index, image in enumerate(images):
             if type(image) not in (int, str):
-                problem = f"{shown(image)} is no image; give a number or a file name"
+                problem = f"{shorten_value(image)} is no image; give a number or a file name"
                 raise DataError(problem, field=f".keys[{hoi}][{index}]")
         scored = zip(finite_list(scores, f".scores[{hoi}]"), table(boxes, (), f".boxes[{hoi}]"), strict=True)
         return {"hoi": hoi, "images": images, "rows": [[hoi, score, *box] for score, box in scored]}
@@ -141,7 +143,7 @@ def _gathered(source: Source, interactions: Numbers[Any], context: Context) -> l
 def _hoi_id(key: Any, field: str, source: Source) -> int:
     number = number_or_name(key)
     if type(number) is not int:
-        raise DataError(f"key {shown(key)} is no HOI id; they are integers", place=source.name, field=field)
+        raise DataError(f"key {shorten_value(key)} is no HOI id; they are integers", place=source.name, field=field)
     return number
 
 
@@ -184,7 +186,7 @@ def read_outputs(source: Source, context: Context) -> Iterator[Record]:
             )
             _require(np.isfinite(relative), relative, "pred_boxes")
             _require(logits < np.inf, logits, "pred_logits")  # -inf hides a class
-            shares = as_corners(relative.reshape(-1, 4), form, None).reshape(-1, 8)
+            shares = box_corners(relative.reshape(-1, 4), form, None).reshape(-1, 8)
             boxes = (shares.clip(0.0, 1.0) * np.array([width, height] * 4)).tolist()  # clamped first, as released
             with np.errstate(invalid="ignore"):
                 scores = activation(logits) * (box_scores**power)[:, np.newaxis]

@@ -75,7 +75,7 @@ def digest_of(total: int) -> str:
     return hashlib.blake2b((total % (1 << 64)).to_bytes(8, "little"), digest_size=4).hexdigest()
 
 
-def signed(total: int | None, order: int = 0) -> dict[str, str]:
+def truth_settings(total: int | None, order: int = 0) -> dict[str, str]:
     """Return the settings that say in signatures which annotations numbers are of: `gt`, a digest, after the name where
     it is that of a published set, and `listed`, a digest of the order that a protocol reads, where it is not that of
     the published set. total, order: sums of hashes (`records.fingerprint`); nothing where `total` is not known, no
@@ -114,7 +114,7 @@ def path_of(name: str) -> Path:
     return folder() / dataset / f"{part}.jsonl"
 
 
-def located(text: str) -> str:
+def locate_truth(text: str) -> str:
     """The file that a --gt means: that of a set for its name, else the text itself. Raises `UsageError` for a set that
     was never added, with the command that adds it."""
     if NAME.fullmatch(text) is None or os.path.exists(text):

@@ -32,7 +32,7 @@ def whole_number(value: Any, field: str) -> int:
     if type(plain) is str and _DIGITS.fullmatch(plain):
         return int(plain)
     raise DataError(
-        f"{NOTHING if plain is None else shown(plain)} is no whole number; ids and indices are", field=field
+        f"{NOTHING if plain is None else shorten_value(plain)} is no whole number; ids and indices are", field=field
     )
 
 
@@ -44,7 +44,7 @@ def score_of(value: Any, field: str, image: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        given = NOTHING if value is None else shown(value)
+        given = NOTHING if value is None else shorten_value(value)
         raise DataError(f"{given} is no score; every interaction of {image} needs one", field=field) from None
 
 
@@ -52,7 +52,7 @@ LARGEST = 1 << 63
 """Larger integers are damage; JSON writers refuse them."""
 
 
-def shown(value: Any) -> str:
+def shorten_value(value: Any) -> str:
     """A value from a pickle as it appears in a message: a few characters."""
     if type(value) is int and abs(value) >= LARGEST:
         return "an integer of more than 63 bits"
@@ -64,7 +64,7 @@ def finite(value: Any, field: str) -> int | float:
     """A finite number. Raises `DataError` naming the field for anything else."""
     if type(value) not in (int, float) or not -LARGEST < value < LARGEST:
         fix = f"fix what wrote it, or pass {arg('on_error', 'skip')}"
-        raise DataError(f"{shown(value)} is no finite number; {fix}", field=field)
+        raise DataError(f"{shorten_value(value)} is no finite number; {fix}", field=field)
     number: int | float = value
     return number
 
@@ -74,17 +74,19 @@ def plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def listed(value: Any, field: str) -> list[Any]:
+def read_list(value: Any, field: str) -> list[Any]:
     """A list, tuple or array as a list. Raises `DataError` naming the field for anything else."""
     value = plain(value)
     if not isinstance(value, list | tuple):
-        raise DataError(f"{shown(value)} is no list; {arg('from_', like='NAME')} chooses another format", field=field)
+        raise DataError(
+            f"{shorten_value(value)} is no list; {arg('from_', like='NAME')} chooses another format", field=field
+        )
     return list(value) if isinstance(value, tuple) else value
 
 
 def finite_list(value: Any, field: str) -> list[Any]:
     """A list of finite numbers. Raises `DataError` with the place of any other value."""
-    numbers = listed(value, field)
+    numbers = read_list(value, field)
     if {*map(type, numbers)} <= {float} and -LARGEST < sum(numbers) < LARGEST:
         return numbers
     return [finite(plain(number), f"{field}[{index}]") for index, number in enumerate(numbers)]
@@ -97,7 +99,7 @@ PAIR = "person x1 y1 x2 y2, object x1 y1 x2 y2"
 def table(value: Any, columns: tuple[str, ...], field: str = "") -> list[list[Any]]:
     """A list of rows of finite numbers; columns: what comes before the PAIR in a row. Raises `DataError` with the place
     of any other value."""
-    rows, width = listed(value, field), len(columns) + 8
+    rows, width = read_list(value, field), len(columns) + 8
     if (  # the common case, ten times as fast
         {*map(type, rows)} <= {list}
         and {*map(len, rows)} <= {width}
@@ -158,7 +160,7 @@ class Numbers(Generic[T]):
     refusal: str
 
     @classmethod
-    def counted(cls, items: Sequence[T], base: int = 0, hint: str = "") -> Numbers[T]:
+    def from_items(cls, items: Sequence[T], base: int = 0, hint: str = "") -> Numbers[T]:
         """Items in their order, the first with the number `base`."""
         return cls(dict(enumerate(items, start=base)), f", but there are {len(items)}, counted from {base}{hint}")
 

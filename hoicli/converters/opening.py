@@ -54,7 +54,7 @@ class Opening:
     image_list: str | None = None
     policy: ErrorPolicy = field(default_factory=ErrorPolicy)
 
-    def of(self, *, truth: bool) -> Opening:
+    def specialise(self, *, truth: bool) -> Opening:
         """For ground truth, or for predictions: a format of the other is not that of these files."""
         if self.source_format is None:
             return self
@@ -86,7 +86,7 @@ class Opening:
         inputs: list[Input] = []
         for converted, run in groupby(zip(given, contents, strict=True), key=lambda one: one[1] == "dump"):
             together = [path for path, _ in run]
-            inputs += _spooled(together, self) if converted else map(File, together)
+            inputs += _spool_dumps(together, self) if converted else map(File, together)
         return inputs
 
 
@@ -126,12 +126,12 @@ def _ends_as_pickle(path: str) -> bool:
 def _is_known(path: str) -> bool:
     """Whether a file is in a format that `convert` reads."""
     from hoicli.converters.containers.source import Source
-    from hoicli.converters.context import guarded
+    from hoicli.converters.context import run_step
     from hoicli.converters.formats import detect
 
     source = Source(path)
     try:
-        guarded(partial(detect, source), source)
+        run_step(partial(detect, source), source)
     except DataError:
         return False
     return True
@@ -140,7 +140,7 @@ def _is_known(path: str) -> bool:
 # Conversion
 
 
-def _spooled(paths: list[str], opening: Opening) -> list[Spool]:
+def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
     """The records of dumps, those of each in a file of their own. Raises `DataError` and `UsageError` as `convert`
     does."""
     # Most runs read JSONL, and need none of this.
@@ -156,23 +156,23 @@ def _spooled(paths: list[str], opening: Opening) -> list[Spool]:
         if opening.image_list is not None:
             read_image_list(opening.image_list, context)
         with no_garbage_collection(), Progress("convert", unit=" images") as progress:
-            for name, records in groupby(conversion.by_file(paths, progress), key=lambda one: one[0]):
+            for name, records in groupby(conversion.convert_files(paths, progress), key=lambda one: one[0]):
                 spools.append(Spool(name, numbered=False))
                 with spools[-1].filling() as file:
                     file.writelines(line for _, _, line in records)
     except DataError as error:
-        problem = _advised(error.problem, opening)
+        problem = _advise_convert(error.problem, opening)
         raise DataError(problem, place=error.place, field=error.field, code=error.code) from None
     except UsageError as error:
-        raise UsageError(_advised(str(error), opening)) from None
+        raise UsageError(_advise_convert(str(error), opening)) from None
     # Whether labels are derived is said where Known Object is evaluated.
-    context.notes = [_advised(text, opening) for text in context.notes if text != DERIVED]
+    context.notes = [_advise_convert(text, opening) for text in context.notes if text != DERIVED]
     conversion.report()
     opening.policy.earlier += policy.skipped
     return spools
 
 
-def _advised(text: str, opening: Opening) -> str:
+def _advise_convert(text: str, opening: Opening) -> str:
     """A message that names `convert` with an option that the command lacks."""
     lacking = _MORE_OPTIONS if opening.fixed else f"{_MORE_OPTIONS}|dataset"
     return re.sub(rf"--(?:{lacking})\b", r"hoicli convert \g<0>", text, count=1)

@@ -32,9 +32,9 @@ from hoicli.converters.context import (
     coco_number,
     entry,
     file_name_of,
-    guarded,
     image_record,
     require_scores,
+    run_step,
 )
 from hoicli.converters.numbers import FAR_EDGES, ONE_BASED, corners
 from hoicli.errors import DataError, Place, arg
@@ -72,7 +72,7 @@ def read_vcoco(source: Source, context: Context) -> Iterator[Record]:
     for key in ("classes", "objects", "annotations"):
         if not isinstance(content.get(key), list):
             raise DataError("must be a list", place=source.name, field=key)
-    roles = guarded(lambda: [action_role(str(name), context) for name in content["classes"]], source, "classes")
+    roles = run_step(lambda: [action_role(str(name), context) for name in content["classes"]], source, "classes")
     objects = ["background", *_known_names(content["objects"][1:], context.vocabulary.object_ids, source, "objects")]
     context.announce(
         "this file has only pairs with an object: agents and both scenarios need the official files (vcoco_test.json "

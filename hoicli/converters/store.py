@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from hoicli.converters.context import Context
 from hoicli.converters.conversion import Conversion
-from hoicli.converters.named import NAME, NAMED, NamedTruth, folder, path_of, signed
+from hoicli.converters.named import NAME, NAMED, NamedTruth, folder, path_of, truth_settings
 from hoicli.errors import DataError, Place, UsageError
 from hoicli.io.messages import Progress, note
 from hoicli.io.outputs import atomic_path, temporary_folder, writable
@@ -59,15 +59,15 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
         open(temporary, "wb", buffering=1 << 18) as file,
     ):
 
-        def written() -> Iterator[Line]:
-            for source, record, data in conversion.by_file(list(files), progress):
+        def write_records() -> Iterator[Line]:
+            for source, record, data in conversion.convert_files(list(files), progress):
                 if any("score" in hoi for hoi in record["hois"]):
                     problem = "holds predictions; give the ground truth's file"
                     raise DataError(problem, place=files[0], code="swapped-files")
                 file.write(data)
                 yield Line(source, 0, data)
 
-        lines = written()
+        lines = write_records()
         first = next(lines, None)  # from then on the dataset is known
         if first is None:
             raise DataError("holds no image", place=files[0], code="empty")
@@ -75,7 +75,7 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
         batches = read_scenes(chain([first], lines), known, scored=False, policy=ErrorPolicy())
         scenes = concatenate(batches, known)
     conversion.report()
-    note(f"{name}: {len(scenes.image_ids):,} images, gt:{signed(total_of(scenes.hashes))['gt']}")
+    note(f"{name}: {len(scenes.image_ids):,} images, gt:{truth_settings(total_of(scenes.hashes))['gt']}")
     return target
 
 

@@ -43,7 +43,7 @@ from functools import partial
 from typing import Any
 
 from hoicli.converters.containers.source import HEAD, Source
-from hoicli.converters.context import BoxTable, Context, guarded, require_scores
+from hoicli.converters.context import BoxTable, Context, require_scores, run_step
 from hoicli.converters.numbers import whole_number
 from hoicli.errors import DataError, Place
 from hoicli.io.outputs import open_output
@@ -89,7 +89,7 @@ def read_annotations(source: Source, context: Context) -> Iterator[Record]:
     actions, images = _actions(vsrl, context)
     if split:
         images = _ids(split[0])
-    coco = guarded(lambda: _Instances(instances.mapping, {*images}), instances, "")
+    coco = run_step(lambda: _Instances(instances.mapping, {*images}), instances, "")
 
     def build(image: Mapping[str, Any]) -> Record:
         return _record(image, coco, actions, context, vsrl.name)
@@ -107,7 +107,7 @@ def _actions(vsrl: Source, context: Context) -> tuple[dict[int, list[Action]], l
     images: set[int] = set()
     roles_of = context.vocabulary.roles_of
     for where, column in vsrl.items():
-        people = guarded(partial(_people_of, column, roles_of), vsrl, where)
+        people = run_step(partial(_people_of, column, roles_of), vsrl, where)
         for image, person, action in people:
             images.add(image)
             done = actions.setdefault(person, [])
@@ -147,7 +147,7 @@ def _ids(split: Source) -> list[int]:
             ids += [whole_number(float(line), "")] if line.strip() else []
         except (ValueError, DataError):
             problem = f"{line.strip()[:40]!r} is no image id; give one COCO image id a line"
-            raise DataError(problem, place=Place.of(split.name, number)) from None
+            raise DataError(problem, place=Place.in_file(split.name, number)) from None
     return ids
 
 
@@ -323,7 +323,7 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
     everybody = [index for index, label in enumerate(record["labels"]) if unstated and label == SUBJECT]
     for subject in sorted({*hois, *everybody}):
         silenced = left_out.get(subject, set())
-        stated = _stated(record, hois.get(subject, []), silenced)
+        stated = _collect_values(record, hois.get(subject, []), silenced)
         for turn in range(max(map(len, stated.values()), default=1)):
             default = unstated if unstated and turn == 0 else silent
             person: dict[str, Any] = {"image_id": image_id, "person_box": record["boxes"][subject]}
@@ -339,7 +339,7 @@ def _key(verb: str, role: str | None) -> str:
     return f"{verb}_{role or 'agent'}"
 
 
-def _stated(record: Record, hois: list[dict[str, Any]], left_out: set[str]) -> dict[str, list[Any]]:
+def _collect_values(record: Record, hois: list[dict[str, Any]], left_out: set[str]) -> dict[str, list[Any]]:
     """The values of each key that is stated about one subject. An action with roles only gets their best score, unless
     it is `left_out`."""
     stated: dict[str, list[Any]] = {}

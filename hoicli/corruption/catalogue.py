@@ -9,7 +9,7 @@ The constants of `hoicli-1` are ours. They keep to the paper's words, and what c
 made stronger, as far as the words allow: blur, pixelation and zoom are stronger than ImageNet-C's, noise is weaker.
 
 A new corruption is a row of CORRUPTIONS here and its functions in the module of its family, whose EFFECTS name them;
-one of another package is an entry point (`added`). The benchmark's list, ROHOI, stays as it is.
+one of another package is an entry point (`added_corruption`). The benchmark's list, ROHOI, stays as it is.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class Added(NamedTuple):
 
 
 @cache
-def added(name: str) -> Added | None:
+def added_corruption(name: str) -> Added | None:
     """The corruption of that name of another package, which is then imported; None where no package has it.
 
     Raises `UsageError` for an entry point that is no pair (Corruption, Effect) with the levels of all severities.
@@ -250,7 +250,7 @@ def added(name: str) -> Added | None:
 
 def corruption(name: str) -> Corruption | None:
     """The corruption of that name, hoicli's own or another package's; None if there is none."""
-    found = None if name in CORRUPTIONS else added(name)
+    found = None if name in CORRUPTIONS else added_corruption(name)
     return CORRUPTIONS.get(name) if found is None else found.corruption
 
 
@@ -278,13 +278,13 @@ class Recipe(NamedTuple):
         """The constants of a corruption at a severity from 1 to 5."""
         return self.levels[name][severity - 1]
 
-    def said(self, name: str, *, kept: bool = False) -> str:
+    def recipe_text(self, name: str, *, kept: bool = False) -> str:
         """What the records of a corruption call the recipe: `hoicli-1`, `hoicli-1+kept`, `hoicli-1+PACKAGE@VERSION`."""
         return self.name + KEPT * kept + (f"+{self.owners[name]}" if name in self.owners else "")
 
 
-def parted(recipe: str) -> tuple[str, str]:
-    """What `Recipe.said` puts together: (the recipe that corruptions share, `PACKAGE@VERSION` or "")."""
+def split_recipe_text(recipe: str) -> tuple[str, str]:
+    """What `Recipe.recipe_text` puts together: (the recipe that corruptions share, `PACKAGE@VERSION` or "")."""
     found = re.fullmatch(r"(.+?)\+([^+@]+@[^@]+)", recipe)
     return (found[1], found[2]) if found else (recipe, "")
 

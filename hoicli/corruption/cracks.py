@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import Effect, Levels, scale_of
-from hoicli.corruption.pixels import Image, Shape, remapped, rounded
+from hoicli.corruption.pixels import Image, Shape, remap_image, round_to_bytes
 from hoicli.corruption.warps import Displacement
 
 STEPS = 20
@@ -74,14 +74,14 @@ def screen_crack(
     """Splinters shifted against each other, some of them reflecting white light, and bright cracks with a shadow."""
     scale = scale_of(*image.shape[:2])
     sources = splinter_motion(image.shape, drawn, impacts, reach, width, shift, glare).sources()
-    result = remapped(image, *sources, border=cv2.BORDER_REFLECT)
+    result = remap_image(image, *sources, border=cv2.BORDER_REFLECT)
     reflection = np.zeros(image.shape[:2], dtype=np.uint8)
     for outline, at in _broken(image.shape, drawn, impacts, reach)[1]:
         if drawn.shining[at]:
-            cv2.fillPoly(reflection, [_fixed(outline)], 255, lineType=cv2.LINE_AA, shift=4)
-    result = _covered(result, 255, reflection, glare)
+            cv2.fillPoly(reflection, [_to_fixed_point(outline)], 255, lineType=cv2.LINE_AA, shift=4)
+    result = _paint_over(result, 255, reflection, glare)
     for offset, (grey, opacity) in ((0.75 * width * scale, DARK), (0.0, BRIGHT)):
-        result = _covered(result, grey, _lines(image.shape, drawn, impacts, reach, width, offset), opacity)
+        result = _paint_over(result, grey, _lines(image.shape, drawn, impacts, reach, width, offset), opacity)
     return result
 
 
@@ -100,17 +100,17 @@ def splinter_motion(
     return Displacement(dx, dy)
 
 
-def cracked(
+def covered_by_cracks(
     shape: Shape, drawn: Cracks, impacts: int, reach: float, width: float, _shift: float, _glare: float
 ) -> NDArray[np.bool_]:
     """[height, width] what lies under the bright lines; shadow and reflections let the scene shine through."""
     return _lines(shape, drawn, impacts, reach, width, 0.0) >= 128
 
 
-def _covered(image: Image, grey: int, cover: NDArray[np.uint8], opacity: float) -> Image:
+def _paint_over(image: Image, grey: int, cover: NDArray[np.uint8], opacity: float) -> Image:
     """The image, which is changed, under paint of one grey; cover [height, width] 0 to 255."""
     share = np.arange(256)[:, None] * (opacity / 255)
-    table = rounded(np.arange(256) * (1 - share) + grey * share)
+    table = round_to_bytes(np.arange(256) * (1 - share) + grey * share)
     pixels, under = image.reshape(-1, image.shape[2]), np.flatnonzero(cover != 0)
     places = cover.ravel().take(under).astype(np.intp)[:, None] << 8
     pixels[under] = table.take(places | pixels.take(under, axis=0))
@@ -166,13 +166,13 @@ def _stroke(canvas: NDArray[np.uint8], pieces: NDArray[np.float64], breadth: flo
     ahead = ahead * breadth / 2 / np.maximum(np.hypot(ahead[:, :1], ahead[:, 1:]), 1e-9)
     aside = ahead[:, ::-1] * (1, -1)
     start, end = start - ahead, end + ahead
-    for corners in _fixed(np.stack([start + aside, end + aside, end - aside, start - aside], axis=1)):
+    for corners in _to_fixed_point(np.stack([start + aside, end + aside, end - aside, start - aside], axis=1)):
         cv2.fillConvexPoly(canvas, corners, 255, cv2.LINE_AA, 4)
 
 
-def _fixed(points: NDArray[np.float64]) -> NDArray[np.int32]:
+def _to_fixed_point(points: NDArray[np.float64]) -> NDArray[np.int32]:
     """Points in 16ths of a pixel, as OpenCV draws them."""
     return np.rint(np.clip(points, -30000, 60000) * 16).astype(np.int32)
 
 
-EFFECTS = {"screen_crack": Effect(screen_crack, draw_cracks, hidden=cracked, motion=splinter_motion)}
+EFFECTS = {"screen_crack": Effect(screen_crack, draw_cracks, hidden=covered_by_cracks, motion=splinter_motion)}

@@ -20,8 +20,8 @@ import cv2
 import numpy as np
 
 from hoicli.corruption import cracks, environment, geometry, optical, sensor
-from hoicli.corruption.catalogue import HOICLI_1, REFERENCE_SIDE, SEVERITIES, Effect, Recipe, added
-from hoicli.corruption.pixels import Image, Shape, resized
+from hoicli.corruption.catalogue import HOICLI_1, REFERENCE_SIDE, SEVERITIES, Effect, Recipe, added_corruption
+from hoicli.corruption.pixels import Image, Shape, resize_image
 
 EFFECTS: Mapping[str, Effect] = {
     **optical.EFFECTS,
@@ -35,7 +35,7 @@ EFFECTS: Mapping[str, Effect] = {
 
 def effect_of(name: str) -> Effect:
     """What a corruption does that a recipe has, hoicli's own or another package's."""
-    found = None if name in EFFECTS else added(name)
+    found = None if name in EFFECTS else added_corruption(name)
     return EFFECTS[name] if found is None else found.effect
 
 
@@ -55,10 +55,10 @@ def corrupt(
     name: one that the recipe has; severity: 1 to 5. `rainbow` makes grey RGB.
     """
     drawn = draw(name, image[:, :, :3].shape, image_id=image_id, seed=seed, recipe=recipe)
-    return applied(image, name, drawn, recipe.level(name, severity))
+    return apply_effect(image, name, drawn, recipe.level(name, severity))
 
 
-def applied(image: Image, name: str, drawn: Any, constants: Sequence[Any]) -> Image:
+def apply_effect(image: Image, name: str, drawn: Any, constants: Sequence[Any]) -> Image:
     """As `corrupt`, with what `draw` gave. What moves takes an alpha channel along; nothing else touches it."""
     effect = effect_of(name)
     if image.shape[2] < 4 or effect.motion is not None:
@@ -82,7 +82,7 @@ def contact_sheet(image: Image, *, image_id: object = "", seed: int = 0, recipe:
     The image (uint8 [height, width, 1 or 3]) is reduced to REFERENCE_SIDE if larger, then corrupted.
     """
     if max(image.shape[:2]) > REFERENCE_SIDE:
-        image = resized(image, *_fitting(image, REFERENCE_SIDE), cv2.INTER_AREA)
+        image = resize_image(image, *_fitting(image, REFERENCE_SIDE), cv2.INTER_AREA)
     height, width = _fitting(image, TILE)
     smaller = height < image.shape[0]
     way = cv2.INTER_AREA if smaller else cv2.INTER_NEAREST
@@ -96,7 +96,7 @@ def contact_sheet(image: Image, *, image_id: object = "", seed: int = 0, recipe:
         y, x = number % rows * row_height + HEAD, number // rows * block
         for severity in (0, *SEVERITIES):
             tile = corrupt(image, name, severity, image_id=image_id, seed=seed, recipe=recipe) if severity else image
-            sheet[y : y + height, x : x + width] = resized(tile, height, width, way)
+            sheet[y : y + height, x : x + width] = resize_image(tile, height, width, way)
             if smaller:
                 below = y + height + GAP
                 sheet[below : below + height, x : x + width] = tile[top : top + height, left : left + width]

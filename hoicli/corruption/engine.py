@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import DRAWING, HOICLI_1, JPEG_QUALITY, Recipe
-from hoicli.corruption.effects import applied, draw, effect_of
-from hoicli.corruption.images import Picture, check_size, encode, finished, read_picture, shown, stamp_of
+from hoicli.corruption.effects import apply_effect, draw, effect_of
+from hoicli.corruption.images import Picture, add_stamp, check_size, decoded_pixels, encode, read_picture, stamp_of
 from hoicli.corruption.pixels import Shape
 from hoicli.corruption.quality import Original
 from hoicli.corruption.warps import Box, moved_boxes
@@ -142,7 +142,7 @@ def attempt(job: Job, plan: Plan) -> bytes | DataError:
     try:
         return corrupt_image(job, plan)
     except DataError as error:
-        return error.at(job.place)
+        return error.add_place(job.place)
     except (MemoryError, cv2.error) as error:
         if isinstance(error, cv2.error) and error.code != NO_MEMORY:
             raise
@@ -171,7 +171,7 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
         shape = colours.shape
         if not plan.alone:
             _check_place(job, plan)
-            make = partial(_made, job, plan, picture, Original(colours), hashlib.sha256(data).hexdigest())
+            make = partial(_make_cell, job, plan, picture, Original(colours), hashlib.sha256(data).hexdigest())
     lines = []
     for name, cells in groupby(plan.cells, key=itemgetter(0)):
         effect, drawn = effect_of(name), None
@@ -193,7 +193,7 @@ def _check_place(job: Job, plan: Plan) -> None:
             raise DataError(problem, place=job.place, field="file_name")
 
 
-def _made(
+def _make_cell(
     job: Job, plan: Plan, picture: Picture, original: Original, source: str, cell: tuple[str, int], drawn: Any
 ) -> Scores:
     """(PSNR, SSIM) of a cell's file, which is made unless it is there. source: the digest of the image's file."""
@@ -210,13 +210,13 @@ def _made(
     if name == "jpeg" and picture.kind == "JPEG":  # the file itself is the corruption
         pixels, quality = picture.pixels, constants[0]
     else:
-        pixels, quality = applied(picture.pixels, name, drawn, constants), JPEG_QUALITY
+        pixels, quality = apply_effect(picture.pixels, name, drawn, constants), JPEG_QUALITY
     data = encode(picture, pixels, quality=quality)
-    seen = shown(picture, pixels, data)[:, :, :3]
+    seen = decoded_pixels(picture, pixels, data)[:, :, :3]
     psnr, ssim = original.psnr(seen), original.ssim(seen)
     stamp = {"corruption": name, "severity": severity, "seed": plan.seed, "digest": digest, "psnr": psnr, "ssim": ssim}
     try:
-        write_whole(target, finished(picture, data, stamp), root=plan.out)
+        write_whole(target, add_stamp(picture, data, stamp), root=plan.out)
     except HoicliError as error:
         raise DataError(str(error), place=job.place, field="file_name", code="unwritable") from None
     return psnr, ssim
@@ -232,7 +232,7 @@ def cell_record(
     neither stands in a record alone (`scores` None).
     """
     name, severity = cell
-    made = {"corruption": name, "severity": severity, "recipe": recipe.said(name, kept=kept), "seed": seed}
+    made = {"corruption": name, "severity": severity, "recipe": recipe.recipe_text(name, kept=kept), "seed": seed}
     if scores is not None:
         made |= {"psnr": scores[0], "ssim": scores[1]}
     result = {**record, "file_name": f"{name}/{severity}/{record['file_name']}", **made}

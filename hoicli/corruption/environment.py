@@ -8,7 +8,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import Effect, Levels
-from hoicli.corruption.pixels import Image, Shape, circled, draw_side, rounded, strips, waves
+from hoicli.corruption.pixels import Image, Shape, cos_and_sin, draw_side, round_to_bytes, strips, waves
 
 
 def exposure(image: Image, is_over: bool, over_stops: float, under_stops: float) -> Image:
@@ -20,7 +20,7 @@ def exposure(image: Image, is_over: bool, over_stops: float, under_stops: float)
     light = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
     light = np.minimum(light * 2.0 ** (over_stops if is_over else -under_stops), 1)
     value = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
-    return np.asarray(cv2.LUT(image, rounded(255 * value)), dtype=np.uint8).reshape(image.shape)
+    return np.asarray(cv2.LUT(image, round_to_bytes(255 * value)), dtype=np.uint8).reshape(image.shape)
 
 
 def draw_rainbow(rng: Generator, _shape: Shape, _levels: Levels) -> tuple[float, float]:
@@ -42,18 +42,18 @@ def rainbow(image: Image, drawn: tuple[float, float], strength: float, bands: fl
     x, y = (np.arange(width) - width / 2) / side, (np.arange(height) - height / 2) / side
     result = np.empty((height, width, 3), dtype=np.uint8)
     for channel in range(3):
-        apart = _shifted(image[:, :, min(channel, image.shape[2] - 1)], step * (1 - channel))
-        across, down = circled(bands * along[0] * x), circled(bands * along[1] * y + hue - channel / 3)
+        apart = _shift_channel(image[:, :, min(channel, image.shape[2] - 1)], step * (1 - channel))
+        across, down = cos_and_sin(bands * along[0] * x), cos_and_sin(bands * along[1] * y + hue - channel / 3)
         for rows in strips(height):
             tints = waves(down[:, rows], across)
             tints += 1
             tints *= 127.5 * strength
             tints += apart[rows] * np.float32(1 - strength)
-            result[rows, :, channel] = rounded(tints)
+            result[rows, :, channel] = round_to_bytes(tints)
     return result
 
 
-def _shifted(channel: Image, step: NDArray[np.int64]) -> Image:
+def _shift_channel(channel: Image, step: NDArray[np.int64]) -> Image:
     """The channel moved by (x, y) pixels, its border repeated."""
     height, width = channel.shape
     right, down = step.tolist()
@@ -84,11 +84,11 @@ def draw_rectangles(rng: Generator, _shape: Shape, levels: Levels) -> Rectangles
 def occlusion(image: Image, drawn: Rectangles, rectangles: int, side: float) -> Image:
     """Black rectangles. A higher severity enlarges those of the lower ones, and adds some."""
     result = image.copy()
-    result[occluded(image.shape, drawn, rectangles, side)] = 0
+    result[covered_by_rectangles(image.shape, drawn, rectangles, side)] = 0
     return result
 
 
-def occluded(shape: Shape, drawn: Rectangles, rectangles: int, side: float) -> NDArray[np.bool_]:
+def covered_by_rectangles(shape: Shape, drawn: Rectangles, rectangles: int, side: float) -> NDArray[np.bool_]:
     """[height, width] what the rectangles hide."""
     height, width = shape[:2]
     hidden = np.zeros((height, width), dtype=bool)
@@ -113,13 +113,13 @@ def vignette(image: Image, _: None, start: float, strength: float) -> Image:
         light = 1 - np.float32(strength) * rise * rise * (3 - 2 * rise)
         values = cv2.merge([light] * image.shape[2]).reshape(image[rows].shape)
         values *= image[rows]
-        result[rows] = rounded(values)
+        result[rows] = round_to_bytes(values)
     return result
 
 
 EFFECTS = {
     "exposure": Effect(exposure, draw_side),
     "rainbow": Effect(rainbow, draw_rainbow),
-    "occlusion": Effect(occlusion, draw_rectangles, hidden=occluded),
+    "occlusion": Effect(occlusion, draw_rectangles, hidden=covered_by_rectangles),
     "vignette": Effect(vignette),
 }

@@ -10,7 +10,17 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import Effect, Levels, scale_of
-from hoicli.corruption.pixels import Image, Shape, box_means, circled, draw_side, remapped, rounded, strips, waves
+from hoicli.corruption.pixels import (
+    Image,
+    Shape,
+    box_means,
+    cos_and_sin,
+    draw_side,
+    remap_image,
+    round_to_bytes,
+    strips,
+    waves,
+)
 from hoicli.corruption.warps import Displacement, Lens, Zoom
 
 Grids = NDArray[np.float64]
@@ -33,10 +43,10 @@ def moire(image: Image, drawn: Grids, contrast: float, lines: float) -> Image:
     lines = min(lines, side / 3)
     x, y = (np.arange(width) - width / 2) / side, (np.arange(height) - height / 2) / side
     curved_x, curved_y = 0.12 * (x - centre[0]) ** 2, 0.12 * (y - centre[1]) ** 2
-    camera_x = circled(lines * (stretch * np.cos(angle + turn) * x + curved_x))
-    camera_y = circled(lines * (stretch * np.sin(angle + turn) * y + curved_y))
-    screen_x = circled(lines * np.cos(angle) * x)
-    screens = [circled(lines * np.sin(angle) * y + channel / 3) for channel in range(image.shape[2])]
+    camera_x = cos_and_sin(lines * (stretch * np.cos(angle + turn) * x + curved_x))
+    camera_y = cos_and_sin(lines * (stretch * np.sin(angle + turn) * y + curved_y))
+    screen_x = cos_and_sin(lines * np.cos(angle) * x)
+    screens = [cos_and_sin(lines * np.sin(angle) * y + channel / 3) for channel in range(image.shape[2])]
     result = np.empty_like(image)
     for rows in strips(height):
         own = waves(camera_y[:, rows], camera_x)
@@ -48,7 +58,7 @@ def moire(image: Image, drawn: Grids, contrast: float, lines: float) -> Image:
             pattern *= own
             pattern -= 127.5 * contrast / 2
             pattern += image[rows, :, channel]
-            result[rows, :, channel] = rounded(pattern)
+            result[rows, :, channel] = round_to_bytes(pattern)
     return result
 
 
@@ -79,7 +89,7 @@ def elastic_motion(shape: Shape, fields: Fields, amplitude: float, sigma: float)
 def elastic(image: Image, fields: Fields, amplitude: float, sigma: float) -> Image:
     """Every pixel from a little away, neighbours from about the same side; the picture is mirrored at its border."""
     sources = elastic_motion(image.shape, fields, amplitude, sigma).sources()
-    return remapped(image, *sources, border=cv2.BORDER_REFLECT)
+    return remap_image(image, *sources, border=cv2.BORDER_REFLECT)
 
 
 def lens_motion(shape: Shape, is_barrel: bool, barrel: float, pincushion: float) -> Lens:
@@ -91,7 +101,7 @@ def perspective(image: Image, is_barrel: bool, barrel: float, pincushion: float)
     """A barrel, beside which the border is repeated (black corners would weigh more than the lens), or a pincushion,
     whose corners are lost."""
     sources = lens_motion(image.shape, is_barrel, barrel, pincushion).sources()
-    return remapped(image, *sources, border=cv2.BORDER_REPLICATE)
+    return remap_image(image, *sources, border=cv2.BORDER_REPLICATE)
 
 
 def pixelate(image: Image, _: None, resolution: float) -> Image:
@@ -121,13 +131,13 @@ def zoom_blur(image: Image, _: None, largest: float, layers: int) -> Image:
     for layer in range(1, layers):
         # widened by whole pixels on both sides, so that the middle stays the middle
         right, down = (round(side * (largest - 1) * layer / (layers - 1) / 2) for side in (width, height))
-        cv2.accumulate(_enlarged(image, down, right), total)
+        cv2.accumulate(_enlarge_middle(image, down, right), total)
     total += (layers + 1) // 2
     mean = (total.astype(np.uint16) // np.uint16(layers + 1)).astype(np.uint8)
     return np.asarray(cv2.cvtColor(mean, cv2.COLOR_RGBA2RGB), dtype=np.uint8) if channels == 3 else mean
 
 
-def _enlarged(image: Image, down: int, right: int) -> Image:
+def _enlarge_middle(image: Image, down: int, right: int) -> Image:
     """The middle of the image widened by so many pixels on each side.
 
     What lies beyond the middle below and to the right is not computed; above and to the left it has to be. OpenCV's

@@ -67,7 +67,7 @@ class Picture:
     def head(self) -> bytes:
         """What a JPEG file has before its tables: what is kept, as Pillow writes it."""
         dot = PIL.Image.new("L", (1, 1))
-        plain, full = _saved(dot, "JPEG"), _saved(dot, "JPEG", **self.kept)
+        plain, full = _encode_image(dot, "JPEG"), _encode_image(dot, "JPEG", **self.kept)
         return full[: len(full) - len(plain) + plain.index(_JPEG_TABLES)]
 
 
@@ -151,7 +151,7 @@ def _channels(image: PIL.Image.Image) -> Image:
 
 
 def encode(picture: Picture, pixels: Image, *, quality: int = JPEG_QUALITY) -> bytes:
-    """A file of the picture's kind that holds these pixels, with what is kept, and without its stamp (`finished`).
+    """A file of the picture's kind that holds these pixels, with what is kept, and without its stamp (`add_stamp`).
 
     JPEG: at `quality`, with colours at full resolution if that is JPEG_QUALITY (otherwise JPEG is the corruption).
     """
@@ -159,21 +159,21 @@ def encode(picture: Picture, pixels: Image, *, quality: int = JPEG_QUALITY) -> b
         data = encode_jpeg(pixels, quality, full_colour=quality == JPEG_QUALITY)
         return picture.head + data[data.index(_JPEG_TABLES) :]
     image = PIL.Image.fromarray(pixels if pixels.shape[2] > 1 else pixels[:, :, 0])
-    return _saved(image, "PNG", compress_level=1, **picture.kept)
+    return _encode_image(image, "PNG", compress_level=1, **picture.kept)
 
 
-def _saved(image: PIL.Image.Image, kind: str, **options: Any) -> bytes:
+def _encode_image(image: PIL.Image.Image, kind: str, **options: Any) -> bytes:
     file = io.BytesIO()
     image.save(file, kind, **options)
     return file.getvalue()
 
 
-def shown(picture: Picture, pixels: Image, data: bytes) -> Image:
+def decoded_pixels(picture: Picture, pixels: Image, data: bytes) -> Image:
     """What a reader of the encoded file sees: the pixels themselves, unless JPEG changed them."""
     return decode_jpeg(data).reshape(pixels.shape) if picture.kind == "JPEG" else pixels
 
 
-def finished(picture: Picture, data: bytes, stamp: dict[str, Any]) -> bytes:
+def add_stamp(picture: Picture, data: bytes, stamp: dict[str, Any]) -> bytes:
     """The encoded file with its stamp."""
     text = STAMP + json.dumps(stamp, separators=(",", ":")).encode()
     if picture.kind == "JPEG":

@@ -8,7 +8,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import Effect, Levels, scale_of
-from hoicli.corruption.pixels import Image, Shape, filtered, gaussian_blur, random_bits, strips
+from hoicli.corruption.pixels import Image, Shape, filter_image, gaussian_blur, random_bits, strips
 from hoicli.corruption.warps import Zoom
 
 
@@ -23,7 +23,7 @@ def motion_blur(image: Image, angle: float, radius: float, sigma: float) -> Imag
     kernel = np.zeros((int(np.ptp(y)) + 1, int(np.ptp(x)) + 1))
     np.add.at(kernel, (y - y.min(), x - x.min()), fading)
     anchor = (int(-x.min()), int(-y.min()))
-    return filtered(image, kernel / kernel.sum(), anchor=anchor, border=cv2.BORDER_REPLICATE)
+    return filter_image(image, kernel / kernel.sum(), anchor=anchor, border=cv2.BORDER_REPLICATE)
 
 
 def blur_motion(shape: Shape, angle: float, radius: float, sigma: float) -> Zoom:
@@ -61,7 +61,7 @@ def defocus_blur(image: Image, _: None, radius: float, alias_sigma: float) -> Im
     used = np.flatnonzero(disk.any(axis=0))
     disk = disk[used[0] : used[-1] + 1, used[0] : used[-1] + 1]
     middle = len(disk) // 2
-    return filtered(image, disk / disk.sum(), anchor=(middle, middle), border=cv2.BORDER_REFLECT_101)
+    return filter_image(image, disk / disk.sum(), anchor=(middle, middle), border=cv2.BORDER_REFLECT_101)
 
 
 def soft_blur(image: Image, _: None, sigma: float) -> Image:

@@ -31,7 +31,7 @@ TRANSFORMED = 130
 """Cells of a kernel from which on OpenCV goes through a Fourier transform, however many of them are 0."""
 
 
-def rounded(values: NDArray[np.floating]) -> Image:
+def round_to_bytes(values: NDArray[np.floating]) -> Image:
     """To the nearest whole number (of two the even one), within 0 and 255; for values below 2^31.
 
     OpenCV's conversion, which is one pass; its sum with nothing is what makes it convert.
@@ -57,14 +57,14 @@ def strips(height: int) -> Iterator[slice]:
         yield slice(top, min(top + STRIP, height))
 
 
-def circled(turns: NDArray[np.float64]) -> NDArray[np.float32]:
+def cos_and_sin(turns: NDArray[np.float64]) -> NDArray[np.float32]:
     """[2, N] cosine and sine of so many turns."""
     angles = 2 * np.pi * turns
     return np.stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
 
 
 def waves(down: NDArray[np.float32], across: NDArray[np.float32]) -> NDArray[np.float32]:
-    """[rows, columns] the cosine of an angle of the row and one of the column together, as `circled` gives them.
+    """[rows, columns] the cosine of an angle of the row and one of the column together, as `cos_and_sin` gives them.
 
     A cosine for each pixel would take ten times as long.
     """
@@ -73,7 +73,7 @@ def waves(down: NDArray[np.float32], across: NDArray[np.float32]) -> NDArray[np.
     return cosines
 
 
-def resized(image: Image, height: int, width: int, interpolation: int) -> Image:
+def resize_image(image: Image, height: int, width: int, interpolation: int) -> Image:
     """OpenCV's resize, which loses a channel axis of length 1."""
     result = cv2.resize(image, (width, height), interpolation=interpolation)
     return np.asarray(result, dtype=np.uint8).reshape(height, width, -1)
@@ -100,7 +100,7 @@ def gaussian_blur(image: Image, sigma: float) -> Image:
     small = box_means(image, -(-height // shrink), -(-width // shrink))
     # averaging blocks of n pixels and interpolating between them is itself a blur, of about this variance
     rest = float(np.sqrt(sigma**2 - (shrink**2 - 1) / 4) / shrink)
-    return resized(_blur_exactly(small, rest), height, width, cv2.INTER_LINEAR_EXACT)
+    return resize_image(_blur_exactly(small, rest), height, width, cv2.INTER_LINEAR_EXACT)
 
 
 def _blur_exactly(image: Image, sigma: float) -> Image:
@@ -112,7 +112,7 @@ def _blur_exactly(image: Image, sigma: float) -> Image:
     return ((wide + np.uint16(128)) >> 8).astype(np.uint8).reshape(image.shape)
 
 
-def filtered(image: Image, kernel: NDArray[np.float64], *, anchor: tuple[int, int], border: int) -> Image:
+def filter_image(image: Image, kernel: NDArray[np.float64], *, anchor: tuple[int, int], border: int) -> Image:
     """Correlation with a kernel of sum 1, whose weights are taken as whole numbers of 65536ths; anchor (x, y).
 
     OpenCV sends large kernels through a Fourier transform, which is not exact; in float64 its result is so near the
@@ -155,7 +155,7 @@ def _pieces(weights: NDArray[np.float64]) -> Iterator[tuple[slice, slice]]:
     yield slice(top, end), slice(left, columns[-1] + 1)
 
 
-def remapped(image: Image, x: NDArray[np.float64], y: NDArray[np.float64], *, border: int) -> Image:
+def remap_image(image: Image, x: NDArray[np.float64], y: NDArray[np.float64], *, border: int) -> Image:
     """Each pixel taken from (x, y), interpolated linearly in steps of a 32nd of a pixel; x, y [height, width]."""
     result = np.empty_like(image)
     for rows in strips(image.shape[0]):

@@ -61,10 +61,10 @@ class Original:
             spread += variances[rows]
             other += squares[rows]
             # (2 a + c) (2 b + d) is 4 (a + c / 2) (b + d / 2), to the last bit
-            value = _raised(product, mean_constant / 2)
-            value *= _raised(covariance, variance_constant / 2)
-            below = _raised(other, mean_constant)
-            below *= _raised(spread, variance_constant)
+            value = _add_constant(product, mean_constant / 2)
+            value *= _add_constant(covariance, variance_constant / 2)
+            below = _add_constant(other, mean_constant)
+            below *= _add_constant(spread, variance_constant)
             value /= below
             total += 4 * sum(cv2.sumElems(value[:, half:-half]))
         return round(total / (sums.size - sums[:, : 2 * half].size), 6)
@@ -97,7 +97,7 @@ def _window_sums(values: NDArray[np.uint16]) -> Sums:
     return sums.reshape(values.shape)[half:-half]
 
 
-def _raised(values: Sums, constant: np.float32) -> NDArray[np.float32]:
+def _add_constant(values: Sums, constant: np.float32) -> NDArray[np.float32]:
     """values + constant, in float32."""
     raised = values.astype(np.float32)
     raised += constant

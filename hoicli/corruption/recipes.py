@@ -25,7 +25,7 @@ from hoicli.corruption.catalogue import (
     Level,
     Levels,
     Recipe,
-    added,
+    added_corruption,
     corruption,
 )
 from hoicli.errors import DataError, UsageError, arg, did_you_mean
@@ -43,7 +43,7 @@ def chosen_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corr
     their own constants, or with what they say of ImageNet-C's; a file has constants of those that it names.
 
     Raises `UsageError` for no recipe, and for a name that is no corruption or that the recipe has no constants for; and
-    what `read_recipe` and `added` raise.
+    what `read_recipe` and `added_corruption` raise.
     """
     if text.endswith(ENDING):
         recipe = read_recipe(text)
@@ -55,7 +55,7 @@ def chosen_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corr
     levels, owners = {**recipe.levels}, {**recipe.owners}
     for name in names:
         if name not in CORRUPTIONS and name not in owners:
-            found = added(name)
+            found = added_corruption(name)
             if found is None:
                 meant = did_you_mean(name, CORRUPTIONS, "hoicli corrupt --list shows them")
                 raise UsageError(f"{arg(argument, name)}: no corruption; {meant}")
@@ -76,7 +76,7 @@ def read_recipe(path: str) -> Recipe:
     try:
         return _recipe(record)
     except DataError as error:
-        raise error.at(display_name(path)) from None
+        raise error.add_place(display_name(path)) from None
 
 
 def _recipe(record: Record) -> Recipe:
@@ -96,7 +96,9 @@ def _recipe(record: Record) -> Recipe:
     if unknown := [called for called in given if called not in rows]:
         problem = "there is no such corruption; hoicli corrupt --list shows them"
         raise DataError(problem, field=f"corruptions.{_bare(unknown[0])}")
-    others = {called: found.owner for called in rows if called not in CORRUPTIONS and (found := added(called))}
+    others = {
+        called: found.owner for called in rows if called not in CORRUPTIONS and (found := added_corruption(called))
+    }
     levels = {called: _levels(rows[called], given[called]) for called in (*CORRUPTIONS, *others) if called in rows}
     digest = hashlib.sha256(json.dumps(levels, sort_keys=True).encode()).hexdigest()[:8]
     return Recipe(f"{name}@{digest}", "a file's", levels, tuple(levels), others)

@@ -25,19 +25,19 @@ import numpy as np
 from hoicli.diagnosis.confusions import NOTHING, ConfusionColumns, Said
 from hoicli.diagnosis.run import Placed, match_and_diagnose
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.coverage import served
+from hoicli.evaluation.coverage import choose_computable
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import Listed, ranked_ap
-from hoicli.evaluation.tally import averaged, subset_classes
+from hoicli.evaluation.tally import classes_in_mean, subset_classes
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.figures.confusion import Panel
 from hoicli.figures.shown import label
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Floats, Ints, expanded, find
+from hoicli.records.kit import Floats, Ints, expand_runs, find
 from hoicli.records.results import Row, Settings, percent, result_row, row_ends
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -69,7 +69,7 @@ class Repaired:
         self._interaction, self._columns, self._protocol = listed.interaction.astype(np.int64), columns, protocol
         count = len(listed)
         self._place = np.empty(count, dtype=np.int64)
-        by_class = listed.ranked(np.zeros(count, dtype=np.int8), 1, place=listed.interaction)
+        by_class = listed.rank_by_class(np.zeros(count, dtype=np.int8), 1, place=listed.interaction)
         self._place[by_class.order] = np.arange(count)
         self._width = count + 1
         self._keys = np.sort(self._key(np.flatnonzero(columns.counted)))
@@ -79,7 +79,7 @@ class Repaired:
         self._hit_bounds = np.searchsorted(self._interaction[self._hits], np.arange(classes + 1))
         self._positives = np.bincount(columns.truth_class, minlength=classes)
         every = max(subset_classes(vocabulary, protocol).values(), key=len)
-        self._averaged = averaged(self._positives, vocabulary, protocol) & (self._positives > 0)
+        self._averaged = classes_in_mean(self._positives, vocabulary, protocol) & (self._positives > 0)
         self._averaged &= np.isin(np.arange(classes), every)
         self._averaged[sorted(vocabulary.no_interaction_ids)] = False
 
@@ -167,7 +167,7 @@ class Repaired:
     def _repaired_ap(self, of_class: Ints, positives: Ints, inserted: Ints, removed: Ints) -> Floats:
         """[J] AP of some (cell, class): the true positives of the class with what the cell inserts and removes. Both
         are keys, ascending: the number in J, then the place among all predictions."""
-        task, hit = expanded(self._hit_bounds[of_class], np.diff(self._hit_bounds)[of_class])
+        task, hit = expand_runs(self._hit_bounds[of_class], np.diff(self._hit_bounds)[of_class])
         found = task * self._width + self._place[self._hits[hit]]
         new, new_place = np.divmod(inserted, self._width)
         key, task = np.concatenate([found, inserted]), np.concatenate([task, new])
@@ -224,8 +224,8 @@ class Confused:
             yield Panel(title, self.names[kind], *(column[named] for column in columns))
 
     def rows(self, cells: Mapping[str, Cells], *, top: int | None, tags: Mapping[str, str]) -> Iterator[Row]:
-        """Of each kind the cells that `ranked` chooses: their number, their share of all with the annotated name (of
-        nothing annotated, of all that say the name) in percent, and the gain in points of mAP."""
+        """Of each kind the cells that `rank_cells` chooses: their number, their share of all with the annotated name
+        (of nothing annotated, of all that say the name) in percent, and the gain in points of mAP."""
         tagged = {**({"model": self.name} if self.tagged else {}), **tags, **dict(self.protocol.view)}
         ends = row_ends(self.protocol.name, tagged, self.settings)
         (subset, members) = max(subset_classes(self.vocabulary, self.protocol).items(), key=lambda one: len(one[1]))
@@ -233,7 +233,7 @@ class Confused:
         averaged = int((asked > 0).sum())
         for kind, of_kind in cells.items():
             names, totals = self.names[kind], of_kind.totals()
-            for at in ranked(of_kind, top).tolist():
+            for at in rank_cells(of_kind, top).tolist():
                 true, said = int(of_kind.true[at]), int(of_kind.said[at])
                 cell = {
                     "subset": subset,
@@ -266,7 +266,7 @@ class Confusing:
     def add(self, placed: Placed) -> None:
         """Add a batch."""
         meets = partial(placed.batch.meets, self._protocol) if self._objects else None
-        self._parts.append(ConfusionColumns.of(placed.found, self._truth.vocabulary, meets))
+        self._parts.append(ConfusionColumns.from_batch(placed.found, self._truth.vocabulary, meets))
 
     def merge(self, other: Confusing) -> None:
         """Add what was gathered from other images."""
@@ -276,16 +276,16 @@ class Confusing:
         """What is sent to the process that merges it, which has the ground truth."""
         return {"_parts": self._parts}
 
-    def confused(self, name: str, listed: Listed, settings: Settings, *, tagged: bool) -> Confused:
+    def find_confusions(self, name: str, listed: Listed, settings: Settings, *, tagged: bool) -> Confused:
         """The confusions. listed: the predictions that were added; settings: what signatures say besides the ground
         truth and the protocol."""
         truth, view = self._truth, self._protocol
         signed = {"data": truth.vocabulary.signed, **settings, **truth.settings(view), **view.settings()}
-        whole = ConfusionColumns.joined([*self._parts, ConfusionColumns.unseen(truth, view, listed.image_ids)])
+        whole = ConfusionColumns.join([*self._parts, ConfusionColumns.unseen(truth, view, listed.image_ids)])
         return Confused(name, tagged, view, truth.vocabulary, listed, whole, signed)
 
 
-def ranked(cells: Cells, top: int | None) -> Ints:
+def rank_cells(cells: Cells, top: int | None) -> Ints:
     """The cells in the order of their rows: names taken for names, then nothing annotated or said, of each the `top` by
     gain, then number, then name; None: all, by name, nothing last."""
     last = np.iinfo(np.int64).max
@@ -311,8 +311,8 @@ def confused_models(
     if views.of_classes:
         names = ",".join(slice_.name for slice_ in views.of_classes)
         raise UsageError(f"{arg('slice', names)}: of classes, which confusions join; use people, pairs or a file")
-    wanted = views.diagnosed(protocol)
-    served(truth, [protocol])
+    wanted = views.diagnosis_views(protocol)
+    choose_computable(truth, [protocol])
     found: list[Confused] = []
     for model in models:
         collect = partial(Confusing, truth)
@@ -320,5 +320,5 @@ def confused_models(
         whole.coverage.report(truth, wanted, model.name, model=model.model if len(models) > 1 else None)
         settings = filters.signature() | whole.tally.leave
         listed = whole.tally.listed
-        found += [of_view.confused(model.model, listed, settings, tagged=model.tagged) for of_view in whole.kept]
+        found += [of_view.find_confusions(model.model, listed, settings, tagged=model.tagged) for of_view in whole.kept]
     return found

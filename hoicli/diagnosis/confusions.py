@@ -87,7 +87,7 @@ class ConfusionColumns:
     kinds: Mapping[str, Said]
 
     @classmethod
-    def joined(cls, parts: Sequence[ConfusionColumns]) -> ConfusionColumns:
+    def join(cls, parts: Sequence[ConfusionColumns]) -> ConfusionColumns:
         """At least one part, as one; predictions and ground truth are renumbered in the order of the parts."""
         rows = starts_of([len(part.hit) for part in parts]).tolist()
         truths = starts_of([len(part.truth_class) for part in parts]).tolist()
@@ -106,7 +106,7 @@ class ConfusionColumns:
         return cls(**{name: column(name, parts) for name in ("counted", "hit", "truth_class", "found")}, kinds=kinds)
 
     @classmethod
-    def of(cls, found: Located, vocabulary: Vocabulary, meets: Meets | None) -> ConfusionColumns:
+    def from_batch(cls, found: Located, vocabulary: Vocabulary, meets: Meets | None) -> ConfusionColumns:
         """The confusions of a batch; without `meets` (labels are not compared) those of verbs alone."""
         found = replace(found, misnamed=None)  # confusions are of what mAP counts
         typed = error_types(found)
@@ -139,7 +139,7 @@ class ConfusionColumns:
             truth_box_match=none,
             action_of=actions(truth.vocabulary),
         )
-        return cls.of(found, truth.vocabulary, None if protocol.person_first else lambda box, _: box < 0)
+        return cls.from_batch(found, truth.vocabulary, None if protocol.person_first else lambda box, _: box < 0)
 
 
 def _firsts(unit: Ints, row: Ints, found: Located, units: int) -> Ints:

@@ -26,13 +26,13 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.ranking import by_score, precision_from
+from hoicli.evaluation.ranking import order_by_score, precision_from
 from hoicli.evaluation.rows import Evaluated, Wanted, class_subsets
 from hoicli.evaluation.run import tallies
 from hoicli.evaluation.tally import ScoredLists
 from hoicli.evaluation.views import ALONE, Thresholds, Views
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, expand_runs, starts_of
 from hoicli.records.results import Row, percent, result_row, row_ends
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -249,8 +249,8 @@ class Curves:
     def _curve(self, named: Row, classes: Ints, *, pooled: bool) -> Iterator[Row]:
         """Of some classes as one list by score: the best threshold, the points of the curve, and the calibration."""
         lists = self._lists
-        _, rows = expanded(lists.bounds[classes], np.diff(lists.bounds)[classes])
-        rows = rows[by_score(lists.score[rows])]
+        _, rows = expand_runs(lists.bounds[classes], np.diff(lists.bounds)[classes])
+        rows = rows[order_by_score(lists.score[rows])]
         positives = int(self.evaluated.results.positives[classes].sum())
         curve = Curve(lists.score[rows], lists.hit[rows], positives, pooled)
         if (best := curve.best) is None:
@@ -307,7 +307,7 @@ def curve_rows(
     for tally, own, settings in tallies(
         predictions, truth, protocols, filters, policy, named=named, views=views, vocabulary=vocabulary
     ):
-        for protocol, results, lists in tally.scored(own):
+        for protocol, results, lists in tally.scored_results(own):
             signed = {**settings, "data": own.signed, **tally.settings(protocol)}
-            for evaluated in Evaluated.of(protocol, own, wanted, results, signed, tags):
+            for evaluated in Evaluated.split_by_slices(protocol, own, wanted, results, signed, tags):
                 yield from Curves(evaluated, lists, single).rows()

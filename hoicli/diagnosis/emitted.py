@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, SIGNATURES, ErrorTypes, Reading, types_of
-from hoicli.diagnosis.located import Located, Settled, each_match, located
+from hoicli.diagnosis.located import Located, Settled, each_match, locate
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted
 from hoicli.evaluation.filters import Filters
@@ -36,7 +36,7 @@ def typed_batches(
     """Each batch of predictions with the type of each. protocol: a view of the one that defines them, or None."""
     protocol = protocol or protocol_of(truth.vocabulary)
     for batch, outcomes in matched_batches(lines, truth, [protocol], filters, policy):
-        found = located(batch, outcomes[protocol.key], protocol)
+        found = locate(batch, outcomes[protocol.key], protocol)
         yield batch, found, types_of(found, reading)
 
 
@@ -56,7 +56,7 @@ def emitted_predictions(
     if views.slices or len(views.thresholds.values) > 1:
         raise UsageError(f"{alone} {arg('iou')}")
     if truth is not None and not predictions.matched:
-        (row,) = views.diagnosed(row)
+        (row,) = views.diagnosis_views(row)
         coverage, tally = Coverage(), Tally([], len(vocabulary.interactions))
         settings = {**filters.signature(), **SIGNATURES[reading], **truth.settings(row), **row.settings()}
         for batch, found, types in typed_batches(predictions, truth, filters, policy, reading, row):
@@ -99,7 +99,7 @@ def diagnosis_records(
         predictions = [
             {
                 "index": row - start,
-                **_named(found.interaction[row], vocabulary),
+                **_class_names(found.interaction[row], vocabulary),
                 "score": float(found.score[row]),
                 "error": ERRORS[types.error[row]],
                 "gt": local(found.truth[row], truth_start),
@@ -110,7 +110,7 @@ def diagnosis_records(
         ]
         gt = [
             {
-                **_named(found.truth_interaction[row], vocabulary),
+                **_class_names(found.truth_interaction[row], vocabulary),
                 "prediction": local(types.found[row], start),
                 "repair": local(repair[row], start),
                 "missed": bool(missed[row]),
@@ -127,13 +127,13 @@ def unseen_records(
     image_ids, image, rows = truth.unseen(protocol, seen)
     missed: list[list[Record]] = [[] for _ in image_ids]
     for place, interaction in zip(image.tolist(), truth.scenes.interaction[rows].tolist(), strict=True):
-        name = _named(interaction, truth.vocabulary)
+        name = _class_names(interaction, truth.vocabulary)
         missed[place].append({**name, "prediction": None, "repair": None, "missed": True})
     for image_id, gt in zip(image_ids, missed, strict=True):
         yield _record(image_id, [], gt, settings, protocol)
 
 
-def _named(interaction: int, vocabulary: Vocabulary) -> dict[str, str]:
+def _class_names(interaction: int, vocabulary: Vocabulary) -> dict[str, str]:
     verb, name = vocabulary.interactions[interaction]
     return {"verb": verb, "role" if vocabulary.roles else "label": name}
 

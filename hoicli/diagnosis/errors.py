@@ -74,8 +74,8 @@ from numpy.typing import NDArray
 
 from hoicli.diagnosis.located import Located
 from hoicli.evaluation.pairing import check_pairs
-from hoicli.evaluation.ranking import by_class
-from hoicli.records.kit import Bools, Ints, distinct, expanded, find, ranks_in_groups, run_starts, starts_of
+from hoicli.evaluation.ranking import order_by_class
+from hoicli.records.kit import Bools, Ints, distinct, expand_runs, find, ranks_in_groups, run_starts, starts_of
 
 ERRORS = ("true_positive", "duplicate", "interaction", "association", "object_box", "human_box", "both_boxes")
 """The types of counted predictions, in the order of the definition; `missed_gt` is about ground truth."""
@@ -137,10 +137,10 @@ class _BoxMatches:
 
 def error_types(found: Located) -> Typed:
     """The error types of a batch, by its protocol's rules; each image is independent of the others."""
-    return _by_pair(found) if found.person is None else _by_person(found)
+    return _type_by_pair(found) if found.person is None else _type_by_person(found)
 
 
-def _by_pair(found: Located) -> Typed:
+def _type_by_pair(found: Located) -> Typed:
     matches = _BoxMatches(found)
     # Everything about two boxes is computed once for each pair, not for each of its verbs.
     pair = found.subject * len(matches.some) + found.object
@@ -169,7 +169,7 @@ def _by_pair(found: Located) -> Typed:
     return Typed(error, group_of, type_of_group, group, truth, same_human, same_object, same_pair, found.typed)
 
 
-def _by_person(found: Located) -> Typed:
+def _type_by_person(found: Located) -> Typed:
     """The types of a batch with `person`."""
     assert found.person is not None
     matches = _BoxMatches(found)
@@ -213,7 +213,7 @@ def _by_person(found: Located) -> Typed:
     pair = of_person & (of_object | neither)
     counted = np.flatnonzero(found.counted)
     may_repair = np.zeros(len(found.score), dtype=bool)
-    counted = by_class(found.interaction, counted)  # of equal scores the first class
+    counted = order_by_class(found.interaction, counted)  # of equal scores the first class
     may_repair[counted[ranks_in_groups(found.image[counted], found.score[counted]) < REPAIR_CANDIDATES]] = True
     error = _each_error(found, kind[group_of])
     return Typed(error, group_of, kind, group, truth, of_person, of_object, pair, may_repair)
@@ -231,13 +231,13 @@ def _each_error(found: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def beside(image: Ints, truth_image: Ints) -> tuple[Ints, Ints]:
     """All (row of `image`, row of `truth_image`) of the same image; `truth_image` is ascending."""
     start = np.searchsorted(truth_image, image)
-    return expanded(start, np.searchsorted(truth_image, image, side="right") - start)
+    return expand_runs(start, np.searchsorted(truth_image, image, side="right") - start)
 
 
 def members(group_of: Ints, groups: int, wanted: Ints) -> tuple[Ints, Ints]:
     """(place in `wanted`, row) of every row of each wanted group. group_of [M]: that of each row, below `groups`."""
     start = starts_of(np.bincount(group_of, minlength=groups))
-    run, entry = expanded(start[wanted], np.diff(start)[wanted])
+    run, entry = expand_runs(start[wanted], np.diff(start)[wanted])
     return run, np.argsort(group_of, kind="stable")[entry]
 
 
@@ -327,7 +327,7 @@ def candidates(typed: Typed, fits: Bools, free: Bools) -> tuple[Ints, Ints]:
     rows = np.flatnonzero(free)
     start = starts_of(np.bincount(typed.group[fits], minlength=len(typed.type_of_group)))
     group = typed.group_of[rows]
-    run, entry = expanded(start[group], np.diff(start)[group])
+    run, entry = expand_runs(start[group], np.diff(start)[group])
     return typed.truth[fits][entry], rows[run]
 
 

@@ -18,11 +18,11 @@ from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.views import Views, check_diagnosed, with_part
+from hoicli.evaluation.views import Views, check_diagnosed, check_part
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, expand_runs, starts_of
 from hoicli.records.parsing import Record
 from hoicli.records.scenes import class_columns
 from hoicli.vocabulary.labels import Vocabulary
@@ -83,7 +83,7 @@ def actions(vocabulary: Vocabulary) -> Ints:
     return np.arange(len(vocabulary.interactions)) if vocabulary.roles else class_columns(vocabulary)[0]
 
 
-def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
+def locate(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
     """The batch and its outcomes as `Located`."""
     scenes, truth = batch.predictions, batch.truth.scenes
     before = batch.truth.counted_before(protocol)
@@ -123,8 +123,8 @@ def counted_truth(batch: Batch, protocol: Protocol) -> tuple[Ints, Ints]:
     of the ground truth's Scenes)."""
     hoi_start = batch.truth.scenes.hoi_start
     start, end = hoi_start[batch.image], hoi_start[batch.image + 1]
-    image, rows = expanded(start, end - start)
-    counted = batch.truth.counted(protocol)[rows]
+    image, rows = expand_runs(start, end - start)
+    counted = batch.truth.counted_triplets(protocol)[rows]
     return image[counted], rows[counted]
 
 
@@ -177,7 +177,7 @@ def each_match(
                 found = _located_records(records, vocabulary, protocol)
                 view.tally.listed.add(found.image_ids, found.image, found.interaction, found.score)
                 add(view, found)
-    views = [stream.views[key] for key in stream.of([protocol.name])]
+    views = [stream.views[key] for key in stream.view_keys([protocol.name])]
     if not views:
         advice = f"write them with hoicli match --protocol {protocol.name}"
         problem = f"no match records of protocol {protocol.name} in it; {advice}"
@@ -189,9 +189,9 @@ def each_match(
         check_diagnosed(view.row)
         view.check_counted(vocabulary, predictions.name, allowed=filters.allow_uncounted)
         if truth is not None:
-            with_part(view.row)
+            check_part(view.row)
         of_truth = view.truth_settings() if truth is None else truth.settings(protocol)
-        of_views.append((view.row, {"data": vocabulary.signed, **of_truth, **view.signed()}))
+        of_views.append((view.row, {"data": vocabulary.signed, **of_truth, **view.signed_settings()}))
     return of_views
 
 
@@ -237,15 +237,15 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
         predictions, gt, matches = record["predictions"], record["gt"], record["box_matches"]
         rows["image"] += [image] * len(predictions)
         rows["subject"] += [item["subject"] + boxes for item in predictions]
-        rows["object"] += [_shifted(item["object"], boxes) for item in predictions]
+        rows["object"] += [_shift_index(item["object"], boxes) for item in predictions]
         rows["interaction"] += interactions(predictions, vocabulary).tolist()
         rows["score"] += [item["score"] for item in predictions]
-        rows["truth"] += [_shifted(item["gt"], triplets) for item in predictions]
-        rows["person"] += [_shifted(item.get("person"), truth_boxes) for item in predictions]
+        rows["truth"] += [_shift_index(item["gt"], triplets) for item in predictions]
+        rows["person"] += [_shift_index(item.get("person"), truth_boxes) for item in predictions]
         codes += [OUTCOME_CODES[item["outcome"]] for item in predictions]
         rows["truth_image"] += [image] * len(gt)
         rows["truth_subject"] += [item["subject"] + truth_boxes for item in gt]
-        rows["truth_object"] += [_shifted(item["object"], truth_boxes) for item in gt]
+        rows["truth_object"] += [_shift_index(item["object"], truth_boxes) for item in gt]
         rows["truth_interaction"] += interactions(gt, vocabulary).tolist()
         rows["box_match"] += [box + boxes for box, of_box in enumerate(matches) for _ in of_box]
         rows["truth_box_match"] += [box + truth_boxes for of_box in matches for box in of_box]
@@ -267,6 +267,6 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
     return Located(**(columns if protocol.person_first else columns | {"person": None}))
 
 
-def _shifted(index: int | None, base: int) -> int:
+def _shift_index(index: int | None, base: int) -> int:
     """An index within an image as an index within the batch; -1 for None."""
     return -1 if index is None else index + base

@@ -40,7 +40,7 @@ from hoicli.diagnosis.located import Located
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.ranking import Listed, by_score, per_class
+from hoicli.evaluation.ranking import Listed, order_by_score, per_class
 from hoicli.evaluation.tally import Mean, places, subset_means
 from hoicli.records.fingerprint import names, orders, row_hashes, total_of
 from hoicli.records.kit import Bools, Floats, Growing, Ints, starts_of
@@ -130,7 +130,7 @@ class Corrections:
         row = np.concatenate([np.arange(len(listed)), repair])
         counted = np.where(columns["unlisted"], -1, listed.interaction)
         place = None if as_listed else listed.interaction
-        ranked = listed.ranked(np.concatenate([counted, columns["repaired_class"]]), classes, row, place)
+        ranked = listed.rank_by_class(np.concatenate([counted, columns["repaired_class"]]), classes, row, place)
         self.row, self.bounds = row[ranked.order], ranked.bounds
         self.image: Ints = listed.image[self.row]
         self._state = np.concatenate([error, error[repair] + _CORRECTED])[ranked.order]
@@ -294,7 +294,7 @@ class Diagnosis:
         error, score = self._columns["error"], self._listed.score
         counted = np.flatnonzero(error != NOT_COUNTED)
         error, score = error[counted], score[counted]
-        ranked = error[by_score(score, lambda rows: [error[rows]])]
+        ranked = error[order_by_score(score, lambda rows: [error[rows]])]
         end = 3 * len(self._columns["truth_class"]) or len(ranked)
         long = min(len(ranked), end)
         steps = (step * 10**power for power in range(19) for step in (1, 2, 5))
@@ -327,7 +327,7 @@ class Diagnosis:
             self._made = Corrections(self._listed, self._columns, self._classes, as_listed=self.reading == "released")
         return self._made
 
-    def ranked(self, image_ids: Sequence[str]) -> Callable[[Sequence[str]], Iterator[RankedLists]]:
+    def make_list_ranker(self, image_ids: Sequence[str]) -> Callable[[Sequence[str]], Iterator[RankedLists]]:
         """What gives the ranked lists after each of some oracles, each applied alone. Images are places in `image_ids`,
         which has all images of predictions and of ground truth. Neighbours with the same lists (`applied.ASKING`) share
         their arrays."""
@@ -359,7 +359,7 @@ class Diagnosis:
 
         return after
 
-    def by_image(self, image_ids: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
+    def group_errors(self, image_ids: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
         """Error type -> (image, class) of each prediction of that type, for `missed_gt` of each missed ground truth;
         images are places in `image_ids`."""
         columns, of_image = self._columns, self._places_in(image_ids)

@@ -13,10 +13,10 @@ import numpy as np
 
 from hoicli.converters.named import also_listed
 from hoicli.diagnosis.errors import ERRORS, MISSED, SIGNATURES, ErrorTypes, Reading, types_of
-from hoicli.diagnosis.located import Located, Settled, each_match, located
+from hoicli.diagnosis.located import Located, Settled, each_match, locate
 from hoicli.diagnosis.oracles import Diagnosis, OracleResult
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.coverage import Coverage, check_counted, served
+from hoicli.evaluation.coverage import Coverage, check_counted, choose_computable
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_stream import MatchedView
@@ -24,7 +24,7 @@ from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import RECALL, class_subsets
-from hoicli.evaluation.run import gathered, matched_batches, read_truth
+from hoicli.evaluation.run import gather_in_parallel, matched_batches, read_truth
 from hoicli.evaluation.selection import one_protocol, protocol_of
 from hoicli.evaluation.slices import Part, Slice
 from hoicli.evaluation.tally import Tally, subset_classes
@@ -110,14 +110,14 @@ def match_and_diagnose(
             coverage.add(batch)
             tally.add_batch(batch, {key: outcome for key, outcome in outcomes.items() if key in tallied})
             for number, view in enumerate(views):
-                placed = Placed(batch, located(batch, outcomes[view.key], view), reading)
+                placed = Placed(batch, locate(batch, outcomes[view.key], view), reading)
                 if diagnosed:
                     diagnoses[number].add(placed.found, placed.types)
                 if (kept := collectors[number]) is not None:
                     kept.add(placed)
         return Gathered(tally, diagnoses, coverage, [kept for kept in collectors if kept is not None])
 
-    parts = gathered(gather, predictions, policy, lambda part: part.tally.listed.image_ids)
+    parts = gather_in_parallel(gather, predictions, policy, lambda part: part.tally.listed.image_ids)
     whole = parts[0]
     for other in parts[1:]:
         whole.merge(other)
@@ -318,7 +318,7 @@ def diagnose_models(
     for each; the matches are of some already. Raises `DataError` for a bad stream."""
     diagnosed = []
     vocabulary, protocol, truth = of.vocabulary, of.protocol, of.truth
-    wanted = of.views.diagnosed(protocol)
+    wanted = of.views.diagnosis_views(protocol)
     for model in models:
         made = partial(DiagnosedModel, model.model, model.tagged, vocabulary, slices=of.views.of_classes)
         if truth is not None and not model.matched:
@@ -341,7 +341,7 @@ def diagnose_models(
     return diagnosed
 
 
-def settled(
+def settle_options(
     models: Sequence[Predictions],
     gt: Stream | None,
     dataset: str | None,
@@ -372,5 +372,5 @@ def settled(
     if gt is None:
         return Settled(vocabulary, protocol, views, None)
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
-    served(truth, [protocol])
+    choose_computable(truth, [protocol])
     return Settled(vocabulary, protocol, views, truth)

@@ -17,9 +17,9 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.converters.named import signed
+from hoicli.converters.named import truth_settings
 from hoicli.errors import DataError
-from hoicli.evaluation.coverage import Coverage, served
+from hoicli.evaluation.coverage import Coverage, choose_computable
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import (
@@ -36,7 +36,7 @@ from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records import caveats
-from hoicli.records.boxes import iou, taken
+from hoicli.records.boxes import iou, take_columns
 from hoicli.records.columns import read_columns
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Growing, Ints, rank_by_id, ranks_in_groups, run_starts
@@ -83,7 +83,7 @@ class BoxRule:
     metrics: tuple[BoxMetric, ...]
     thresholds: tuple[float, ...] = (0.5,)
 
-    def explained(self) -> str:
+    def explain(self) -> str:
         """What it does, in two lines and its metrics."""
         metrics = ", ".join(metric.name for metric in self.metrics)
         return f"{self.row.name}: {self.row.title} ({self.row.source})\n  {self.row.remark}\n  metrics: {metrics}"
@@ -210,9 +210,10 @@ def _within(boxes: Floats, area: str) -> Bools:
 
 
 class BoxEvaluation:
-    """Gathers detections, with the annotated boxes that each overlaps by _NEAR or more, as edges or as pixels; `of`
-    gives what a rule makes of all. The G annotated boxes with a label are in the order of their key, a number for each
-    image and label, and of the record; once [B]: whether a box is counted by rules that give it to one detection."""
+    """Gathers detections, with the annotated boxes that each overlaps by _NEAR or more, as edges or as pixels;
+    `measure` gives what a rule makes of all. The G annotated boxes with a label are in the order of their key, a number
+    for each image and label, and of the record; once [B]: whether a box is counted by rules that give it to one
+    detection."""
 
     def __init__(self, truth: GroundTruth, once: Bools) -> None:
         self.truth, self._labels, scenes = truth, len(truth.vocabulary.objects), truth.scenes
@@ -236,7 +237,7 @@ class BoxEvaluation:
         count = np.searchsorted(self._key, key, side="right") - start
         check_pairs(count, image, found.image_ids, "boxes of one label")
         for row, mate in counterparts(start, count):
-            sides = taken(boxes, row), taken(self._boxes, mate)
+            sides = take_columns(boxes, row), take_columns(self._boxes, mate)
             edges, pixels = iou(*sides, inclusive=False), iou(*sides, inclusive=True)
             if (crowd := self._crowd[mate]).any():  # the share of the detection that lies in it, as pycocotools has it
                 edges[crowd] = _share_within(*(side[:, crowd] for side in sides))
@@ -258,7 +259,7 @@ class BoxEvaluation:
         order = ranking(label, score, lambda rows: [by_id[image[rows]]])
         return ranks_in_groups(key, score), order, np.searchsorted(label[order], np.arange(self._labels + 1))
 
-    def of(self, rule: BoxRule) -> Iterator[tuple[BoxMetric, Floats, Ints]]:
+    def measure(self, rule: BoxRule) -> Iterator[tuple[BoxMetric, Floats, Ints]]:
         """Each metric of a rule: its value in [0, 1] and the number of annotated boxes, both [labels]."""
         rank, order, bounds = self._ranking
         counts, overlap = self._once | (rule.takes == ANY), self._pairs["pixels" if rule.row.inclusive else "edges"]
@@ -270,7 +271,7 @@ class BoxEvaluation:
             inside = _within(self._boxes, area) & ~self._crowd
             positives = np.bincount(self._label[counts & inside], minlength=self._labels)
             if rule.takes == FREE:
-                codes = self._taken(rule, row, mate, overlap, inside)
+                codes = self._match_detections(rule, row, mate, overlap, inside)
                 codes[(codes == FALSE_POSITIVE) & ~self._detections[area]] = _OUTSIDE
             else:
                 best = first_largest(row, overlap)
@@ -291,7 +292,7 @@ class BoxEvaluation:
             at = slice(None) if metric.threshold is None else [rule.thresholds.index(metric.threshold)]
             yield metric, (recall if metric.recall else ap)[at].mean(axis=0), positives
 
-    def _taken(self, rule: BoxRule, row: Ints, mate: Ints, overlap: Floats, inside: Bools) -> Codes:
+    def _match_detections(self, rule: BoxRule, row: Ints, mate: Ints, overlap: Floats, inside: Bools) -> Codes:
         """[thresholds, D] the outcomes where each detection, the best first, takes one of the free annotated boxes:
         rather one `inside` the area than one that is ignored, the most overlapped, of equals the last (`evaluateImg`).
         """
@@ -333,8 +334,8 @@ class BoxEvaluation:
             if rule.takes == ANY:
                 of_rule.pop("same", None)
             else:
-                of_rule |= signed(self.truth.total, self.truth.order_of_boxes)
-            for metric, values, positives in self.of(rule):
+                of_rule |= truth_settings(self.truth.total, self.truth.order_of_boxes)
+            for metric, values, positives in self.measure(rule):
                 ends: Row = {"unit": "%", **row_ends(rule.row.name, tags, of_rule)}
                 ends |= {} if metric.recall else {"note": INCOMPLETE}
                 for subset, members in subsets.items():
@@ -355,7 +356,7 @@ def evaluated_boxes(
     """The boxes of all predictions; what does not fit the ground truth, or a `rule`, is said on stderr. once: as of
     `BoxEvaluation`. Raises `DataError` for a bad line, and where only some records have scores of boxes."""
     found, vocabulary = BoxEvaluation(truth, once), truth.vocabulary
-    served(truth, [rule.row])
+    choose_computable(truth, [rule.row])
     check = checker(vocabulary, scored=True, besides=("box_scores",))
     build, register = partial(detected_boxes, vocabulary=vocabulary), ImageRegister(truth.position)
     with no_garbage_collection():
@@ -370,7 +371,7 @@ def evaluated_boxes(
         )
         raise DataError(problem, place=predictions.name, field="scores", code="mixed")
     crowds = int(np.count_nonzero(truth.scenes.crowd))
-    question, unranked = coverage.doubt(truth, [rule.row]), coverage.unranked() if without else ""
+    question, unranked = coverage.doubt(truth, [rule.row]), coverage.equal_scores_question() if without else ""
     coverage.fit.check(truth.scenes, predictions.name)
     missing, every = len(truth.position) - coverage.numbers["images"], len(truth.position)
     for says, message in (

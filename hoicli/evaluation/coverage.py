@@ -35,13 +35,13 @@ def allow() -> str:
 def check_counted(tally: Tally, vocabulary: Vocabulary, place: str, *, allowed: bool) -> None:
     """Note in the tally whether most predictions have no class. Raises `DataError` at `place` if that is so and not
     `allowed`."""
-    problem = without_class(tally, vocabulary)
+    problem = classless_problem(tally, vocabulary)
     if problem and not allowed:
         raise DataError(problem + allow(), place=place, code="another-dataset")
     tally.uncounted |= bool(problem)
 
 
-def without_class(tally: Tally, vocabulary: Vocabulary) -> str:
+def classless_problem(tally: Tally, vocabulary: Vocabulary) -> str:
     """What is wrong if most predictions have no class in the vocabulary; else "". Most is more than half of all
     predictions, and of the best predictions of the images: a dump that scores every verb for every pair has many
     predictions without a class, but not at the top. Of too few images nothing is concluded."""
@@ -55,7 +55,9 @@ def without_class(tally: Tally, vocabulary: Vocabulary) -> str:
     return f"{counted}, are {OF_NO_CLASS.format(vocabulary.name)}"
 
 
-def served(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[str] | None = None) -> list[Protocol]:
+def choose_computable(
+    truth: GroundTruth, protocols: Sequence[Protocol], named: Container[str] | None = None
+) -> list[Protocol]:
     """The protocols that can be computed with this ground truth; a note names the others. Raises `DataError` if a
     protocol in `named` (None: every one) cannot be computed, or none is left.
     """
@@ -66,7 +68,7 @@ def served(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[s
     return [row for row in protocols if row not in refused]
 
 
-def unserved(views: Mapping[Protocol, Tally], named: Container[str], place: str) -> list[Protocol]:
+def find_unlabelled_views(views: Mapping[Protocol, Tally], named: Container[str], place: str) -> list[Protocol]:
     """The views that find objects by their labels, where no object of the predictions has one; a note names them.
     Raises `DataError` at `place` if one of them is of a protocol in `named`, or no other is left."""
     lacking = [row for row, tally in views.items() if 0 < tally.objects == tally.unlabelled and not row.person_first]
@@ -109,15 +111,15 @@ class Coverage:
             }
         )
         self.fit.add(found, batch.image)
-        self._scored(float(found.score.min(initial=np.inf)), float(found.score.max(initial=-np.inf)))
+        self._add_scores(float(found.score.min(initial=np.inf)), float(found.score.max(initial=-np.inf)))
 
     def merge(self, other: Coverage) -> None:
         """Add another part's counts."""
         self.numbers += other.numbers
         self.fit.merge(other.fit)
-        self._scored(other.lowest, other.highest)
+        self._add_scores(other.lowest, other.highest)
 
-    def _scored(self, lowest: float, highest: float) -> None:
+    def _add_scores(self, lowest: float, highest: float) -> None:
         self.lowest, self.highest = min(self.lowest, lowest), max(self.highest, highest)
 
     def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
@@ -129,7 +131,7 @@ class Coverage:
             return f"are labels numbered otherwise, or subject and object swapped? {subjects}; {more}"
         return "" if all(row.whole_image for row in views) else self.fit.doubt(truth.scenes, truth.vocabulary)
 
-    def unranked(self) -> str:
+    def equal_scores_question(self) -> str:
         """The question whether there are scores, if all are equal; else ""."""
         every, alike = self.numbers["triplets"], self.lowest == self.highest
         if not alike or min(every, self.numbers["images"]) < ENOUGH_IMAGES:
@@ -173,7 +175,7 @@ class Coverage:
         if (unlabelled := numbers["no label"]) and by_label:
             problem = "have an object box without a label, as official V-COCO lists do, and match no object there"
             tell(f"{', '.join(by_label)}: {unlabelled:,} {of_all} {problem}; it needs a dump with labels")
-        for question in filter(None, (self.doubt(truth, views), self.unranked())):
+        for question in filter(None, (self.doubt(truth, views), self.equal_scores_question())):
             tell(question)
         if absent := _classes_without_truth(truth, protocols):
             shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
@@ -199,8 +201,8 @@ def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) ->
     missing = np.zeros(len(truth.vocabulary.interactions), dtype=bool)
     for protocol in protocols:
         if protocol.roles:
-            counts = np.bincount(truth.scenes.interaction[truth.counted(protocol)], minlength=len(missing))
-            missing |= truth.scored(protocol) & (counts == 0)
+            counts = np.bincount(truth.scenes.interaction[truth.counted_triplets(protocol)], minlength=len(missing))
+            missing |= truth.scored_classes(protocol) & (counts == 0)
     classes = [truth.vocabulary.interactions[number] for number in np.flatnonzero(missing)]
     return ["_".join(filter(None, pair)) for pair in classes]
 
@@ -212,10 +214,10 @@ def tell_absent(truth: GroundTruth, views: Sequence[Protocol]) -> None:
     for row in distinct(views) if len(truth.scenes.interaction) else ():
         if row.roles or row.by_verb or row.only_annotated_classes:
             continue
-        scored = truth.scored(row)
+        scored = truth.scored_classes(row)
         if row.drop_no_interaction:
             scored[list(truth.vocabulary.no_interaction_ids)] = False
-        counts = np.bincount(truth.annotated(row)[1], minlength=len(scored))
+        counts = np.bincount(truth.annotated_classes(row)[1], minlength=len(scored))
         absent, total = int((scored & (counts == 0)).sum()), int(scored.sum())
         if 2 * absent > total:
             counting.setdefault((absent, total), []).append(row.name)

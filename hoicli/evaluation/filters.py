@@ -44,7 +44,7 @@ class Filters:
             raise UsageError(f"{arg('nms', str(self.nms))}: the exponents must be at least 0")
 
     @classmethod
-    def of(cls, top_k: int | None, nms: float | str | None, allow_uncounted: bool) -> Filters:
+    def from_options(cls, top_k: int | None, nms: float | str | None, allow_uncounted: bool) -> Filters:
         """nms: a threshold, or threshold/alpha/beta as a signature has it. Raises `UsageError` for anything else."""
         if nms is None:
             return cls(top_k, None, allow_uncounted)

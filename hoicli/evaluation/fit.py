@@ -19,7 +19,7 @@ from hoicli.errors import DataError, Place
 from hoicli.evaluation.ground_truth import object_area
 from hoicli.evaluation.pairing import counterparts, first_largest
 from hoicli.io.messages import note
-from hoicli.records.boxes import MOST_INVERTED, inverted, iou
+from hoicli.records.boxes import MOST_INVERTED, find_inverted, iou
 from hoicli.records.columns import Images
 from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.vocabulary.labels import Vocabulary
@@ -58,7 +58,7 @@ def _times(x: Floats, y: Floats, box: Columns) -> Columns:
     return [box[0] * x, box[1] * y, box[2] * x, box[3] * y]
 
 
-def _from_centre(box: Columns) -> Columns:
+def _corners_from_centre(box: Columns) -> Columns:
     x, y, width, height = box
     return [x - width / 2, y - height / 2, x + width / 2, y + height / 2]
 
@@ -83,12 +83,14 @@ def _square(side: int) -> Reading:
 
 READINGS: dict[str, Reading] = {
     "[x, y, w, h]": lambda box, _: [box[0], box[1], box[0] + box[2], box[1] + box[3]],
-    "[cx, cy, w, h]": lambda box, _: _from_centre(box),
+    "[cx, cy, w, h]": lambda box, _: _corners_from_centre(box),
     "[x1, x2, y1, y2]": lambda box, _: [box[0], box[2], box[1], box[3]],
     "[y1, x1, y2, x2]": lambda box, _: _y_first(box),
     "[x2, y2, x1, y1]": lambda box, _: [box[2], box[3], box[0], box[1]],
     "parts of the image's sides (0-1)": lambda box, size: _times(size[0], size[1], box),
-    "parts of the image's sides as [cx, cy, w, h]": lambda box, size: _times(size[0], size[1], _from_centre(box)),
+    "parts of the image's sides as [cx, cy, w, h]": lambda box, size: _times(
+        size[0], size[1], _corners_from_centre(box)
+    ),
     "thousandths of the image's sides": _square(1000),
     "thousandths, y first": lambda box, size: _square(1000)(_y_first(box), size),
     "scaled with height and width exchanged": lambda box, size: _times(size[0] / size[1], size[1] / size[0], box),
@@ -119,7 +121,7 @@ class BoxEvidence:
 
     def finding(self) -> tuple[str, int] | None:
         """(the finding in words, how many boxes are concerned), or None if the boxes fit."""
-        return self.odd() or self.misplaced()
+        return self.odd() or self.find_misplaced()
 
     def odd(self) -> tuple[str, int] | None:
         """As `finding`, of boxes that are no pixels by their numbers alone, while others are: those of one role, or of
@@ -143,7 +145,7 @@ class BoxEvidence:
         named = "" if len(roles) == len(ROLES) else f"{ROLES[roles[0]]} "
         return f"{count:,} of the {totals[roles].sum():,} {named}boxes of best predictions {problem}", count
 
-    def misplaced(self) -> tuple[str, int] | None:
+    def find_misplaced(self) -> tuple[str, int] | None:
         """As `finding`, of boxes that do not lie where annotated ones do: of all, of one role, or of some images."""
         if len(self.subject) < ENOUGH_IMAGES:
             return None
@@ -171,12 +173,12 @@ class BoxEvidence:
                 return f"{text}, {count:,} if they are {best}{how}", left
             if judge and hopeless:
                 return text, left
-        return self._of_images(lost, meeting)
+        return self._find_lost_images(lost, meeting)
 
     def _text(self, own: Bools, there: Bools, named: str) -> str:
         return f"{own.sum():,} of the {there.sum():,} {named}boxes of best predictions meet an annotated box"
 
-    def _of_images(self, lost: Bools, meeting: Mapping[str, Bools]) -> tuple[str, int] | None:
+    def _find_lost_images(self, lost: Bools, meeting: Mapping[str, Bools]) -> tuple[str, int] | None:
         """A finding if many of the `lost` images [N], where no box meets one, have boxes that all do in one reading."""
         helped = {what: lost & (met | ~self._there).all(axis=0) for what, met in meeting.items()}
         best = max(helped, key=lambda what: helped[what].sum())
@@ -200,9 +202,9 @@ class BoxEvidence:
         """[2, N] which boxes meet an annotated one as `read` has them."""
         with np.errstate(all="ignore"):  # a number too large for pixels meets nothing
             images = np.arange(len(self.subject))
-            return np.stack([self._met(np.array(read(end.T, self.size.T)), images) for end in self._ends])
+            return np.stack([self._meets_truth(np.array(read(end.T, self.size.T)), images) for end in self._ends])
 
-    def _met(self, boxes: Floats, image: Ints) -> Bools:
+    def _meets_truth(self, boxes: Floats, image: Ints) -> Bools:
         """[M] whether each of the boxes [4, M] meets an annotated one of its image."""
         met = np.zeros(len(image), dtype=bool)
         for box, row in counterparts(self.start[image], self.count[image]):
@@ -219,8 +221,8 @@ class BoxEvidence:
                 usable = (object_area(self.subject[image]) > 0) & (scale != 0)
                 image, scale = image[usable], scale[usable]
                 with_object = ~np.isnan(self.object[image, 0])
-                met = self._met(self.subject[image].T * scale, image)
-                met &= ~with_object | self._met(self.object[image].T * scale, image)
+                met = self._meets_truth(self.subject[image].T * scale, image)
+                met &= ~with_object | self._meets_truth(self.object[image].T * scale, image)
             found[image[met]] = True
         return found & self._there
 
@@ -242,7 +244,7 @@ class Inverted:
 
     def add(self, images: Images) -> Inverted:
         """Count the boxes of some images."""
-        rows = np.flatnonzero(inverted(images.boxes))
+        rows = np.flatnonzero(find_inverted(images.boxes))
         self.boxes += len(images.boxes)
         self.count += len(rows)
         if len(rows) and self.first is None:
@@ -268,7 +270,7 @@ class Inverted:
         problem = f"{first}: {share} (x2 < x1 or y2 < y1), which overlaps nothing; {cause or '[x, y, w, h]?'}"
         error = DataError(
             f"{problem}{';' if cause else ''} convert them to [x1, y1, x2, y2], or mend or drop them (hoicli validate)",
-            place=Place.of(name, f"image {image_id}"),
+            place=Place.in_file(name, f"image {image_id}"),
             field=f"boxes[{row}]",
             code="inverted-box",
         )
@@ -316,7 +318,9 @@ class Fit:
         by_id = nsmallest(SAMPLE, ((truth.image_ids[image[row]], row) for row in np.flatnonzero(count).tolist()))
         rows = np.array([row for _, row in by_id], dtype=np.int64)
         start = every.start[rows]
-        found = BoxEvidence(subject[rows], object_[rows], truth.boxes, start, count[rows], no_size[rows]).misplaced()
+        found = BoxEvidence(
+            subject[rows], object_[rows], truth.boxes, start, count[rows], no_size[rows]
+        ).find_misplaced()
         return "" if found is None else found[0]
 
     def check(self, truth: Images, name: str, *, shard: bool = False) -> None:

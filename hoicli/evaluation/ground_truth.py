@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.converters.named import signed
+from hoicli.converters.named import truth_settings
 from hoicli.errors import DataError
 from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import FILE, IMAGES, Part, Slice
 from hoicli.records import caveats
 from hoicli.records.fingerprint import Hashes, orders, row_hashes, total_of
-from hoicli.records.kit import Bools, Floats, Ints, among, distinct, expanded, find, run_starts, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, among, distinct, expand_runs, find, run_starts, starts_of
 from hoicli.records.scenes import Scenes, are_subjects, box_kinds
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -24,7 +24,7 @@ Of = TypeVar("Of", bound=Hashable)
 Column = TypeVar("Column", bound="NDArray[Any]")
 
 
-def _kept(method: Callable[[GroundTruth, Of], Column]) -> Callable[[GroundTruth, Of], Column]:
+def _cache_columns(method: Callable[[GroundTruth, Of], Column]) -> Callable[[GroundTruth, Of], Column]:
     """Compute the method once for each protocol, slice or part; its result is read-only."""
 
     @wraps(method)
@@ -60,9 +60,9 @@ class Annotations:
         first = self._bounds[place[rows]]
         return rows, first, self._bounds[place[rows] + 1] - first
 
-    def joined(self, rows: Ints, first: Ints, count: Ints) -> tuple[Ints, Ints]:
+    def join_rows(self, rows: Ints, first: Ints, count: Ints) -> tuple[Ints, Ints]:
         """Every (row, triplet) of what `find` says of some rows: rows ascending, triplets as rows of `scenes`."""
-        run, entry = expanded(first, count)
+        run, entry = expand_runs(first, count)
         return rows[run], self._triplet[entry]
 
 
@@ -91,14 +91,14 @@ class GroundTruth:
         where the protocol reads it, and caveats."""
         return {
             **self.signed,
-            **signed(self.total, self.order(protocol)),
+            **truth_settings(self.total, self.order(protocol)),
             **caveats.settings(self.caveats & protocol.depends_on),
         }
 
     @property
     def signed(self) -> dict[str, str]:
         """The settings that say which annotations they are, and whether most of them are left uncounted."""
-        return {**signed(self.total), **(UNCOUNTED if self.uncounted else {})}
+        return {**truth_settings(self.total), **(UNCOUNTED if self.uncounted else {})}
 
     @cached_property
     def classless(self) -> Ints:
@@ -181,16 +181,16 @@ class GroundTruth:
         place among these, and its row in `scenes`."""
         known = set(seen)
         absent = np.array([image_id not in known for image_id in self.position], dtype=bool)
-        rows = np.flatnonzero(self.counted(protocol) & absent[self.scenes.image_of_hoi])
+        rows = np.flatnonzero(self.counted_triplets(protocol) & absent[self.scenes.image_of_hoi])
         image_ids = [self.scenes.image_ids[image] for image in np.flatnonzero(absent).tolist()]
         return image_ids, (np.cumsum(absent) - 1)[self.scenes.image_of_hoi[rows]], rows
 
-    def by_class(self, images: Ints) -> Annotations:
+    def index_by_class(self, images: Ints) -> Annotations:
         """The triplets of some images, to be found by (place in `images`, class)."""
         owner, rows = self._triplets_of(images)
         return Annotations(owner, rows, self.scenes.interaction[rows], len(self.vocabulary.interactions))
 
-    def by_person(self, images: Ints) -> Annotations:
+    def index_by_person(self, images: Ints) -> Annotations:
         """The triplets of some images, to be found by (row of the subject's box, class)."""
         _, rows = self._triplets_of(images)
         subject, interaction = self.scenes.subject[rows], self.scenes.interaction[rows]
@@ -199,7 +199,7 @@ class GroundTruth:
     def _triplets_of(self, images: Ints) -> tuple[Ints, Ints]:
         """(place in `images`, row) of each triplet of some images."""
         start = self.scenes.hoi_start
-        return expanded(start[images], start[images + 1] - start[images])
+        return expand_runs(start[images], start[images + 1] - start[images])
 
     @cached_property
     def _known_start(self) -> Ints:
@@ -209,7 +209,7 @@ class GroundTruth:
     def knows(self, images: Ints, image: Ints, label: Ints) -> Bools:
         """[M] whether an image-level label of an image names an object: image [M] places in `images`, label [M]."""
         start = self._known_start
-        owner, entry = expanded(start[images], start[images + 1] - start[images])
+        owner, entry = expand_runs(start[images], start[images + 1] - start[images])
         known = np.zeros((len(images), len(self.vocabulary.objects)), dtype=bool)
         known[owner, self.scenes.known[entry]] = True
         found: Bools = known[image, label]
@@ -226,62 +226,62 @@ class GroundTruth:
         rows = np.flatnonzero(are_subjects(self.scenes.labels, self.vocabulary))
         return rows, np.searchsorted(rows, self.scenes.box_start)
 
-    def scored(self, protocol: Protocol) -> Bools:
+    def scored_classes(self, protocol: Protocol) -> Bools:
         """[interactions] the classes a protocol scores."""
         numbers = np.arange(len(self.vocabulary.interactions))
         if not protocol.classes:
             return numbers >= 0
         return among(numbers, self.vocabulary.members(protocol.classes))
 
-    @_kept
+    @_cache_columns
     def members(self, part: Part) -> Bools:
         """[T] the triplets in a part, by their image or by their boxes."""
         members: Bools = self.slice_members(part.slice)[part.number]
         return members[self.scenes.image_of_hoi] if part.slice.of == IMAGES else members
 
-    @_kept
+    @_cache_columns
     def slice_members(self, slice_: Slice) -> Bools:
         """[parts, N or T] the images, or triplets, that are in each part of a slice."""
         parts_of = image_parts if slice_.of == IMAGES else triplet_parts
         return parts_of(slice_, self.scenes, self.vocabulary)
 
-    @_kept
-    def counted(self, protocol: Protocol) -> Bools:
+    @_cache_columns
+    def counted_triplets(self, protocol: Protocol) -> Bools:
         """[T] the ground truth a protocol counts."""
         if protocol.view:
-            every = self.counted(protocol.matching)
+            every = self.counted_triplets(protocol.matching)
             return every if protocol.part is None else every & self.members(protocol.part)
         counts = self.scenes.interaction >= 0
         if protocol.classes:
-            counts &= self.scored(protocol)[self.scenes.interaction]
+            counts &= self.scored_classes(protocol)[self.scenes.interaction]
         if protocol.drop_no_interaction:
             counts &= ~among(self.scenes.interaction, self.vocabulary.no_interaction_ids)
         return counts
 
-    def annotated(self, protocol: Protocol) -> tuple[Ints, Ints]:
+    def annotated_classes(self, protocol: Protocol) -> tuple[Ints, Ints]:
         """(image, interaction) of everything that is to be found under a protocol: triplets, or image-level labels."""
         if protocol.whole_image:
             return np.divmod(self.image_labels[0], len(self.vocabulary.interactions))
-        rows, columns = self.counted(protocol), (self.scenes.image_of_hoi, self.scenes.interaction)
+        rows, columns = self.counted_triplets(protocol), (self.scenes.image_of_hoi, self.scenes.interaction)
         image, interaction = columns if rows.all() else (column[rows] for column in columns)
         return image, interaction
 
-    @_kept
+    @_cache_columns
     def counted_before(self, protocol: Protocol) -> Ints:
         """[T + 1] how many triplets before each one a protocol counts."""
-        return starts_of(self.counted(protocol))
+        return starts_of(self.counted_triplets(protocol))
 
-    @_kept
+    @_cache_columns
     def present_boxes(self, protocol: Protocol) -> Bools:
         """[B] the ground-truth boxes that a protocol uses: boxes of dropped triplets only are dropped with them."""
         dropped, kept = (np.zeros(len(self.scenes.boxes), dtype=bool) for _ in range(2))
-        counted = self.counted(protocol.matching)
+        counted = self.counted_triplets(protocol.matching)
         for rows, boxes in ((~counted, dropped), (counted, kept)):
             boxes[self.scenes.subject[rows]] = True
             boxes[self.scenes.object[rows]] = True
         return kept | ~dropped
 
-    @_kept
+    @_cache_columns
     def annotated_images(self, protocol: Protocol) -> Bools:
         """[N] the images in which a protocol counts predictions."""
         if protocol.images == "all":

@@ -19,7 +19,7 @@ from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import OUTCOMES, TRUE_POSITIVE
 from hoicli.evaluation.protocols import PROTOCOLS, Protocol
 from hoicli.records import caveats
-from hoicli.records.kit import Bools, Ints, expanded, starts_of
+from hoicli.records.kit import Bools, Ints, expand_runs, starts_of
 from hoicli.records.parsing import Record, dump
 from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
@@ -46,12 +46,12 @@ class MatchWriter:
 
     def lines(self, batch: Batch, outcomes: Mapping[str, Outcomes]) -> bytes:
         """The records of a batch."""
-        triplets = {row.person_first: self._predicted(batch, row) for row in self._protocols}
+        triplets = {row.person_first: self._prediction_texts(batch, row) for row in self._protocols}
         found = [
             (
                 head,
                 self._predictions(batch, outcomes[row.key], row, triplets[row.person_first]),
-                self._annotated(batch, outcomes[row.key], row),
+                self._truth_texts(batch, outcomes[row.key], row),
                 batch.box_matches(row),
             )
             for head, row in zip(self._heads, self._protocols, strict=True)
@@ -74,7 +74,7 @@ class MatchWriter:
                 joined += (b'],"box_matches":', orjson.dumps(boxes[start:end]), b"}\n")
         return b"".join(joined)
 
-    def _predicted(self, batch: Batch, protocol: Protocol) -> Sequence[Texts]:
+    def _prediction_texts(self, batch: Batch, protocol: Protocol) -> Sequence[Texts]:
         """The predictions of a batch but for their outcomes."""
         scenes, every = batch.predictions, np.arange(len(batch.predictions.score))
         without = batch.empty_object if protocol.person_first else scenes.object < 0
@@ -105,10 +105,10 @@ class MatchWriter:
             ends = _texts(b'%b,"person":%b}' % (end[:-1], number) for end, number in zip(ends, person, strict=True))
         return _arrays([*predicted, ends], batch.predictions.hoi_start)
 
-    def _annotated(self, batch: Batch, outcomes: Outcomes, protocol: Protocol) -> list[list[bytes]]:
+    def _truth_texts(self, batch: Batch, outcomes: Outcomes, protocol: Protocol) -> list[list[bytes]]:
         """The ground truth of each image that counts, with the prediction that found each triplet."""
-        scenes, image, counted = self._truth.scenes, batch.image, self._truth.counted(protocol)
-        of, row = expanded(scenes.hoi_start[image], scenes.hoi_start[image + 1] - scenes.hoi_start[image])
+        scenes, image, counted = self._truth.scenes, batch.image, self._truth.counted_triplets(protocol)
+        of, row = expand_runs(scenes.hoi_start[image], scenes.hoi_start[image + 1] - scenes.hoi_start[image])
         of, row = of[counted[row]], row[counted[row]]
         start = starts_of(np.bincount(of, minlength=len(image)))
         hit = outcomes.enough & (outcomes.code[outcomes.row] == TRUE_POSITIVE)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hoicli.converters.named import digest_of, signed
+from hoicli.converters.named import digest_of, truth_settings
 from hoicli.errors import DataError, arg
 from hoicli.evaluation.coverage import check_counted
 from hoicli.evaluation.filters import UNCOUNTED
@@ -19,7 +19,7 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import OUTCOME_CODES
 from hoicli.evaluation.protocols import PROTOCOLS, Protocol, view_key
 from hoicli.evaluation.tally import Tally
-from hoicli.evaluation.views import read_view, view_order, with_part
+from hoicli.evaluation.views import check_part, read_view, view_order
 from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.columns import BATCH
@@ -67,7 +67,7 @@ class MatchedView:
     def add_heads(self, records: Iterable[Record]) -> None:
         """Add what checked records say of their ground truth."""
         for record in records:
-            self.caveats |= caveats.of_record(record.get("caveats"))
+            self.caveats |= caveats.read_caveats(record.get("caveats"))
             self.skipped += record.get("skipped", 0)
             without, every = record.get("gt_classless", (0, 0))
             self.classless += 2 * without - every
@@ -85,12 +85,12 @@ class MatchedView:
         """What the ground truth adds to the signatures of its rows, as `GroundTruth.settings`."""
         uncounted = UNCOUNTED if self.classless > 0 else {}
         return {
-            **signed(self.truth_total, self.order),
+            **truth_settings(self.truth_total, self.order),
             **uncounted,
             **caveats.settings(self.caveats & self.row.depends_on),
         }
 
-    def signed(self) -> dict[str, str]:
+    def signed_settings(self) -> dict[str, str]:
         """The settings of its lines as signatures have them: the leave that they pass on only where the predictions
         needed it."""
         own = {key: value for key, value in self.settings.items() if key not in UNCOUNTED}
@@ -127,7 +127,7 @@ class MatchedView:
         """Count the ground truth of images that it lacks, as a shard does. row: the view itself. Raises `UsageError`
         for one of a part of which it knows only the name."""
         tally = self.tally
-        image_ids, image, missed = truth.unseen(with_part(row), tally.listed.image_ids)
+        image_ids, image, missed = truth.unseen(check_part(row), tally.listed.image_ids)
         tally.caveats |= truth.caveats
         known = truth.orders(row)[truth.rows_of(tally.listed.image_ids)]
         tally.orders[row.key] = truth.order(row) if total_of(known) == self.order % (1 << 64) else self.order
@@ -215,7 +215,7 @@ class MatchStream:
         self.views[view.row.key] = view
         return view
 
-    def of(self, names: Container[str]) -> list[str]:
+    def view_keys(self, names: Container[str]) -> list[str]:
         """The keys of the views of these protocols, in an order that the order of the lines does not change."""
         rows = [view.row for view in self.views.values() if view.row.name in names]
         place = {name: number for number, name in enumerate(self.protocols)}
@@ -335,7 +335,7 @@ def _other_dataset(record: Record, dataset: str, vocabulary: Vocabulary) -> Prob
 def _caveat_problems(value: Any, protocol: Protocol | None) -> Iterator[Problem]:
     """Problems of unknown caveats, and of those that rule the protocol out."""
     try:
-        refused = caveats.names(caveats.of_record(value) & (0 if protocol is None else protocol.refuses))
+        refused = caveats.names(caveats.read_caveats(value) & (0 if protocol is None else protocol.refuses))
     except (KeyError, TypeError):
         yield Problem("caveats", f"must be an array of {', '.join(caveats.CAVEATS)}; hoicli match writes one")
         return

@@ -64,7 +64,7 @@ class Batch(Pairing):
         self._slices: dict[Slice, Bools] = {}
         self._left: Bools | None = None
 
-    def of(self, left: Bools) -> Batch:
+    def keep_only(self, left: Bools) -> Batch:
         """The same batch with only some of its predictions, `left` [T]; the others are suppressed. What was computed
         of their boxes is shared."""
         some = copy(self)
@@ -81,11 +81,11 @@ class Batch(Pairing):
         filters = protocol.filters or filters
         key = protocol.matching, protocol.threshold, filters
         if key not in self._outcomes:
-            self._outcomes[key] = self._at_threshold(protocol, filters)
+            self._outcomes[key] = self._match_all(protocol, filters)
         found = self._outcomes[key]
         return found if protocol.part is None else self._within(protocol.part, found)
 
-    def dropped(self, protocol: Protocol, filters: Filters) -> NDArray[np.uint8]:
+    def drop_reasons(self, protocol: Protocol, filters: Filters) -> NDArray[np.uint8]:
         """[T] 0 for a prediction that counts, else the code of the first reason why it does not."""
         scenes, vocabulary = self.predictions, self.truth.vocabulary
         code = np.zeros(len(scenes.score), dtype=np.uint8)
@@ -98,7 +98,7 @@ class Batch(Pairing):
         # Predictions that a protocol's dumps never have are dropped before the cap on an image's predictions: those of
         # other classes (V-COCO's about people alone), which take no place under the cap, and no_interaction.
         if protocol.classes:
-            drop(~self.truth.scored(protocol)[scenes.interaction] & (scenes.interaction >= 0), "other_class")
+            drop(~self.truth.scored_classes(protocol)[scenes.interaction] & (scenes.interaction >= 0), "other_class")
         if protocol.drop_no_interaction:
             drop(scenes.verb == vocabulary.verb_ids[vocabulary.no_interaction or ""], "no_interaction")
         caps = [cap for cap in (filters.top_k, protocol.triplets_per_image) if cap is not None]
@@ -135,12 +135,12 @@ class Batch(Pairing):
             self._kept[nms] = pair_nms(self.predictions, every, **nms._asdict())
         return self._kept[nms]
 
-    def _at_threshold(self, protocol: Protocol, filters: Filters) -> Outcomes:
+    def _match_all(self, protocol: Protocol, filters: Filters) -> Outcomes:
         """The outcomes on all of the data."""
         if protocol.whole_image:
-            return self._match_labels(self.dropped(protocol, filters))
+            return self._match_labels(self.drop_reasons(protocol, filters))
         if protocol.every_overlap:
-            return self._by_every_overlap(protocol, self.dropped(protocol, filters))
+            return self._by_every_overlap(protocol, self.drop_reasons(protocol, filters))
         best = self._best(protocol.matching, filters)
         code, enough = best.code.copy(), reaches(protocol, np.minimum(best.iou_subject, best.iou_object))
         code[best.row[self._best_claims(best.row, best.truth, enough)]] = TRUE_POSITIVE
@@ -149,7 +149,7 @@ class Batch(Pairing):
     def _best(self, protocol: Protocol, filters: Filters) -> Outcomes:
         """What does not depend on the threshold; nothing is `enough`, and no code a true positive."""
         if (protocol, filters) not in self._bests:
-            code, every = self.dropped(protocol, filters), self._best_of_every(protocol)
+            code, every = self.drop_reasons(protocol, filters), self._best_of_every(protocol)
             left = code == 0
             code[left] = every.code[left]
             self._bests[protocol, filters] = every.some(code, left[every.row])
@@ -161,14 +161,14 @@ class Batch(Pairing):
         key = protocol.iou_key, protocol.same_subject, protocol.person_first, protocol.any_object_when_none
         if key not in self._every:
             code = np.zeros(len(self.predictions.score), dtype=np.uint8)
-            found = _joined([_best(*block) for block in self._blocks(protocol, code)])
+            found = _join_candidates([_best(*block) for block in self._blocks(protocol, code)])
             self._every[key] = Outcomes(code, *found, enough=np.zeros(len(found[0]), dtype=bool))
         return self._every[key]
 
     def _by_every_overlap(self, protocol: Protocol, code: NDArray[np.uint8]) -> Outcomes:
         """Whoever claims a triplet first takes it, true positive or not: so a prediction is right exactly if it has the
         best score of all that overlap some triplet enough. That triplet is then the one it belongs to."""
-        candidate, truth, subject, object_ = _joined(list(self._blocks(protocol, code)))
+        candidate, truth, subject, object_ = _join_candidates(list(self._blocks(protocol, code)))
         overlap = np.minimum(subject, object_)
         enough = reaches(protocol, overlap)
         taken = self._best_claims(candidate, truth, enough)
@@ -236,7 +236,7 @@ def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> 
     return {protocol.key: batch.match(protocol, filters) for protocol in protocols if not protocol.mean_of}
 
 
-def _joined(blocks: Sequence[Candidates]) -> Candidates:
+def _join_candidates(blocks: Sequence[Candidates]) -> Candidates:
     """The candidates of at least one block."""
     row, truth, subject, object_ = blocks[0] if len(blocks) == 1 else map(np.concatenate, zip(*blocks, strict=True))
     return row, truth, subject, object_

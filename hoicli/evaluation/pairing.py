@@ -17,8 +17,8 @@ from hoicli.errors import DataError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import NO_SHIFT, Protocol
 from hoicli.records import caveats
-from hoicli.records.boxes import iou, taken
-from hoicli.records.kit import Bools, Floats, Ints, expanded, run_starts
+from hoicli.records.boxes import iou, take_columns
+from hoicli.records.kit import Bools, Floats, Ints, expand_runs, run_starts
 from hoicli.records.scenes import Scenes, box_kinds, class_columns
 
 OUTCOMES = (
@@ -59,7 +59,7 @@ class Pairing:
         self.image = truth.rows_of(predictions.image_ids)
         self.image_of_hoi: Ints = self.image[predictions.image_of_hoi]
         self._kinds, self._truth_kinds = box_kinds(predictions.labels, truth.vocabulary), truth.kinds
-        self._annotations = truth.by_class(self.image)
+        self._annotations = truth.index_by_class(self.image)
         rows, first, count = self._annotations.find(predictions.image_of_hoi, predictions.interaction)
         check_pairs(count, predictions.image_of_hoi[rows], predictions.image_ids, "triplets of one class")
         self._of_class_at_once = [(rows[part], first[part], count[part]) for part in blocks_of(count)]
@@ -67,9 +67,9 @@ class Pairing:
 
     def _blocks(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
         """The candidates of the predictions that count, some at a time; at least one block."""
-        return (self._of_best_person if protocol.person_first else self._of_class)(protocol, code)
+        return (self._of_best_person if protocol.person_first else self._class_candidates)(protocol, code)
 
-    def covered(self, protocol: Protocol) -> tuple[Ints, Ints]:
+    def overlapping_pairs(self, protocol: Protocol) -> tuple[Ints, Ints]:
         """Every (prediction, ground-truth triplet of its class) whose boxes have the same labels and overlap enough:
         rows of the predictions, ascending, and of the ground truth. Unlike `match`, a prediction may have several, and
         be one of several for a triplet."""
@@ -83,12 +83,12 @@ class Pairing:
         same = labels[self.predictions.subject[row]] == annotated.labels[annotated.subject[truth]]
         return row[same], truth[same]
 
-    def _of_class(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
+    def _class_candidates(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
         """Every (prediction that counts, ground truth of its class) with IoU_subject and IoU_object."""
         predictions, annotated = self.predictions, self.truth.scenes
         for rows, first, count in self._of_class_at_once:
             live = code[rows] == 0
-            candidate, truth = self._annotations.joined(rows[live], first[live], count[live])
+            candidate, truth = self._annotations.join_rows(rows[live], first[live], count[live])
             box, truth_box = predictions.subject[candidate], annotated.subject[truth]
             subject = self._iou_where(protocol, box, truth_box, self._kinds, self._truth_kinds)
             if protocol.same_subject:
@@ -109,8 +109,8 @@ class Pairing:
         return overlap
 
     def _of_best_person(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
-        """As `_of_class`, but only the annotations of each prediction's best person; drops predictions of ignored
-        people.
+        """As `_class_candidates`, but only the annotations of each prediction's best person; drops predictions of
+        ignored people.
 
         s-gupta/v-coco vsrl_eval.py: a subject belongs to the person it overlaps most, even with IoU 0.
         """
@@ -119,12 +119,12 @@ class Pairing:
         ignored = (person >= 0) & ~annotated.annotated[person] if len(annotated.boxes) else person >= 0
         code[ignored & (code == 0)] = OUTCOME_CODES["ignored_person"]
         live = np.flatnonzero(code == 0)
-        annotations = self.truth.by_person(self.image)
+        annotations = self.truth.index_by_person(self.image)
         rows, first, count = annotations.find(person[live], predictions.interaction[live])
         live = live[rows]
         _, is_agent = class_columns(self.truth.vocabulary)
         for part in blocks_of(count):
-            row, truth = annotations.joined(live[part], first[part], count[part])
+            row, truth = annotations.join_rows(live[part], first[part], count[part])
             box, truth_box = predictions.object[row], annotated.object[truth]
             object_ = np.zeros(len(row))
             both = (box >= 0) & (truth_box >= 0)
@@ -166,11 +166,11 @@ class Pairing:
 
     def iou_of(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
         """IoU of aligned predicted and ground-truth boxes by the protocol's convention."""
-        first = taken(self.predictions.boxes, box)
+        first = take_columns(self.predictions.boxes, box)
         if protocol.last_pixel_shift != NO_SHIFT and self.predictions.every_caveat & _LAST_PIXELS:
             marked = (self.predictions.caveats & _LAST_PIXELS)[self.predictions.image_of_box[box]] > 0
             first = first + marked * np.array(protocol.last_pixel_shift)[:, np.newaxis]
-        return protocol_iou(protocol, first, taken(self.truth.scenes.boxes, truth_box))
+        return protocol_iou(protocol, first, take_columns(self.truth.scenes.boxes, truth_box))
 
     def matched_boxes(self, protocol: Protocol, *, any_label: bool = False) -> tuple[Ints, Ints]:
         """Every (predicted box, ground-truth box) of one image and label, or of `any_label`, with enough overlap,
@@ -258,7 +258,7 @@ def counterparts(start: Ints, count: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Every (row, counterpart), some rows at a time, at least once: those of row r are start[r], start[r] + 1, ...,
     `count[r]` of them."""
     for part in blocks_of(count):
-        row, counterpart = expanded(start[part], count[part])
+        row, counterpart = expand_runs(start[part], count[part])
         row += part.start
         yield row, counterpart
 

@@ -26,13 +26,13 @@ class Predictions(Stream):
     def __init__(self, paths: Sequence[str], opener: Opener = files, held: Sequence[Line] | None = None) -> None:
         super().__init__(paths, "predictions", opener, held)
 
-    def of_model(self, name: str, *, tagged: bool) -> Predictions:
+    def with_name(self, name: str, *, tagged: bool) -> Predictions:
         """The stream itself, as that of a model."""
         self.model, self.tagged = name, tagged
         return self
 
     @classmethod
-    def named(cls, paths: Sequence[str], names: Sequence[str], opener: Opener = files) -> list[Predictions]:
+    def name_models(cls, paths: Sequence[str], names: Sequence[str], opener: Opener = files) -> list[Predictions]:
         """One model for each path, named by `names` in order or after its file (`names_of_files`); raises `UsageError`
         if counts differ, or a name is empty or repeats."""
         if names and len(names) != len(paths):
@@ -45,10 +45,10 @@ class Predictions(Stream):
         if len(set(chosen)) != len(chosen) or "" in chosen:
             raise UsageError(f"{arg('name')}: {', '.join(chosen)}: names must differ; give each stream its own")
         tagged = bool(names) or len(paths) > 1
-        return [cls([path], opener).of_model(name, tagged=tagged) for path, name in zip(paths, chosen, strict=True)]
+        return [cls([path], opener).with_name(name, tagged=tagged) for path, name in zip(paths, chosen, strict=True)]
 
     def __iter__(self) -> Iterator[Line]:
-        self.filled()
+        self.refuse_empty()
         return super().__iter__()
 
     @cached_property
@@ -75,7 +75,7 @@ class Predictions(Stream):
         protocol = PROTOCOLS.get(str(record["protocol"]))
         return None if protocol is None else protocol.dataset
 
-    def unmatched(self, command: str) -> Predictions:
+    def refuse_match_records(self, command: str) -> Predictions:
         """The stream itself. Raises `UsageError` for match records, which the command cannot use."""
         if self.matched:
             raise UsageError(f"{command} needs the predictions themselves, not match records")

@@ -50,7 +50,7 @@ _NOT_GIVEN = ("roles", *_OF_VIEWS)
 """The fields of a row that its file does not have: the dataset decides about `roles`."""
 
 
-def explained(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -> str:
+def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -> str:
     """What the protocol does, in five lines made from its row, and its remark as a sixth. subjects: the dataset's."""
     width = "x2 - x1 + 1 (inclusive pixels)" if protocol.inclusive else "x2 - x1 (edges)"
     touch = "" if protocol.touching_overlap else ", 0 where boxes only touch"

@@ -71,34 +71,34 @@ class Listed:
         best = order[np.flatnonzero(np.diff(image[order], prepend=-1))]
         return int((self.interaction[best] < 0).sum()), len(best)
 
-    def by_score(self) -> Ints:
+    def order_by_score(self) -> Ints:
         """[T] the predictions by descending score, then image id, then place in the image; sorted once, until others
         are added."""
         if self._by_score is None:
-            self._by_score = by_score(self.score, self._by_id)
+            self._by_score = order_by_score(self.score, self._image_ranks)
         return self._by_score
 
-    def ranked(
+    def rank_by_class(
         self,
         classes: NDArray[np.signedinteger[Any]],
         many: int,
         rows: Ints | None = None,
         place: NDArray[np.signedinteger[Any]] | None = None,
     ) -> Ranked:
-        """The predictions with a class, by class, then as in `by_score`. classes: of each prediction, below `many`; -1
-        for none. With `rows` [R], which may have a prediction several times, classes [R] and the order are of these.
-        place [T]: what orders those of one image before their places there."""
+        """The predictions with a class, by class, then as in `order_by_score`. classes: of each prediction, below
+        `many`; -1 for none. With `rows` [R], which may have a prediction several times, classes [R] and the order are
+        of these. place [T]: what orders those of one image before their places there."""
         row = np.arange(len(self)) if rows is None else rows
         before = [] if place is None else [place]
 
         def ties(tied: Ints) -> list[NDArray[Any]]:
-            return [row[tied], *(column[row[tied]] for column in before), *self._by_id(row[tied])]
+            return [row[tied], *(column[row[tied]] for column in before), *self._image_ranks(row[tied])]
 
         order = ranking(classes, self.score[row], ties)
         bounds = starts_of(np.bincount(classes + 1, minlength=many + 1))
         return Ranked(order[bounds[1] :], bounds[1:] - bounds[1])
 
-    def _by_id(self, rows: Ints) -> list[Ints]:
+    def _image_ranks(self, rows: Ints) -> list[Ints]:
         """What orders predictions of one score: their images' ids."""
         return [rank_by_id(self.image_ids)[self.image[rows]]]
 
@@ -134,12 +134,12 @@ def ranking(classes: NDArray[np.signedinteger[Any]], score: Floats, ties: Ties =
     return order
 
 
-def by_score(score: Floats, ties: Ties = lambda _: ()) -> Ints:
+def order_by_score(score: Floats, ties: Ties = lambda _: ()) -> Ints:
     """[T] the order by descending score, then `ties`, then place in the array."""
     return ranking(np.zeros(len(score), dtype=np.int8), score, ties)
 
 
-def by_class(classes: NDArray[np.signedinteger[Any]], order: Ints) -> Ints:
+def order_by_class(classes: NDArray[np.signedinteger[Any]], order: Ints) -> Ints:
     """[T] the predictions by class, and those of one class as in `order`."""
     return order[np.argsort(_digits(classes)[order], kind="stable")]
 

@@ -24,15 +24,15 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.ranking import by_score
+from hoicli.evaluation.ranking import order_by_score
 from hoicli.evaluation.recall_conventions import BOXES, CONSTRAINTS, NOTHING, PREDICTIONS, PROTOCOL, Convention
-from hoicli.evaluation.run import gathered, matched_batches
+from hoicli.evaluation.run import gather_in_parallel, matched_batches
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Bools, Growing, Ints, joined, ranks_in_groups, run_starts
+from hoicli.records.kit import Bools, Growing, Ints, join_parts, ranks_in_groups, run_starts
 from hoicli.records.reading import read_scenes
 from hoicli.records.results import Row, Settings, percent, result_row, row_ends
 from hoicli.records.scenes import Scenes
@@ -49,7 +49,7 @@ def ranks(scenes: Scenes, *, as_listed: bool = False) -> dict[str, Ints]:
     every, pair = np.arange(len(scenes.score)), scenes.subject * len(scenes.boxes) + scenes.object
     if not as_listed:
         labels = scenes.object_label, scenes.labels[scenes.subject]
-        every = by_score(
+        every = order_by_score(
             scenes.score, lambda rows: [*scenes.ends(rows), *(one[rows] for one in labels), scenes.verb[rows]]
         )
     best = every[ranks_in_groups(pair[every], scenes.score[every]) == 0]
@@ -70,7 +70,7 @@ class Found:
 
     def add(self, batch: Batch, protocol: Protocol) -> None:
         """The predictions of some images, matched by `protocol`'s rule for boxes."""
-        row, triplet = batch.covered(protocol)
+        row, triplet = batch.overlapping_pairs(protocol)
         found, place = np.unique(triplet, return_inverse=True)
         columns = {}
         for name, rank in ranks(batch.predictions, as_listed=self._as_listed).items():
@@ -121,7 +121,7 @@ def not_in_training(truth: GroundTruth, training: Stream, policy: ErrorPolicy) -
     vocabulary = truth.vocabulary
     with no_garbage_collection():
         batches = read_scenes(training, vocabulary, scored=False, policy=policy)
-        seen = np.unique(joined([_keys(scenes, vocabulary) for scenes in batches], np.int64))
+        seen = np.unique(join_parts([_keys(scenes, vocabulary) for scenes in batches], np.int64))
     if not len(seen):
         problem = "no triplets in it; give the ground truth of the training set"
         raise DataError(problem, place=training.name, code="empty")
@@ -156,7 +156,7 @@ class Recall:
     verbs: Mapping[int, float]
 
 
-def counted(truth: GroundTruth, *, repeats: bool = False) -> Bools:
+def counted_triplets(truth: GroundTruth, *, repeats: bool = False) -> Bools:
     """[T] the ground-truth triplets that count: those with a class, of equal ones (the same two boxes and verb) the
     first unless `repeats` count."""
     if repeats:
@@ -182,7 +182,7 @@ class Measured:
         """[T] the ground truth that counts."""
         content = self.found.content(len(self.truth.scenes.image_ids))
         left_out = np.isin(content, self.convention.left_out)[self.truth.scenes.image_of_hoi]
-        return counted(self.truth, repeats=self.convention.repeats) & ~left_out
+        return counted_triplets(self.truth, repeats=self.convention.repeats) & ~left_out
 
     @cached_property
     def verb_counts(self) -> Ints:
@@ -216,7 +216,7 @@ class Measured:
         return Recall(math.fsum(groups.values()) / count if count else None, count if by_verb else len(shares), groups)
 
 
-def measured(
+def measure_recalls(
     predictions: Stream,
     truth: GroundTruth,
     convention: Convention,
@@ -234,7 +234,7 @@ def measured(
             coverage.add(batch)
         return found, coverage
 
-    parts = gathered(gather, predictions, policy, lambda part: part[0].images)
+    parts = gather_in_parallel(gather, predictions, policy, lambda part: part[0].images)
     found, coverage = parts[0]
     for other, covered in parts[1:]:
         found.merge(other)

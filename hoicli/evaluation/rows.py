@@ -71,7 +71,7 @@ class Evaluated:
     within: frozenset[int] | None = None
 
     @classmethod
-    def of(
+    def split_by_slices(
         cls,
         protocol: Protocol,
         vocabulary: Vocabulary,
@@ -102,7 +102,7 @@ class Evaluated:
         """Subset -> the classes of its mean."""
         ignored, split = self.wanted.ignore_no_interaction, self.wanted.split
         subsets = subset_classes(self.vocabulary, self.protocol, split=split, ignore_no_interaction=ignored)
-        members = self.results.averaged(subsets)
+        members = self.results.average_subsets(subsets)
         if self.within is None:
             return members
         kept = {name: classes[np.isin(classes, sorted(self.within))] for name, classes in members.items()}
@@ -214,7 +214,7 @@ def tally_rows(
         protocol: Protocol, results: ClassResults, intervals: Callable[[Evaluated], Intervals | None] = lambda _: None
     ) -> Iterator[Row]:
         signed = {**settings, **tally.settings(protocol)}
-        for evaluated in Evaluated.of(protocol, vocabulary, wanted, results, signed, tags):
+        for evaluated in Evaluated.split_by_slices(protocol, vocabulary, wanted, results, signed, tags):
             found = intervals(evaluated)
             yield from evaluated.rows(found)
             if wanted.per_class and evaluated.within is None:
@@ -224,10 +224,10 @@ def tally_rows(
         for protocol, results in tally.results(vocabulary):
             yield from rows(protocol, results)
         return
-    from hoicli.resampling.rounds import resampled
+    from hoicli.resampling.rounds import resample
 
-    for protocol, results, lists in tally.ranked(vocabulary, tally.image_ids):
-        (rounds,) = resampled([lists], resampling, f"{protocol.key}: resamples")
+    for protocol, results, lists in tally.ranked_results(vocabulary, tally.image_ids):
+        (rounds,) = resample([lists], resampling, f"{protocol.key}: resamples")
         drawn = partial(Evaluated.intervals, lists=lists, rounds=rounds, resampling=resampling)
         yield from rows(protocol, results, drawn)
 

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, allow, check_counted, served, tell_absent, unserved
+from hoicli.evaluation.coverage import (
+    OF_NO_CLASS,
+    Coverage,
+    allow,
+    check_counted,
+    choose_computable,
+    find_unlabelled_views,
+    tell_absent,
+)
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.fit import check_annotated
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -167,7 +175,7 @@ def _matched_lines(
 _NOTHING: Record = {"boxes": [], "labels": [], "hois": []}
 
 
-def gathered(
+def gather_in_parallel(
     gather: Callable[[Stream, ErrorPolicy], Part],
     predictions: Stream,
     policy: ErrorPolicy,
@@ -192,7 +200,7 @@ def _no_image_twice(parts: Iterable[Iterable[Hashable]]) -> bool:
     return len(distinct(hashes)) == len(hashes)
 
 
-def tallied(
+def tally_matches(
     matched: Iterable[tuple[Batch, Mapping[str, Outcomes]]], protocols: Sequence[Protocol], vocabulary: Vocabulary
 ) -> tuple[Tally, Coverage]:
     """Batches with their outcomes, counted."""
@@ -213,21 +221,22 @@ def tally_predictions(
 ) -> Tally:
     """All predictions matched and gathered, the ground truth counted; coverage is reported on stderr.
 
-    `gathered` splits the work; the order of gathering does not change a tally. Raises `DataError` for a protocol in
-    `named`, or the only one, that the predictions cannot serve; a note names others.
-    """
+    `gather_in_parallel` splits the work; the order of gathering does not change a tally. Raises `DataError` for a
+    protocol in `named`, or the only one, that the predictions cannot serve; a note names others."""
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Tally, Coverage]:
-        return tallied(matched_batches(lines, truth, protocols, filters, shared_policy), protocols, truth.vocabulary)
+        return tally_matches(
+            matched_batches(lines, truth, protocols, filters, shared_policy), protocols, truth.vocabulary
+        )
 
-    parts = gathered(gather, predictions, policy, lambda part: part[0].listed.image_ids)
+    parts = gather_in_parallel(gather, predictions, policy, lambda part: part[0].listed.image_ids)
     tally, coverage = parts[0]
     for other, covered in parts[1:]:
         tally.merge(other)
         coverage.merge(covered)
     check_counted(tally, truth.vocabulary, predictions.name, allowed=filters.allow_uncounted)
     tally.add_truth(truth)
-    left = tally.leave_out(unserved(dict.fromkeys(protocols, tally), named, predictions.name))
+    left = tally.leave_out(find_unlabelled_views(dict.fromkeys(protocols, tally), named, predictions.name))
     coverage.report(truth, left, predictions.name)
     tell_absent(truth, left)
     return tally
@@ -259,7 +268,7 @@ def tallies(
     if isinstance(gt, Stream):
         truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     if truth is not None and not matched:
-        chosen = views.of(served(truth, chosen, named), named)
+        chosen = views.views_of(choose_computable(truth, chosen, named), named)
         yield tally_predictions(predictions, truth, chosen, filters, policy, named), vocabulary, filters.signature()
         return
     from hoicli.evaluation.match_stream import MatchStream, read_matches
@@ -279,21 +288,23 @@ def tallies(
             f"{arg('protocol', ','.join(missing))}: the matches are of {', '.join(sorted(seen)) or 'none'}"
         )
     if truth is not None:
-        names = [row.name for row in served(truth, [rows[name] for name in names], named)]
-    asked = {row.key: row for row in views.of([rows[name] for name in names], named)}
-    keys = list(asked) if views.thresholds.values or views.of_data else stream.of(names)
+        names = [row.name for row in choose_computable(truth, [rows[name] for name in names], named)]
+    asked = {row.key: row for row in views.views_of([rows[name] for name in names], named)}
+    keys = list(asked) if views.thresholds.values or views.of_data else stream.view_keys(names)
     for key in keys:
         _check_matched(stream, key, asked[key] if key in asked else rows[stream.views[key].row.name])
     for key in keys:
         stream.views[key].check_whole(truth, stream.unread, predictions.name)
-    lacking = unserved({stream.views[key].row: stream.views[key].tally for key in keys}, named, predictions.name)
+    lacking = find_unlabelled_views(
+        {stream.views[key].row: stream.views[key].tally for key in keys}, named, predictions.name
+    )
     if truth is not None:
         tell_absent(truth, [stream.views[key].row for key in keys])
     for view in (stream.views[key] for key in keys if stream.views[key].row not in lacking):
         if truth is not None:
             view.add_missed(truth, asked.get(view.row.key, view.row))
         view.check_counted(vocabulary, predictions.name, allowed=filters.allow_uncounted)
-        yield view.tally, vocabulary, view.signed()
+        yield view.tally, vocabulary, view.signed_settings()
 
 
 def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:

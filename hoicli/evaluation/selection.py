@@ -37,7 +37,7 @@ _ROLE_CLASSES = {"": "", "agent": "agent", "25": "roles", "29": "every_action"}
 """The sets of classes of V-COCO's rows, as every dataset with roles has them (`Vocabulary.members`)."""
 
 
-def adapted(row: Protocol, vocabulary: Vocabulary) -> Protocol:
+def adapt_protocol(row: Protocol, vocabulary: Vocabulary) -> Protocol:
     """The rules of a row of HICO-DET, or of V-COCO, for another dataset.
 
     Classes and subsets are the dataset's. Ground truth and predictions are compared as recorded: a shift of one side
@@ -85,7 +85,7 @@ def rows_of(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
     if files in TABLES:
         return own
     models = (row for row in PROTOCOLS.values() if row.dataset == _model(vocabulary) and not row.whole_image)
-    return {row.name: adapted(row, vocabulary) for row in models} | own
+    return {row.name: adapt_protocol(row, vocabulary) for row in models} | own
 
 
 def main_protocol(vocabulary: Vocabulary) -> Protocol:
@@ -105,7 +105,7 @@ def protocol_of(vocabulary: Vocabulary) -> Protocol:
     if row.dataset == vocabulary.name:
         return row
     main = main_protocol(vocabulary)
-    return replace(adapted(row, vocabulary), classes=main.classes)
+    return replace(adapt_protocol(row, vocabulary), classes=main.classes)
 
 
 def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = None) -> list[Protocol]:

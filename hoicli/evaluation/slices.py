@@ -106,13 +106,13 @@ def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
     """
     found: dict[str, Slice] = {}
     for text in (part.strip() for several in texts for part in several.split(",")):
-        made = _measured(text, vocabulary) if text.split(":")[0] in MEASURES else _of_file(text)
+        made = _measured_slice(text, vocabulary) if text.split(":")[0] in MEASURES else _read_slice(text)
         if found.setdefault(made.name, made) != made:
             raise UsageError(f"{arg('slice', text)}: another slice is called {made.name}; rename one of the files")
     return list(found.values())
 
 
-def _measured(text: str, vocabulary: Vocabulary) -> Slice:
+def _measured_slice(text: str, vocabulary: Vocabulary) -> Slice:
     """The slice by one of MEASURES, with its own cuts or those in `text`."""
     name, *given = text.split(":")
     measure = MEASURES[name]
@@ -122,7 +122,7 @@ def _measured(text: str, vocabulary: Vocabulary) -> Slice:
     cuts = _numbers(text, given) or measure.cuts
     if measure.of == CLASSES:
         classes = _classes(text, cuts, vocabulary)
-        return Slice(_named(name, cuts), name, tuple(classes), cuts, tuple(classes.values()))
+        return Slice(_slice_text(name, cuts), name, tuple(classes), cuts, tuple(classes.values()))
     if name == "subject":
         if len(vocabulary.subjects) == 1:
             problem = f"all subjects of {vocabulary.name} are {vocabulary.subjects[0]}; leave it out"
@@ -132,10 +132,10 @@ def _measured(text: str, vocabulary: Vocabulary) -> Slice:
     names = own or tuple(_between(cuts, whole=measure.of == IMAGES))
     if vocabulary.roles and measure.of == TRIPLETS:
         names += ("no_object",)
-    return Slice(_named(name, cuts), name, names, cuts)
+    return Slice(_slice_text(name, cuts), name, names, cuts)
 
 
-def _named(name: str, cuts: Sequence[float]) -> str:
+def _slice_text(name: str, cuts: Sequence[float]) -> str:
     """A slice as rows and signatures have it: with its cuts, where they are not the measure's own."""
     return name if cuts == MEASURES[name].cuts else ":".join([name, *map(write_number, cuts)])
 
@@ -187,7 +187,7 @@ def _classes(text: str, cuts: Sequence[float], vocabulary: Vocabulary) -> dict[s
     return parts
 
 
-def _of_file(path: str) -> Slice:
+def _read_slice(path: str) -> Slice:
     """The slice that a file of `image_id<TAB>slice` lines makes; its parts are in alphabetical order."""
     if not path or not Path(path).exists():
         meant = did_you_mean(path.split(":")[0], MEASURES)

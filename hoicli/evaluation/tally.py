@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.converters.named import signed
+from hoicli.converters.named import truth_settings
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -23,7 +23,7 @@ from hoicli.evaluation.pairing import TRUE_POSITIVE
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import Listed, Ranked, per_class
 from hoicli.records import caveats
-from hoicli.records.kit import Bools, Floats, Growing, Ints, among, joined, starts_of
+from hoicli.records.kit import Bools, Floats, Growing, Ints, among, join_parts, starts_of
 from hoicli.vocabulary.labels import Vocabulary
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class ClassResults:
         ap, recall = (np.mean([getattr(results, name) for results in several], axis=0) for name in ("ap", "max_recall"))
         return replace(several[0], ap=ap, max_recall=recall)
 
-    def averaged(self, subsets: Mapping[str, Ints]) -> dict[str, Ints]:
+    def average_subsets(self, subsets: Mapping[str, Ints]) -> dict[str, Ints]:
         """The classes of each subset that the protocol averages."""
         return {name: classes[self.in_mean[classes]] for name, classes in subsets.items()}
 
@@ -89,12 +89,12 @@ class Annotated:
     def image(self) -> Ints:
         """[P] the image of each triplet, a place in `images`."""
         starts = starts_of([len(image_ids) for image_ids, _, _ in self.parts]).tolist()
-        return joined([image + start for (_, image, _), start in zip(self.parts, starts, strict=False)], np.int64)
+        return join_parts([image + start for (_, image, _), start in zip(self.parts, starts, strict=False)], np.int64)
 
     @property
     def classes(self) -> Ints:
         """[P] the class of each triplet."""
-        return joined([interaction for _, _, interaction in self.parts], np.int64)
+        return join_parts([interaction for _, _, interaction in self.parts], np.int64)
 
 
 class Tally:
@@ -156,7 +156,7 @@ class Tally:
         self.uncounted |= truth.uncounted
         for protocol in self._protocols:
             if not protocol.mean_of:
-                self.add_annotated(protocol.key, truth.scenes.image_ids, *truth.annotated(protocol))
+                self.add_annotated(protocol.key, truth.scenes.image_ids, *truth.annotated_classes(protocol))
 
     def add_annotated(self, protocol: str, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
         """Add ground truth that a protocol counts: image [P] indexes image_ids, interaction [P] the classes."""
@@ -187,7 +187,7 @@ class Tally:
         return {
             "protocol": protocol.name,
             **protocol.settings(),
-            **signed(self.truth_total, self.orders.get(protocol.key, 0)),
+            **truth_settings(self.truth_total, self.orders.get(protocol.key, 0)),
             **self.leave,
             **caveats.settings(self.caveats & protocol.depends_on),
         }
@@ -206,7 +206,7 @@ class Tally:
             means = [found[key] for key in row.mean_of]
             yield row, ClassResults.mean(means) if means else found[row.key]
 
-    def ranked(
+    def ranked_results(
         self, vocabulary: Vocabulary, image_ids: Sequence[str]
     ) -> Iterator[tuple[Protocol, ClassResults, RankedLists]]:
         """`results` with the ranked lists they come from; images are places in `image_ids`, which has all of them."""
@@ -220,9 +220,9 @@ class Tally:
         for protocol in self._protocols:
             if protocol.mean_of:
                 results, several = zip(*(found[key] for key in protocol.mean_of), strict=True)
-                yield protocol, ClassResults.mean(results), AveragedLists.of(several)
+                yield protocol, ClassResults.mean(results), AveragedLists.average(several)
                 continue
-            rows, listed = self._counted(protocol, rankings[protocol.by_verb])
+            rows, listed = self._counted_predictions(protocol, rankings[protocol.by_verb])
             annotated = self._truth[protocol.key]
             lists = RankedLists(
                 hit=listed.hit,
@@ -240,15 +240,19 @@ class Tally:
                 found[protocol.key] = result, lists
             yield protocol, result, lists
 
-    def scored(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults, ScoredLists]]:
+    def scored_results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults, ScoredLists]]:
         """`results` with the scores they come from; without the means over thresholds, which have no ranking."""
         rankings = self._rankings(vocabulary)
         for protocol in self._protocols:
             if not protocol.mean_of:
                 ranking = rankings[protocol.by_verb]
-                yield protocol, self._result(protocol, ranking, vocabulary), self._counted(protocol, ranking)[1]
+                yield (
+                    protocol,
+                    self._result(protocol, ranking, vocabulary),
+                    self._counted_predictions(protocol, ranking)[1],
+                )
 
-    def _counted(self, protocol: Protocol, ranking: Ranked) -> tuple[Ints, ScoredLists]:
+    def _counted_predictions(self, protocol: Protocol, ranking: Ranked) -> tuple[Ints, ScoredLists]:
         """The rows of the predictions that count, in the order of the ranking, and their lists."""
         code = self._codes[protocol.key][ranking.order]
         counted = code <= TRUE_POSITIVE
@@ -265,7 +269,7 @@ class Tally:
         positives = np.bincount(annotated, minlength=len(ranking.bounds) - 1)
         code = self._codes[protocol.key][ranking.order]
         found = per_class(code, ranking.bounds, positives, protocol)
-        return ClassResults(*found, positives, averaged(positives, vocabulary, protocol))
+        return ClassResults(*found, positives, classes_in_mean(positives, vocabulary, protocol))
 
     def _rankings(self, vocabulary: Vocabulary) -> dict[bool, Ranked]:
         """All predictions ranked by the classes of the protocols, by whether these are verbs."""
@@ -273,7 +277,7 @@ class Tally:
         for row in {protocol.by_verb: protocol for protocol in self._protocols}.values():
             classes = classes_of(self.listed.interaction, vocabulary, row)
             many = len(vocabulary.verbs) if row.by_verb else self._classes
-            rankings[row.by_verb] = self.listed.ranked(classes, many)
+            rankings[row.by_verb] = self.listed.rank_by_class(classes, many)
         return rankings
 
 
@@ -294,7 +298,7 @@ def class_vocabulary(vocabulary: Vocabulary, protocol: Protocol) -> Vocabulary:
     return vocabulary.by_verb if protocol.by_verb else vocabulary
 
 
-def averaged(positives: Ints, vocabulary: Vocabulary, protocol: Protocol) -> Bools:
+def classes_in_mean(positives: Ints, vocabulary: Vocabulary, protocol: Protocol) -> Bools:
     """[C] the classes a protocol averages, given the ground truth of each."""
     vocabulary = class_vocabulary(vocabulary, protocol)
     in_mean = positives > 0 if protocol.only_annotated_classes else np.ones(len(positives), dtype=bool)

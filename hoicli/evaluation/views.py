@@ -92,14 +92,14 @@ class Views:
         """The slices of images and triplets."""
         return tuple(slice_ for slice_ in self.slices if slice_.of != CLASSES)
 
-    def diagnosed(self, row: Protocol) -> list[Protocol]:
+    def diagnosis_views(self, row: Protocol) -> list[Protocol]:
         """The views of a protocol that errors have: at each threshold, on all images and on each part of the slices of
         images. Not on parts of slices of triplets: a repair gives a prediction other boxes, and so another part."""
         slices = tuple(slice_ for slice_ in self.of_data if slice_.of != TRIPLETS)
         thresholds = Thresholds(self.thresholds.values)
-        return Views(thresholds, slices).of([row])
+        return Views(thresholds, slices).views_of([row])
 
-    def of(self, rows: Iterable[Protocol], named: Container[str] | None = None) -> list[Protocol]:
+    def views_of(self, rows: Iterable[Protocol], named: Container[str] | None = None) -> list[Protocol]:
         """Each protocol's views: at each threshold, then the mean over each range, first of all data, then of each part
         of the slices of images and triplets. Without thresholds and slices, the rows themselves.
 
@@ -121,13 +121,13 @@ class Views:
                 f"{arg('slice', named_slices)}: the mean on a part is over the classes with ground truth there; on all "
                 f"data the others count 0 ({', '.join(counted)}): compare parts with parts"
             )
-        return [view for row in rows for view in self._of(row)]
+        return [view for row in rows for view in self._protocol_views(row)]
 
-    def _of(self, row: Protocol) -> Iterator[Protocol]:
-        yield from _at(row, row.threshold, self.thresholds)
+    def _protocol_views(self, row: Protocol) -> Iterator[Protocol]:
+        yield from _threshold_views(row, row.threshold, self.thresholds)
         for slice_ in self.of_data:
             for number in range(len(slice_.parts)) if has(row, slice_) else ():
-                yield from _at(within(row, Part(slice_, number)), row.threshold, self.thresholds)
+                yield from _threshold_views(within(row, Part(slice_, number)), row.threshold, self.thresholds)
 
 
 def has(row: Protocol, slice_: Slice) -> bool:
@@ -139,18 +139,18 @@ ALONE = Views()
 """The protocols alone."""
 
 
-def _at(row: Protocol, published: float, thresholds: Thresholds) -> Iterator[Protocol]:
+def _threshold_views(row: Protocol, published: float, thresholds: Thresholds) -> Iterator[Protocol]:
     """`row` at each threshold, and the means over ranges; `row` itself if there are none. published: its own."""
     if not thresholds.values:
         yield row
     for value in thresholds.values:
-        yield _labelled(row, repr(value), changed=value != published, threshold=value)
+        yield _relabel(row, repr(value), changed=value != published, threshold=value)
     for label, members in thresholds.ranges:
-        keys = tuple(_labelled(row, repr(value), changed=False).key for value in members)
-        yield _labelled(row, label, changed=True, mean_of=keys)
+        keys = tuple(_relabel(row, repr(value), changed=False).key for value in members)
+        yield _relabel(row, label, changed=True, mean_of=keys)
 
 
-def _labelled(row: Protocol, label: str, *, changed: bool, **columns: Any) -> Protocol:
+def _relabel(row: Protocol, label: str, *, changed: bool, **columns: Any) -> Protocol:
     """The row with other columns; signatures say so if they are `changed`."""
     setting = (("iou", label),) if changed else ()
     return replace(row, view=(("iou", label), *row.view), changed=(*row.changed, *setting), **columns)
@@ -175,7 +175,7 @@ def read_view(row: Protocol, view: Mapping[str, str]) -> Protocol:
     return replace(row, view=tuple(view.items()), only_annotated_classes=only)
 
 
-def with_part(row: Protocol) -> Protocol:
+def check_part(row: Protocol) -> Protocol:
     """The view itself. Raises `UsageError` if it is of a part of which it knows only the name (`read_view`)."""
     slice_ = dict(row.view).get("slice")
     if row.part is None and slice_ is not None:
@@ -187,7 +187,7 @@ def with_part(row: Protocol) -> Protocol:
 
 
 def check_diagnosed(row: Protocol) -> None:
-    """Raises `UsageError` for a view that errors do not have (`Views.diagnosed`)."""
+    """Raises `UsageError` for a view that errors do not have (`Views.diagnosis_views`)."""
     slice_ = dict(row.view).get("slice", "")
     measure = MEASURES.get(slice_.partition(":")[0])
     if measure is not None and measure.of == TRIPLETS:
@@ -198,18 +198,18 @@ def check_diagnosed(row: Protocol) -> None:
 
 
 def view_order(view: Mapping[str, str]) -> tuple[Any, ...]:
-    """Sorts views of match records as `Views.of` has them, whatever the order of the lines: slices as in MEASURES, then
-    by name."""
+    """Sorts views of match records as `Views.views_of` has them, whatever the order of the lines: slices as in
+    MEASURES, then by name."""
     slice_, part = view.get("slice", ""), view.get("part", "")
     measure = slice_.partition(":")[0]
     names = MEASURES[measure].names if measure in MEASURES else ()
     number = re.match(r"\d+(\.\d+)?", part)
     place = names.index(part) if part in names else float(number[0]) if number else len(names)
     known = list(MEASURES).index(measure) if measure in MEASURES else len(MEASURES)
-    return (slice_ != "", known, slice_, place, part, _as_number(view.get("iou", "")), view.get("iou", ""))
+    return (slice_ != "", known, slice_, place, part, _number_or_zero(view.get("iou", "")), view.get("iou", ""))
 
 
-def _as_number(text: str) -> float:
+def _number_or_zero(text: str) -> float:
     try:
         return float(text)
     except ValueError:

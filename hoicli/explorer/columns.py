@@ -15,9 +15,9 @@ from hoicli.evaluation.ground_truth import Annotations, GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.ranking import by_score
+from hoicli.evaluation.ranking import order_by_score
 from hoicli.evaluation.slices import Slice
-from hoicli.records.kit import Floats, Growing, Ints, joined, rank_by_id, run_starts, starts_of
+from hoicli.records.kit import Floats, Growing, Ints, join_parts, rank_by_id, run_starts, starts_of
 
 RELATIONS = ("own", "nearest", "none")
 OWN, NEAREST, NONE = range(len(RELATIONS))
@@ -91,8 +91,8 @@ def truth_table(truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice] 
     order = np.argsort(rank_by_id(scenes.image_ids), kind="stable")
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    box_order, box_start, local = by_image(place[scenes.image_of_box], len(order))
-    counted = np.flatnonzero(truth.counted(protocol))
+    box_order, box_start, local = sort_by_image(place[scenes.image_of_box], len(order))
+    counted = np.flatnonzero(truth.counted_triplets(protocol))
     rows = counted[np.argsort(place[scenes.image_of_hoi[counted]], kind="stable")]
     number = np.full(len(scenes.interaction), -1, dtype=np.int64)
     number[rows] = np.arange(len(rows))
@@ -176,17 +176,17 @@ class TypedPredictions:
         """What was gathered, beside the ground truth of the same protocol and slices."""
         rows = self._rows
         image = truth.place[rows["image"]]
-        order = by_score(rows["score"], lambda tied: [image[tied]])
+        order = order_by_score(rows["score"], lambda tied: [image[tied]])
         column = {name: rows[name][order] for name in rows.names if name != "image"}
         of_truth = np.append(truth.number, -1)[column.pop("truth")]
-        box_order, box_start, _ = by_image(truth.place[self._boxes["image"]], len(truth.image_ids))
+        box_order, box_start, _ = sort_by_image(truth.place[self._boxes["image"]], len(truth.image_ids))
         number = np.full(len(order) + 1, -1, dtype=np.int64)
         number[order] = np.arange(len(order))
         by = np.full(len(truth.image), -1, dtype=np.int64)
         by[truth.number[self._by["truth"]]] = number[self._by["row"]]
         own = column["relation"] == OWN
         parts = [
-            np.where(own, np.append(annotated, 0)[of_truth], joined(predicted, np.int64)[order])
+            np.where(own, np.append(annotated, 0)[of_truth], join_parts(predicted, np.int64)[order])
             for annotated, predicted in zip(truth.parts, self._parts, strict=True)
         ]
         return ErrorTable(
@@ -255,7 +255,7 @@ def _nearest(batch: Batch, found: Located, protocol: Protocol, row: Ints) -> tup
     start = np.searchsorted(group, np.arange(len(one))) - np.searchsorted(found.truth_image, found.image[one])
     classes = len(batch.truth.vocabulary.interactions)
     annotations = Annotations(found.truth_image, np.arange(len(found.truth_image)), found.truth_interaction, classes)
-    of_class, truth = annotations.joined(*annotations.find(found.image[row], found.interaction[row]))
+    of_class, truth = annotations.join_rows(*annotations.find(found.image[row], found.interaction[row]))
     of_class, place = nearest(of_class, start[pair[of_class]] + truth)
     as_near = both[place] == both[chosen[of_class]]
     chosen[of_class[as_near]] = place[as_near]
@@ -278,7 +278,7 @@ def _steps(iou: Floats) -> Ints:
     return np.where(np.isnan(iou), -1, steps).astype(np.int64)
 
 
-def by_image(image: Ints, images: int) -> tuple[Ints, Ints, Ints]:
+def sort_by_image(image: Ints, images: int) -> tuple[Ints, Ints, Ints]:
     """(rows sorted by their image, stably; [images + 1] where each image's begin; [rows] the place of each row in its
     image)."""
     order = np.argsort(image, kind="stable")

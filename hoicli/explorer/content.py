@@ -47,7 +47,7 @@ def page_files(measured: Measured, images: Record, note: str) -> Iterator[tuple[
     yield "page.js", _script()
     for name, kind, text in _chunks(measured, images, note):
         yield f"data/{name.decode()}.js", b'explorer.take("%s","%s","%s");\n' % (name, kind, text)
-    yield "index.html", _filled(measured, page)
+    yield "index.html", _fill_frame(measured, page)
 
 
 def page_file(measured: Measured, images: Record, note: str) -> Iterator[bytes]:
@@ -58,7 +58,7 @@ def page_file(measured: Measured, images: Record, note: str) -> Iterator[bytes]:
         "STYLE": f"<style>{style.decode()}</style>",
         "SCRIPT": "",
     }
-    yield _filled(measured, page).removesuffix(b"</body>\n</html>\n")
+    yield _fill_frame(measured, page).removesuffix(b"</body>\n</html>\n")
     for name, kind, text in _chunks(measured, images, note):
         yield b'<script type="text/plain" id="data/%s" data-kind="%s">%s</script>\n' % (name, kind, text)
     yield b"<script>%s</script>\n</body>\n</html>\n" % script
@@ -68,7 +68,7 @@ def _digest(text: bytes) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'"
 
 
-def _filled(measured: Measured, page: Mapping[str, str]) -> bytes:
+def _fill_frame(measured: Measured, page: Mapping[str, str]) -> bytes:
     """The page's frame with its places filled: `{{NAME}}`, each once, whatever stands in what fills them."""
     title = html.escape(visible(f"{measured.title} - hoicli"))
     places = {"TITLE": title, "VERSION": __version__, **page}
@@ -157,16 +157,16 @@ def _chunk(value: object) -> tuple[bytes, bytes]:
     """(type, text) of a column or of anything that JSON holds: the type ("f8", "i2", ..., "json"; whole numbers take
     the smallest that holds them), and the bytes, little-endian, compressed and in base64."""
     if not isinstance(value, np.ndarray):
-        return b"json", _packed(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY))
+        return b"json", _compress(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY))
     kind = value.dtype
     if kind.kind != "f":
         low, high = int(value.min(initial=0)), int(value.max(initial=0))
         kind = np.dtype(next(each for each in _WHOLE if np.iinfo(each).min <= low and high <= np.iinfo(each).max))
     strategy = zlib.Z_DEFAULT_STRATEGY if kind == np.float64 else zlib.Z_HUFFMAN_ONLY
-    return kind.str[1:].encode(), _packed(value.astype(kind.newbyteorder("<")).tobytes(), strategy)
+    return kind.str[1:].encode(), _compress(value.astype(kind.newbyteorder("<")).tobytes(), strategy)
 
 
-def _packed(data: bytes, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
+def _compress(data: bytes, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
     """As gzip with no time in it: same input, same bytes. Level 1, and of whole numbers a code of bytes alone
     (Z_HUFFMAN_ONLY): what is as good as random repeats nothing."""
     made = zlib.compressobj(1, wbits=16 + zlib.MAX_WBITS, strategy=strategy)
@@ -178,7 +178,7 @@ def _truth_columns(truth: TruthTable) -> Columns:
     return {
         **{name: getattr(truth, name) for name in ("image", "interaction", "subject", "object")},
         "start": truth.box_start,
-        "boxes": _drawn(truth.boxes),
+        "boxes": _drawable(truth.boxes),
         **{f"part{number}": part for number, part in enumerate(truth.parts)},
     }
 
@@ -195,12 +195,12 @@ def _model_columns(table: ErrorTable) -> Columns:
     return {
         **{name: getattr(table, name) for name in (*same, "score", "iou_subject", "iou_object")},
         "start": table.box_start,
-        "boxes": _drawn(table.boxes),
+        "boxes": _drawable(table.boxes),
         **{f"part{number}": part for number, part in enumerate(table.parts)},
     }
 
 
-def _drawn(boxes: Floats) -> NDArray[np.float32]:
+def _drawable(boxes: Floats) -> NDArray[np.float32]:
     """[4 B] coordinates to draw; no screen shows what is beyond these, nor what float32 rounds."""
     drawn: NDArray[np.float32] = np.clip(boxes, -1e9, 1e9).astype(np.float32).reshape(-1)
     return drawn

@@ -14,7 +14,7 @@ from hoicli.comparison.rows import Compared, Comparison, protocol_rows
 from hoicli.diagnosis.confusion_cells import Cells, Confusing
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.run import Gathered, Placed, diagnosis_rows, match_and_diagnose
-from hoicli.evaluation.coverage import served, unserved
+from hoicli.evaluation.coverage import choose_computable, find_unlabelled_views
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth, image_parts
 from hoicli.evaluation.predictions import Predictions
@@ -133,8 +133,8 @@ def measure(streams: Sequence[Predictions], gt: Stream, asked: Asked, policy: Er
     """Read and measure. Raises `DataError` for what is wrong with a stream, `UsageError` for match records."""
     vocabulary, protocol = asked.vocabulary, asked.protocol
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=asked.filters.allow_uncounted)
-    served(truth, [protocol])
-    table_of = served(truth, asked.protocols, ())
+    choose_computable(truth, [protocol])
+    table_of = choose_computable(truth, asked.protocols, ())
     of_triplets = [slice_ for slice_ in asked.slices if slice_.of != IMAGES]
     parts = {
         (slice_.name, part): within(protocol, Part(slice_, number))
@@ -160,34 +160,37 @@ def measure(streams: Sequence[Predictions], gt: Stream, asked: Asked, policy: Er
         )
         found.coverage.report(truth, [protocol], stream.name, model=stream.model if len(streams) > 1 else None)
         gathered.append(found)
-        found.tally.leave_out(unserved(dict.fromkeys(table_of, found.tally), (), stream.name))
+        found.tally.leave_out(find_unlabelled_views(dict.fromkeys(table_of, found.tally), (), stream.name))
     rated = _Rated(asked, [stream.model for stream in streams], parts, repaired, gathered)
     # the comparison takes as long as all the rest
-    work: list[Callable[[], Any]] = [partial(rated.comparison, truth), partial(_shown, rated, truth, truths, members)]
+    work: list[Callable[[], Any]] = [
+        partial(rated.comparison, truth),
+        partial(_measure_models, rated, truth, truths, members),
+    ]
     comparison, shown = shared_out(lambda part: part(), work)
     models, names, numbers, evaluation = shown
     return Measured(
         asked=asked,
-        models=[replace(model, rows=policy.signed(model.rows)) for model in models],
+        models=[replace(model, rows=policy.sign_skipped(model.rows)) for model in models],
         truth=truths,
         annotated=len(truth.scenes.interaction),
         members=members,
         numbers=numbers,
         subsets=subset_classes(vocabulary, protocol),
-        evaluation=policy.signed(evaluation),
-        comparison=policy.signed(comparison),
+        evaluation=policy.sign_skipped(evaluation),
+        comparison=policy.sign_skipped(comparison),
         names=names,
     )
 
 
-def _shown(rated: _Rated, truth: GroundTruth, truths: TruthTable, members: Mapping[str, Bools]) -> _Shown:
+def _measure_models(rated: _Rated, truth: GroundTruth, truths: TruthTable, members: Mapping[str, Bools]) -> _Shown:
     """All of `Measured` that is made of the models' predictions, but the comparison."""
     asked, models = rated.asked, []
     vocabulary, protocol = asked.vocabulary, asked.protocol
     names: Sequence[str] = ()
     for name, found in zip(rated.names, rated.gathered, strict=True):
         (kept,) = found.kept
-        confused = kept.confusing.confused(name, found.tally.listed, {}, tagged=False)
+        confused = kept.confusing.find_confusions(name, found.tally.listed, {}, tagged=False)
         names = confused.names["verb"]
         settings = {"data": vocabulary.signed, **asked.filters.signature(), **found.tally.leave}
         settings |= truth.settings(protocol) | protocol.settings()
@@ -218,7 +221,7 @@ class _Rated:
         for name, found, tallied in zip(self.names, self.gathered, self._tallied, strict=True):
             for protocol, results in tallied:
                 if protocol.part is None:
-                    yield from self._evaluated(name, found, protocol, results, Wanted())[0].rows()
+                    yield from self._evaluate(name, found, protocol, results, Wanted())[0].rows()
 
     def comparison(self, truth: GroundTruth) -> list[Row]:
         """The rows of compare under the main protocol: of each model, and of two the differences; none where the ground
@@ -227,19 +230,19 @@ class _Rated:
         shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), self.asked.resampling, TOP, {})
         compared = []
         for name, found in zip(self.names, self.gathered, strict=True):
-            for protocol, results, lists in found.tally.ranked(vocabulary, shared.image_ids):
+            for protocol, results, lists in found.tally.ranked_results(vocabulary, shared.image_ids):
                 if protocol.key == wanted:
-                    parts = self._evaluated(name, found, protocol, results, Wanted(metrics=[RECALL]))
+                    parts = self._evaluate(name, found, protocol, results, Wanted(metrics=[RECALL]))
                     compared.append(Compared(name, lists, parts))
                     break
         return list(protocol_rows(compared, shared)) if compared else []
 
-    def _evaluated(
+    def _evaluate(
         self, name: str, found: Gathered, protocol: Protocol, results: ClassResults, wanted: Wanted
     ) -> list[Evaluated]:
         vocabulary, tags = self.asked.vocabulary, {"model": name} if len(self.gathered) > 1 else {}
         settings = {**self.asked.filters.signature(), "data": vocabulary.signed, **found.tally.settings(protocol)}
-        return Evaluated.of(protocol, vocabulary, wanted, results, settings, tags)
+        return Evaluated.split_by_slices(protocol, vocabulary, wanted, results, settings, tags)
 
     def numbers(
         self, truth: TruthTable, tables: Sequence[ErrorTable], members: Mapping[str, Bools]

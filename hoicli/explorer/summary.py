@@ -40,8 +40,8 @@ def findings(measured: Measured) -> list[list[Cell]]:
         compared: list[list[Cell]] = [[f"{sentence}. "] for sentence in told]
         if compared:
             compared[0].append(["What each finds", address(view="compare", side="b"), "go"])
-        return [*compared, *filter(None, [_to_fix(measured)])]
-    return list(filter(None, [_main(measured), _to_fix(measured), _confused(measured)]))
+        return [*compared, *filter(None, [_repair_cells(measured)])]
+    return list(filter(None, [_main(measured), _repair_cells(measured), _confusion_cells(measured)]))
 
 
 def tables(measured: Measured) -> Iterator[Record]:
@@ -114,7 +114,7 @@ def _main(measured: Measured) -> list[Cell]:
     return [text, ["Its classes", address(view="classes"), "go"]]
 
 
-def _to_fix(measured: Measured) -> list[Cell]:
+def _repair_cells(measured: Measured) -> list[Cell]:
     """The type of error whose repair gives each model most."""
     words: list[Cell] = []
     for number, model in enumerate(measured.models):
@@ -129,7 +129,7 @@ def _to_fix(measured: Measured) -> list[Cell]:
     return [*words, f" ({measured.asked.protocol.name})."] if words else []
 
 
-def _confused(measured: Measured) -> list[Cell]:
+def _confusion_cells(measured: Measured) -> list[Cell]:
     """The verb that is taken for another at the highest price."""
     for said, true, counts, gains in _pairs(measured)[:1]:
         link = [f"{said} for {true}", address(view="errors", type="interaction", verb=said)]

@@ -35,7 +35,7 @@ MISSING = "\N{EN DASH}"
 """A value that there is not."""
 
 
-def printed(value: float | None, digits: int = 1) -> str:
+def format_value(value: float | None, digits: int = 1) -> str:
     """A value as a figure has it."""
     missing = value is None or math.isnan(value)
     return MISSING if missing else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
@@ -67,7 +67,7 @@ def draw_bars(ax: Axes, bars: Sequence[Bar]) -> None:
             ax.barh([y], [bar.value], height=0.78, **fill(bar.style))
             ax.barh([y], [bar.value], height=0.78, facecolor="none", edgecolor="#000000", linewidth=0.5)
         end = (max(bar.value or 0.0, 0.0), y)
-        ax.annotate(printed(bar.value), end, (3, 0), textcoords="offset points", va="center")
+        ax.annotate(format_value(bar.value), end, (3, 0), textcoords="offset points", va="center")
     hide_frame(ax)
     ax.spines["left"].set_visible(False)
     ax.axvline(0, color="#000000", lw=0.8)
@@ -95,7 +95,7 @@ def draw_cells(
     for y, values in enumerate(rows if digits is not None else ()):
         for x, value in enumerate(values):
             ink = "#FFFFFF" if value < (low + high) / 2 else "#000000"
-            text = printed(value, digits or 0)
+            text = format_value(value, digits or 0)
             ax.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=TINY, color=ink)
     ax.set_xticks([x + 0.5 for x in range(len(columns))], columns)
     ax.set_yticks([y + 0.5 for y in range(len(names))], names)
@@ -109,7 +109,7 @@ def hide_frame(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def titled(ax: Axes, text: str, width: float) -> None:
+def add_title(ax: Axes, text: str, width: float) -> None:
     """A title over a panel that is `width` inches wide, in as many lines as it needs."""
     lines = textwrap.wrap(text, max(int(width / (LETTER * NORMAL / SMALL)), 8))
     ax.set_title("\n".join(lines), fontsize=NORMAL, loc="left")
@@ -134,7 +134,7 @@ def add_legend(figure: Figure, entries: Sequence[Artist], columns: int = 4) -> N
 
 
 @contextmanager
-def saved(path: str, look: Look = PAPER, remark: str = "", caveats: Iterable[str] = ()) -> Iterator[Figure]:
+def save_figure(path: str, look: Look = PAPER, remark: str = "", caveats: Iterable[str] = ()) -> Iterator[Figure]:
     """An empty figure, written to `path` in one piece when the block ends well. The remark and the caveats stand beside
     it: on stderr and in the file's description.
 
@@ -197,12 +197,12 @@ def _write_pdf(figure: Figure, stream: BinaryIO, look: Look, said: str) -> None:
     file = pdf.PdfFile(stream, metadata=words)
     new_page = file.newPage
 
-    def enlarged(width: float, height: float) -> None:
+    def enlarge(width: float, height: float) -> None:
         new_page(width * look.scale, height * look.scale)
         if look.scale != 1.0:
             file.output(look.scale, 0, 0, look.scale, 0, 0, pdf.Op.concat_matrix)
 
-    file.newPage = enlarged
+    file.newPage = enlarge
     pages = pdf.PdfPages.__new__(pdf.PdfPages)  # what `savefig` asks for the file that it draws on
     pages._file, pages._ensure_file = file, lambda: file
     figure.savefig(pages, format="pdf", dpi=look.dpi)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.figures.canvas import LETTER, draw_cells, saved, titled
+from hoicli.figures.canvas import LETTER, add_title, draw_cells, save_figure
 from hoicli.figures.shown import first_of, label
 from hoicli.figures.styles import PAGE_WIDTH, PAPER, Look
 from hoicli.records.kit import Floats, Ints
@@ -58,7 +58,7 @@ class ConfusionMap:
     shares: Floats
 
 
-def ordered(shares: Floats) -> list[int]:
+def order_names(shares: Floats) -> list[int]:
     """The names in an order in which those that are confused stand together; the same for the same shares."""
     number = len(shares)
     if number < 3:
@@ -86,7 +86,7 @@ def most_confused(panel: Panel, most: int) -> ConfusionMap:
     inside = (true >= 0) & (said >= 0)
     shares = np.zeros((len(chosen), len(chosen)))
     shares[true[inside], said[inside]] = panel.share[inside]
-    order = ordered(shares)
+    order = order_names(shares)
     names = [panel.names[at] for at in chosen[order].tolist()]
     return ConfusionMap(panel.title, names, shares[np.ix_(order, order)])
 
@@ -122,7 +122,7 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
     width = across * (margin + max(max(sides), 1.0) + _SCALE) if look.width is None else room
     heights = [max(sides[at : at + across]) + margin + _TITLE for at in range(0, len(sides), across)]
     height = sum(heights)
-    with saved(path, look, " ".join(filter(None, remarks)), caveats) as figure:
+    with save_figure(path, look, " ".join(filter(None, remarks)), caveats) as figure:
         from matplotlib.ticker import MaxNLocator
 
         figure.set_layout_engine("none")  # every place is known
@@ -141,7 +141,7 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
             ax.tick_params(axis="x", rotation=90)
             ax.set_ylabel("annotated")
             ax.set_xlabel("predicted (% of annotated)")
-            titled(ax, panel.title, width / across - margin)
+            add_title(ax, panel.title, width / across - margin)
             scale = figure.colorbar(mesh, cax=figure.add_axes(tuple([left + side + 0.12, low, 0.1, side] / inches)))
             scale.ax.yaxis.set_major_locator(MaxNLocator(nbins=max(int(side / 0.35), 1), steps=[1, 2, 5, 10]))
             scale.outline.set_visible(False)

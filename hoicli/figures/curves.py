@@ -10,7 +10,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from hoicli.errors import UsageError, arg, write_number
-from hoicli.figures.canvas import add_legend, hide_frame, saved, titled
+from hoicli.figures.canvas import add_legend, add_title, hide_frame, save_figure
 from hoicli.figures.shown import ALL_CLASSES, caveats_of, first_of, label, model_name, value_of
 from hoicli.figures.styles import BESIDE, COLUMN_WIDTH, LINES, PAGE_WIDTH, PAPER, TINY, Look
 from hoicli.records.results import Row
@@ -54,10 +54,10 @@ def curves_of(rows: Iterable[Row]) -> dict[str, Drawn]:
         found.setdefault(name, []).append(row)
     if not found:
         raise UsageError(f"{arg('plot')}: there is no row of hoicli curves to draw")
-    return {name: _drawn(of_name) for name, of_name in found.items()}
+    return {name: _lines_of_rows(of_name) for name, of_name in found.items()}
 
 
-def _drawn(rows: Iterable[Row]) -> Drawn:
+def _lines_of_rows(rows: Iterable[Row]) -> Drawn:
     """The lines of rows of one name. A single class has no mean curve, but its own."""
     of: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -110,14 +110,14 @@ def plot_curves(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
     remarks = [first_of(len(shown), len(found), "curves")]
     if any(rank < FEW for line in shown.values() for at in line.by_threshold.values() for *_, rank in at):
         remarks.append(f"Thin lines: thresholds that fewer than {FEW} predictions reach.")
-    with saved(path, look, " ".join(filter(None, remarks)), caveats_of(rows)) as figure:
+    with save_figure(path, look, " ".join(filter(None, remarks)), caveats_of(rows)) as figure:
         width = look.room(PAGE_WIDTH)
         across = 3 if width >= 1.25 * BESIDE else 1
         figure.set_size_inches(width, 2.5 if across == 3 else 3 * min(2.4, 0.75 * width))
         axes = figure.subplots(3 // across, across)
         by_threshold = "By score threshold" if len(shown) == 1 else "F1 by score threshold"
         for ax, title in zip(axes, ("Precision by recall", by_threshold, "Calibration"), strict=True):
-            titled(ax, title, width / across - 0.5)
+            add_title(ax, title, width / across - 0.5)
         _draw_curves(axes[0], shown)
         _draw_thresholds(axes[1], shown)
         _draw_reliability(axes[2], shown)
@@ -206,7 +206,7 @@ def plot_pairs(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
     if not lines:
         raise UsageError(f"{arg('plot')}: there is no pair recall with its precision (subset full) to draw")
     remark = first_of(min(len(lines), len(LINES)), len(lines), "models")
-    with saved(path, look, remark, caveats_of(rows)) as figure:
+    with save_figure(path, look, remark, caveats_of(rows)) as figure:
         width = look.room(COLUMN_WIDTH)
         figure.set_size_inches(width, min(2.7, 0.8 * width))
         ax, words = figure.add_subplot(), []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hoicli.errors import UsageError, arg
-from hoicli.figures.canvas import Bar, add_legend, draw_bars, fill, hide_frame, saved, titled
+from hoicli.figures.canvas import Bar, add_legend, add_title, draw_bars, fill, hide_frame, save_figure
 from hoicli.figures.shown import ALL_CLASSES, caveats_of, label, model_name, value_of
 from hoicli.figures.styles import BESIDE, COLUMN_WIDTH, PAGE_WIDTH, PAPER, STYLES, Look
 from hoicli.records.oracles import OF_A_SIDE, ORACLES
@@ -44,7 +44,7 @@ def plot_diagnosis(
     if len(names) > COMPOSITIONS_SHOWN:
         remark += f"  Composition: the first {COMPOSITIONS_SHOWN} of {len(names)} models."
     shown = {model: compositions[model] for model in names[:COMPOSITIONS_SHOWN]}
-    with saved(path, look, remark, caveats_of(rows)) as figure:
+    with save_figure(path, look, remark, caveats_of(rows)) as figure:
         from matplotlib.patches import Patch
 
         width = look.room(PAGE_WIDTH if shown else COLUMN_WIDTH)
@@ -57,20 +57,26 @@ def plot_diagnosis(
         left = figure.add_subplot(grid[0] if shown else grid[:])
         draw_bars(left, bars)
         left.set_xlabel("\N{GREEK CAPITAL LETTER DELTA}mAP (points)")
-        titled(left, _named("mAP gained by oracle", next(iter(deltas)) if len(deltas) == 1 else ""), panel - _NAMES)
+        add_title(
+            left,
+            _title_with_model("mAP gained by oracle", next(iter(deltas)) if len(deltas) == 1 else ""),
+            panel - _NAMES,
+        )
         panels = grid[1].subgridspec(len(shown) or 1, 1)
         for at, (model, composition) in enumerate(shown.items()):
             ax = figure.add_subplot(panels[at, 0])
             _draw_composition(ax, **composition)
-            words = _named("Predictions by rank", model if len(shown) > 1 else "") if at == 0 else label(model)
-            titled(ax, words, panel - _NAMES)
+            words = (
+                _title_with_model("Predictions by rank", model if len(shown) > 1 else "") if at == 0 else label(model)
+            )
+            add_title(ax, words, panel - _NAMES)
             if at == len(shown) - 1:
                 ax.set_xlabel("rank in descending score")
         present = {name for composition in shown.values() for name, of in composition["counts"].items() if any(of)}
         add_legend(figure, [Patch(label=s.words, **fill(s)) for name, s in STYLES.items() if name in present])
 
 
-def _named(title: str, model: str) -> str:
+def _title_with_model(title: str, model: str) -> str:
     return f"{title}: {label(model)}" if model else title
 
 

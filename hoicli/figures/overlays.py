@@ -93,7 +93,7 @@ def tell_missing(folder: object, missing: Sequence[str], images: int) -> None:
         )
 
 
-def opened(folder: Path | None, file_name: str | None) -> Image | None:
+def open_image(folder: Path | None, file_name: str | None) -> Image | None:
     """The image of a name in a folder, unturned, for boxes are in stored pixels; None where it is not at hand
     (`image_file`), is neither PNG nor JPEG, or has too many pixels."""
     from PIL import Image
@@ -122,7 +122,7 @@ def check_fits(overlay: Overlay, picture: Image) -> None:
         )
 
 
-def drawn(overlay: Overlay, picture: Image | None, longest: int) -> Image:
+def draw_overlay(overlay: Overlay, picture: Image | None, longest: int) -> Image:
     """The picture, or a blank sheet of its size, with the boxes and labels, above a line that names the image and the
     colours. Its longer side has at most `longest` pixels, and at least SMALLEST_SIDE if that is less."""
     from PIL import Image, ImageDraw, ImageFont
@@ -140,15 +140,15 @@ def drawn(overlay: Overlay, picture: Image | None, longest: int) -> Image:
     stroke = max(2, round(max(size) / 320))
     pairs = [(layer, pair) for layer in overlay.layers for pair in layer.pairs]
     for layer, pair in pairs:
-        subject = _scaled(pair.subject, scale, size)
+        subject = _scale_box(pair.subject, scale, size)
         _rectangle(pen, subject, layer.ink, stroke)
         if pair.object is not None:
-            object_ = _scaled(pair.object, scale, size)
+            object_ = _scale_box(pair.object, scale, size)
             _rectangle(pen, object_, layer.ink, stroke, dash=5 * stroke)
             _link(pen, subject, object_, layer.ink, stroke)
     taken: list[Place] = []
     for layer, pair in pairs:  # over all boxes
-        _put_labels(pen, pair.labels, _scaled(pair.subject, scale, size), size, layer.ink, font, taken)
+        _put_labels(pen, pair.labels, _scale_box(pair.subject, scale, size), size, layer.ink, font, taken)
     canvas.paste(caption, (0, size[1]))
     return canvas
 
@@ -168,7 +168,7 @@ def sheet(pictures: Sequence[Image]) -> Image:
     return whole
 
 
-def encoded(picture: Image) -> bytes:
+def encode_png(picture: Image) -> bytes:
     """The bytes of a PNG file."""
     data = io.BytesIO()
     picture.save(data, "PNG")
@@ -189,7 +189,7 @@ def _size(overlay: Overlay, picture: Image | None) -> tuple[float, float]:
     return max(sides[0], least), max(sides[1], least)
 
 
-def _scaled(box: Box, scale: float, size: tuple[int, int]) -> Place:
+def _scale_box(box: Box, scale: float, size: tuple[int, int]) -> Place:
     """A box in the picture's pixels, its edges in order, and those outside moved to the rim."""
 
     def inside(edge: float, limit: int) -> int:
@@ -227,7 +227,7 @@ def _put_labels(
     """The labels of a pair, a line each, where none stands yet: over the box's upper edge, or else as little below as
     there is room. Lines for which there is no room anywhere are left out."""
     (width, height), line = size, _line_height(font)
-    texts = [fitted(pen, text, font, width - 8) for text in labels[: max(1, height // line)]]
+    texts = [fit_text(pen, text, font, width - 8) for text in labels[: max(1, height // line)]]
     wide = max(round(pen.textlength(text, font)) for text in texts) + 8
     high = line * len(texts) + 2
     left = max(0, min(box[0], width - wide))
@@ -260,7 +260,7 @@ def _caption(overlay: Overlay, width: int, font: Any, *, at_hand: bool) -> Image
         if ink:
             mark = top + (line - side) // 2
             pen.rectangle((4, mark, 4 + side, mark + side), fill=ink, outline=EDGE)
-        pen.text((left, top), fitted(pen, text, font, width - left - 4), fill="#000000", font=font)
+        pen.text((left, top), fit_text(pen, text, font, width - left - 4), fill="#000000", font=font)
     return caption
 
 
@@ -268,7 +268,7 @@ def _line_height(font: Any) -> int:
     return int(sum(font.getmetrics()) + 2)
 
 
-def fitted(pen: Any, text: str, font: Any, room: int) -> str:
+def fit_text(pen: Any, text: str, font: Any, room: int) -> str:
     """A text as visible characters, cut with an ellipsis to so many pixels."""
     text = visible(text[:300])
     if pen.textlength(text, font) <= room:

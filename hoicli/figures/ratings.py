@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hoicli.figures.canvas import add_legend, draw_cells, fill, hide_frame, printed, saved
+from hoicli.figures.canvas import add_legend, draw_cells, fill, format_value, hide_frame, save_figure
 from hoicli.figures.shown import first_of, labels
 from hoicli.figures.styles import COLUMN_WIDTH, LINES, NORMAL, PAGE_WIDTH, PAPER, SERIES, Look
 
@@ -42,7 +42,9 @@ def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str, look
     across = min(len(panels), 2 if width >= 2 * _NARROWEST else 1)
     down = math.ceil(len(panels) / across)
     items = f"{_items(sum(panel.items for panel in panels))}."
-    with saved(path, look, " ".join(filter(None, [items, first_of(len(names), len(raters), "raters")]))) as figure:
+    with save_figure(
+        path, look, " ".join(filter(None, [items, first_of(len(names), len(raters), "raters")]))
+    ) as figure:
         from matplotlib.patches import Patch
 
         figure.set_size_inches(width, down * _PANEL * (1.4 if down == 1 else 1.0) + 0.4)
@@ -97,9 +99,9 @@ def plot_kappa(
             rows[a][b] = rows[b][a] = math.nan if kappa is None else kappa
     known = [kappa for kappa in kappas.values() if kappa is not None]
     low = min([0.0, *(kappa for row in rows for kappa in row if not math.isnan(kappa))])
-    mean = f", mean {printed(sum(known) / len(known), 3)}" if known else ""
+    mean = f", mean {format_value(sum(known) / len(known), 3)}" if known else ""
     left_out = f" The first {number} of {len(raters)} raters; the mean is of all." if number < len(raters) else ""
-    with saved(path, look, f"Quadratic weighted kappa{mean}.{left_out}") as figure:
+    with save_figure(path, look, f"Quadratic weighted kappa{mean}.{left_out}") as figure:
         width = look.room(COLUMN_WIDTH)
         cell = min(0.45, max(0.16, (width - 1.0) / number))
         side = cell * number

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from hoicli.corruption.catalogue import FAMILIES, family_of
-from hoicli.figures.canvas import Bar, add_legend, draw_bars, draw_cells, hide_frame, saved, titled
+from hoicli.figures.canvas import Bar, add_legend, add_title, draw_bars, draw_cells, hide_frame, save_figure
 from hoicli.figures.shown import first_of, label, labels
 from hoicli.figures.styles import BESIDE, LINES, PAGE_WIDTH, PAPER, SERIES, SMALL, Look
 
@@ -40,7 +40,7 @@ def plot_robustness(
     shown = dict(zip(labels(list(models)), models.values(), strict=True)) if len(models) > 1 else models
     shown = dict(list(shown.items())[: len(LINES)])
     lines, bars = _lines(shown), list(_bars(shown))
-    with saved(path, look, first_of(len(shown), len(models), "models"), caveats) as figure:
+    with save_figure(path, look, first_of(len(shown), len(models), "models"), caveats) as figure:
         width = look.room(PAGE_WIDTH)
         beside, high = width >= BESIDE, max(0.15 * len(bars), 1.35) + 0.75
         figure.set_size_inches(width, high if beside else high + 2.4)
@@ -60,7 +60,7 @@ def plot_robustness(
         draw_bars(right, bars)
         right.set_xlabel(f"{metric} (%)")
         for ax, words in ((left, title), (right, "Mean over severities")):
-            titled(ax, words, width / 2 - 1.2 if beside else width - 1.8)
+            add_title(ax, words, width / 2 - 1.2 if beside else width - 1.8)
         add_legend(figure, left.get_legend_handles_labels()[0])
 
 
@@ -108,7 +108,7 @@ def plot_heat_maps(
     across = max(1, min(len(shown), _ACROSS, int((width - _NAMES - _SCALE) / _PANEL)))
     down = math.ceil(len(shown) / across)
     numbered = (width - _NAMES - _SCALE) / across / max(len(severities), 1) >= _ROOM
-    with saved(path, look, first_of(len(shown), len(models), "models"), caveats) as figure:
+    with save_figure(path, look, first_of(len(shown), len(models), "models"), caveats) as figure:
         figure.set_size_inches(width, down * (_LINE * len(corruptions) + _ABOVE + _BELOW) + 0.3)
         panels = figure.subplots(down, across, squeeze=False).ravel()
         for at, (ax, (name, means, of)) in enumerate(zip(panels, shown, strict=False)):

@@ -44,7 +44,7 @@ class Source:
         register = ImageRegister()
         most = None if image_ids else most
         any_sound = False
-        for line in self.stream.filled():
+        for line in self.stream.refuse_empty():
             with policy.item():
                 record = parse(line)
                 for problem in problems(record, None, scored=self.scored, nulls=NULLS):
@@ -68,7 +68,7 @@ class Source:
         self.kept = {image_id: self.kept[image_id] for image_id in sorted(self.kept)[:count]}
 
 
-def chosen(
+def choose_images(
     sources: Sequence[Source], image_ids: Sequence[str], most: int | None, top: int | None, folder: Path | None
 ) -> Iterator[Overlay]:
     """The images to draw, these or the first `most` by id, of sources that were read. top: so many best triplets of an

@@ -14,7 +14,8 @@ BESIDE = 5.0
 NARROWEST = 3.0
 """Inches of the narrowest figure, in print of SMALL points."""
 SMALL, NORMAL, TINY = 8.0, 9.0, 6.0
-"""Points that figures are designed in (`canvas.saved` enlarges the whole): of print, of titles, of numbers in cells."""
+"""Points that figures are designed in (`canvas.save_figure` enlarges the whole): of print, of titles, of numbers in
+cells."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ _CLAIMS: ContextVar[_Claims | None] = ContextVar("claims", default=None)
 
 
 @contextmanager
-def watched() -> Iterator[None]:
+def watch_files() -> Iterator[None]:
     """One run: what it reads and writes is forgotten at the end."""
     before = _CLAIMS.set(_Claims())
     try:
@@ -50,7 +50,10 @@ def reads(path: str | Path, called: str = "", *, kept: bool = True) -> None:
     if claims is None:
         return
     path, file = str(path), file_of(path)
-    for output in [claims.written.get(file), *(claims.whole[folder] for folder in claims.whole if _in(path, folder))]:
+    for output in [
+        claims.written.get(file),
+        *(claims.whole[folder] for folder in claims.whole if _is_within(path, folder)),
+    ]:
         if output is not None:
             raise _refusal(*output, called or path)
     if kept and file is not None:
@@ -65,11 +68,11 @@ def writes(path: str, option: str, *, whole: bool = False) -> None:
         return
     files = [file for file in ("stdout" if path == "-" else None, file_of(path, standard=1)) if file is not None]
     taken = [claims.written.get(file) for file in files] + [
-        claims.whole[folder] for folder in claims.whole if _in(path, folder)
+        claims.whole[folder] for folder in claims.whole if _is_within(path, folder)
     ]
     if whole:
         folder = os.path.realpath(path)
-        taken += [output for output in claims.written.values() if _in(output[1], folder)]
+        taken += [output for output in claims.written.values() if _is_within(output[1], folder)]
         claims.whole[folder] = (option, path)
     for output in taken:
         if output is not None and output[0] != option:
@@ -91,7 +94,7 @@ def _refusal(option: str, path: str, called: str) -> UsageError:
     return UsageError(f"{output}: is an input, too ({called}); give another name", code="bad-output")
 
 
-def _in(path: str, folder: str) -> bool:
+def _is_within(path: str, folder: str) -> bool:
     """Whether a path is a resolved folder, or lies in it."""
     return path != "-" and Path(os.path.realpath(path)).is_relative_to(folder)
 

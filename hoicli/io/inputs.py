@@ -104,14 +104,14 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
             raise IsADirectoryError
         else:
             raw = cast("io.BufferedReader", closing.enter_context(open(path, "rb", buffering=1 << 20)))
-        magic, raw = peeked(raw)
+        magic, raw = peek(raw)
         if magic.startswith(GZIP_MAGIC):
             packed = _Packed(raw)
-            raw = closing.enter_context(io.BufferedReader(Pieces(_unpacked(packed, name), packed), 1 << 20))
+            raw = closing.enter_context(io.BufferedReader(Pieces(_unpack(packed, name), packed), 1 << 20))
         elif program := PROGRAMS.get(magic):
             problem = f"is compressed by {program}; pipe it in: {program} -dc FILE | hoicli ..."
             raise DataError(problem, place=name, code="unknown-format")
-        head, raw = peeked(raw)
+        head, raw = peek(raw)
         for encoding, marks in _OTHERS.items():
             if head.startswith(marks):
                 advice = f"make it UTF-8 first: iconv -f {encoding} -t UTF-8 FILE > NEW"
@@ -154,7 +154,7 @@ class _Packed:
         return self._taken
 
 
-def _unpacked(packed: _Packed, name: str) -> Iterator[bytes]:
+def _unpack(packed: _Packed, name: str) -> Iterator[bytes]:
     """The unpacked data, piece by piece. Raises `DataError` if it is more than DENSE bytes and more than DENSEST times
     the compressed size: only a decompression bomb is."""
     unzipped = gzip.GzipFile(fileobj=cast("IO[bytes]", packed), mode="rb")
@@ -191,7 +191,7 @@ class Pieces(io.RawIOBase):
         return count
 
 
-def peeked(stream: io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
+def peek(stream: io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
     """(the first four bytes, or all there are; a stream that still begins with them). What is first written into a pipe
     may be a single byte."""
     head = stream.peek(4)[:4]

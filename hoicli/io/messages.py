@@ -26,7 +26,7 @@ def kept_notes() -> Iterator[list[str]]:
         _KEPT.reset(token)
 
 
-def kept() -> bool:
+def are_notes_kept() -> bool:
     """Whether the caller keeps the notes (`kept_notes`), and stderr is not for this work."""
     return _KEPT.get() is not None
 
@@ -39,7 +39,7 @@ class Log:
 
 
 @contextmanager
-def logged(words: Sequence[str]) -> Iterator[None]:
+def log_as_asked(words: Sequence[str]) -> Iterator[None]:
     """In the block `Log` is what the words of a command line ask. They are looked at before they are understood, so
     that the error of one that is wrong is told in the same way."""
     Log.quiet = "--quiet" in words
@@ -96,14 +96,16 @@ EVERY = 1.0
 
 class Progress:
     """A tqdm bar if stderr is a terminal, or lines of JSON (`--log json`); nothing with `--quiet`, or where the caller
-    keeps the notes (`kept`).
+    keeps the notes (`are_notes_kept`).
 
     tqdm is imported only for a bar, which is gone when it is done, and does not come for work of half a second. With
     `total` None it shows a count.
     """
 
     def __init__(self, label: str, *, total: int | None = None, unit: str = "it") -> None:
-        self.shown = sys.stderr is not None and (Log.as_json or sys.stderr.isatty()) and not (Log.quiet or kept())
+        self.shown = (
+            sys.stderr is not None and (Log.as_json or sys.stderr.isatty()) and not (Log.quiet or are_notes_kept())
+        )
         self._about = {"label": visible(label), "total": total, "unit": unit.strip()}
         self._done = 0
         self._next = time.monotonic() + EVERY
@@ -115,7 +117,7 @@ class Progress:
             scaled = unit == "B"
             self._bar = tqdm(total=total, unit=unit, unit_scale=scaled, desc=visible(label), leave=False, delay=0.5)
 
-    def to(self, position: int) -> None:
+    def advance_to(self, position: int) -> None:
         """Move on to a position, never back."""
         if position > self._done:
             self.advance(position - self._done)

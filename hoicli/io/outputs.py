@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from hoicli.errors import DataError, Place, UsageError
 from hoicli.io.claims import refuse_input
-from hoicli.io.process import held
+from hoicli.io.process import hold_signals
 
 WRITE_CHUNK = 1 << 18
 """Bytes collected before a write: enough that the system call costs little, few enough to stream."""
@@ -146,13 +146,13 @@ def atomic_folder(path: str) -> Iterator[Path]:
     """
     target = Path(path).resolve()
     folder, old = _part_of(target), _part_of(target)
-    with _removed(old), _removed(folder), writable(path):
+    with _remove_at_end(old), _remove_at_end(folder), writable(path):
         folder.mkdir()
         yield folder
         names = "".join(f"{name}\n" for name in sorted(_names_in(folder)))
         (folder / LIST_OF_FILES).write_text(names, encoding="utf-8")
         _inherit(folder, target)
-        with held():  # between the two names there is nothing under the folder's
+        with hold_signals():  # between the two names there is nothing under the folder's
             if target.exists():
                 if others_in(target):
                     problem = "other files were put into it meanwhile; move them, and run again"
@@ -213,7 +213,7 @@ def beside(target: Path, given: str, folder: Path) -> Iterator[Path]:
     file, only this user can read it. given, folder: the option's value and its folder, for messages."""
     temporary = _part_of(target)
     mode = 0o600 if target.is_file() and not target.is_symlink() else 0o666
-    with _removed(temporary):
+    with _remove_at_end(temporary):
         with _refusing(given, folder):
             os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))
         yield temporary
@@ -226,7 +226,7 @@ def _part_of(target: Path) -> Path:
 
 
 @contextmanager
-def _removed(part: Path) -> Iterator[None]:
+def _remove_at_end(part: Path) -> Iterator[None]:
     """Remove the file or folder when the block ends, even if a signal (Ctrl-C, SIGTERM) arrives meanwhile."""
     try:
         try:

@@ -65,7 +65,7 @@ def _came(number: int, _: FrameType | None) -> None:
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def hold_signals() -> Iterator[None]:
     """Delays signals for a moment, while a resource is created that must be registered for cleanup: a process between
     its start and its entry in a list."""
     _State.held = True

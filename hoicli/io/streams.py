@@ -46,7 +46,7 @@ class Line:
     @property
     def place(self) -> str:
         """`file:line`, in a dump `file: image ID`."""
-        return Place.of(self.file, self.number or f"image {json.loads(self.data)['image_id']}")
+        return Place.in_file(self.file, self.number or f"image {json.loads(self.data)['image_id']}")
 
     @property
     def where(self) -> str:
@@ -225,7 +225,7 @@ class Stream:
         self._begun = chain([first], lines)
         return first
 
-    def filled(self) -> Stream:
+    def refuse_empty(self) -> Stream:
         """Itself. Raises `DataError` if it is empty."""
         self.first  # noqa: B018
         return self
@@ -247,13 +247,13 @@ class Stream:
                 name, numbered = source.name, source.numbered
                 with source.open() as stream:
                     at = stream.seek(self._start) if shared else 0
-                    for number, data in _numbered(stream, name):
+                    for number, data in _number_lines(stream, name):
                         at += len(data)
                         data = data.removeprefix(MARK)  # not only on the first line: cat and shuf move it
                         if data and not data.isspace():
                             yield Line(name, number if numbered else 0, data)
                         if progress.shown:
-                            progress.to(read + _position(stream))
+                            progress.advance_to(read + _position(stream))
                         if at >= self._end:
                             return
                     read += _position(stream)
@@ -342,13 +342,13 @@ def _rereadable(source: Input) -> Input:
     return copy
 
 
-def _numbered(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
+def _number_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
     """(number from 1, line with its end) of a stream. Raises `DataError` for a line over LONGEST_LINE."""
     longest = LONGEST_LINE if packed_size(stream) is None else LONGEST_UNPACKED
     for number, data in enumerate(iter(partial(stream.readline, longest + 1), b""), start=1):
         if len(data) > longest:
             problem = f"a line of more than {longest >> 20} MiB; write one image a line (hoicli convert does)"
-            raise DataError(problem, place=Place.of(name, number))
+            raise DataError(problem, place=Place.in_file(name, number))
         yield number, data
 
 

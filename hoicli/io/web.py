@@ -34,7 +34,7 @@ class _Timed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        self._sock.settimeout(_left(self.latest))
+        self._sock.settimeout(_seconds_left(self.latest))
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
@@ -42,7 +42,7 @@ class _Timed(io.RawIOBase):
         super().close()
 
 
-def _left(latest: float) -> float:
+def _seconds_left(latest: float) -> float:
     """The seconds until then. Raises `TimeoutError` if there are none."""
     left = latest - time.monotonic()
     if left <= 0:
@@ -56,14 +56,14 @@ class _Http(HTTPConnection):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._latest = time.monotonic() + (self.timeout or 0)
-        self._create_connection = self._dialed
+        self._create_connection = self._dial
 
-    def _dialed(self, address: tuple[str, int], *_: Any) -> socket.socket:
+    def _dial(self, address: tuple[str, int], *_: Any) -> socket.socket:
         failed: OSError = OSError("the host has no address")
         for family, kind, protocol, _name, place in socket.getaddrinfo(*address, 0, socket.SOCK_STREAM):
             sock = socket.socket(family, kind, protocol)
             try:
-                sock.settimeout(_left(self._latest))
+                sock.settimeout(_seconds_left(self._latest))
                 sock.connect(place)
                 return sock
             except OSError as error:
@@ -76,12 +76,12 @@ class _Http(HTTPConnection):
 
     def connect(self) -> None:
         super().connect()  # here a proxy may have answered
-        self.sock.settimeout(_left(self._latest))  # for the handshake of TLS
+        self.sock.settimeout(_seconds_left(self._latest))  # for the handshake of TLS
 
     def send(self, data: Any) -> None:
         if self.sock is None:
             self.connect()
-        self.sock.settimeout(_left(self._latest))
+        self.sock.settimeout(_seconds_left(self._latest))
         super().send(data)
 
 

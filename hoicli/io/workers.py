@@ -16,8 +16,8 @@ from functools import partial
 from itertools import chain, islice, takewhile
 from typing import IO, NoReturn, TypeVar
 
-from hoicli.io.messages import kept
-from hoicli.io.process import held, let_go
+from hoicli.io.messages import are_notes_kept
+from hoicli.io.process import hold_signals, let_go
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -89,12 +89,12 @@ def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
     if not _may_fork():
         return None
     try:
-        return [result for _, result in in_turns(work, shares, lambda: shares, len(shares))]
+        return [result for _, result in work_in_turns(work, shares, lambda: shares, len(shares))]
     except Exception:  # noqa: BLE001 (the serial run reports it)
         return None
 
 
-def in_turns(
+def work_in_turns(
     work: Callable[[S], T], items: Iterable[S], again: Callable[[], Iterable[S]], processes: int
 ) -> Iterator[tuple[S, T]]:
     """(item, `work` on it) of every item, in their order; of several processes, this one and forks of it, each works on
@@ -134,7 +134,7 @@ def _may_fork() -> bool:
     process = sys.modules.get("multiprocessing.process")
     if process is not None and process.current_process().daemon:
         return False
-    return not (kept() and threading.active_count() > 1)
+    return not (are_notes_kept() and threading.active_count() > 1)
 
 
 @contextmanager
@@ -148,10 +148,10 @@ def _forks(run: Callable[[S, IO[bytes]], None], tasks: Iterable[S]) -> Iterator[
             for task in tasks:
                 reading, writing = os.pipe()
                 ends.append(open(reading, "rb"))  # noqa: SIM115 (closed below)
-                with open(writing, "wb") as pipe, held():
+                with open(writing, "wb") as pipe, hold_signals():
                     process = os.fork()
                     if not process:
-                        _in_fork(run, task, pipe, ends)
+                        _run_in_fork(run, task, pipe, ends)
                     processes.append(process)
         yield ends
     finally:  # after Ctrl-C or SIGTERM no result is needed
@@ -162,7 +162,7 @@ def _forks(run: Callable[[S, IO[bytes]], None], tasks: Iterable[S]) -> Iterator[
             end.close()
 
 
-def _in_fork(run: Callable[[S, IO[bytes]], None], task: S, pipe: IO[bytes], ends: Sequence[IO[bytes]]) -> NoReturn:
+def _run_in_fork(run: Callable[[S, IO[bytes]], None], task: S, pipe: IO[bytes], ends: Sequence[IO[bytes]]) -> NoReturn:
     """The whole life of a fork. How it fails nobody asks: the parent misses its results."""
     global _forked
     _forked = True

@@ -28,7 +28,7 @@ from hoicli.evaluation.ranking import interpolated_ap, per_class, ranking
 from hoicli.evaluation.selection import main_protocol, rows_of
 from hoicli.evaluation.tally import Tally
 from hoicli.pairs.reading import PairBatch, distinct_pairs
-from hoicli.records.boxes import taken
+from hoicli.records.boxes import take_columns
 from hoicli.records.kit import Bools, Floats, Growing, Ints, among, rank_by_id
 from hoicli.records.scenes import Scenes, box_kinds
 from hoicli.vocabulary.labels import Vocabulary
@@ -50,7 +50,7 @@ class TruthPairs:
     def __init__(self, truth: GroundTruth, protocol: Protocol) -> None:
         scenes = truth.scenes
         self.truth, self.protocol = truth, protocol
-        triplet = np.flatnonzero(truth.counted(protocol) & (scenes.object >= 0))
+        triplet = np.flatnonzero(truth.counted_triplets(protocol) & (scenes.object >= 0))
         keys, first, pair = distinct_pairs(scenes, triplet)
         self.triplet, self.pair = triplet.astype(np.int32), pair.astype(np.int32)
         self.subject, self.object = scenes.subject[first], scenes.object[first]
@@ -101,7 +101,9 @@ class TruthPairs:
                 same = np.all([kinds[mine[row]] == self.truth.kinds[theirs[mate]] for mine, theirs in sides], axis=0)
                 row, mate, overlap = row[same], mate[same], overlap[same]
             for mine, theirs in sides:
-                side = protocol_iou(protocol, taken(scenes.boxes, mine[row]), taken(truth.boxes, theirs[mate]))
+                side = protocol_iou(
+                    protocol, take_columns(scenes.boxes, mine[row]), take_columns(truth.boxes, theirs[mate])
+                )
                 enough = reaches(protocol, side)
                 row, mate, overlap = row[enough], mate[enough], np.minimum(overlap, side)[enough]
             found.append((row, mate, overlap))

@@ -16,7 +16,7 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import protocol_of
 from hoicli.io.streams import Line
 from hoicli.records.boxes import marks, pair_nms
-from hoicli.records.columns import RawImages, indices, numbers, read_columns, require, typed
+from hoicli.records.columns import RawImages, check_types, indices, numbers, read_columns, require
 from hoicli.records.fingerprint import row_hashes
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, find, starts_of
@@ -130,7 +130,7 @@ def _listed_pairs(raw: RawImages, scenes: Scenes) -> tuple[Ints, Ints, Ints, Flo
     """The pairs that records list: (image, subject, object) as `scenes` numbers them, and interactiveness (NaN: not
     given)."""
     listed = [[] if pairs is None else pairs for pairs in raw.each("pairs")]
-    typed(listed, list)
+    check_types(listed, list)
     every = [pair for pairs in listed for pair in pairs]
     image = np.repeat(np.arange(len(listed)), [len(pairs) for pairs in listed])
     limit, first_box = np.diff(raw.box_start)[image], scenes.box_start[image]

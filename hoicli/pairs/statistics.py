@@ -16,8 +16,8 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import EVERY_RECALL, Protocol
-from hoicli.evaluation.ranking import by_score, ranked_ap
-from hoicli.evaluation.run import gathered
+from hoicli.evaluation.ranking import order_by_score, ranked_ap
+from hoicli.evaluation.run import gather_in_parallel
 from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.tally import Tally, subset_classes, subset_means
 from hoicli.io.streams import Line, Stream
@@ -112,7 +112,7 @@ class PairStatistics:
         for number, setting in enumerate(self._settings):
             keep = surviving_pairs(batch, setting)
             left = surviving_triplets(batch, keep, setting)
-            settled = matched if left.all() else matched.of(left)
+            settled = matched if left.all() else matched.keep_only(left)
             code = settled.match(self.protocol, Filters()).code
             if localised is not None:
                 found.interactions[number].add(localised, code)
@@ -156,7 +156,7 @@ class PairStatistics:
         of_classes = self.tally.results(self.vocabulary)
         for number, (setting, (protocol, classes)) in enumerate(zip(self._settings, of_classes, strict=True)):
             results = self._results(number)
-            members = classes.averaged(subset_classes(self.vocabulary, protocol))
+            members = classes.average_subsets(subset_classes(self.vocabulary, protocol))
             for mean in subset_means(classes.ap, classes.max_recall, members):
                 ap = None if "mAP" in self.reasons else mean.ap
                 results.setdefault(mean.subset, {})["mAP"] = ap, mean.classes
@@ -175,14 +175,14 @@ class PairStatistics:
         if "inter_map" not in reasons:
             verbs = found.interactions[number].mean_ap(self._truth, as_released=self.as_released)
         results: dict[str, dict[str, Figure]] = {}
-        all_pairs = int((keep & self._of_pairs(self._truth.images("full"))).sum())
+        all_pairs = int((keep & self._repeat_by_image(self._truth.images("full"))).sum())
         for subset, members in self._truth.members.items():
             images = self._truth.images(subset)
             if self.as_released:
                 images &= seen
             counted = members & images[self._truth.image]
-            detected = int((keep & self._of_pairs(images)).sum())
-            located, finders = self._located(matches[counted[mate[matches]]])
+            detected = int((keep & self._repeat_by_image(images)).sum())
+            located, finders = self._count_located(matches[counted[mate[matches]]])
             results[subset] = {
                 "pairs_per_image": _share(detected, int(images.sum())),
                 "pair_recall": _share(located, int(counted.sum())),
@@ -198,7 +198,7 @@ class PairStatistics:
                 results[subset]["interactiveness_ap"] = ap, self.interacting.count
         return results
 
-    def _of_pairs(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
+    def _repeat_by_image(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """[detected pairs] the value of each one's image; values [N]."""
         lines = self.found.lines
         return np.repeat(values[lines["image"]], lines["pairs"])
@@ -217,7 +217,7 @@ class PairStatistics:
         says how surely they interact."""
         detected = self.found.detected
         stated, unknown = detected["stated"], np.isnan(detected["interacting"])
-        ranked = {"neg_ap": self._of_pairs(self._annotated) & ~detected["ignored"]}
+        ranked = {"neg_ap": self._repeat_by_image(self._annotated) & ~detected["ignored"]}
         if self.interacting is not None:
             ranked["interactiveness_ap"] = np.ones_like(stated)
         return {
@@ -230,18 +230,20 @@ class PairStatistics:
         """Metric -> why it has no value: not all records have the scores that it ranks by."""
         found, numbers = {}, self.found.numbers
         if numbers["unscored"]:
-            found["inter_map"] = f"{_of(numbers['unscored'], numbers['scored'], 'triplets')} no verb_score"
+            found["inter_map"] = f"{_share_text(numbers['unscored'], numbers['scored'], 'triplets')} no verb_score"
         for metric, (ranked, stated, unknown) in self.ranked.items():
             if unknown:
                 lacking = "triplet" if self.triplet_scores else "verb_score on each of their triplets"
-                found[metric] = f"{_of(unknown, ranked - unknown, 'pairs')} neither interactiveness nor a {lacking}"
+                found[metric] = (
+                    f"{_share_text(unknown, ranked - unknown, 'pairs')} neither interactiveness nor a {lacking}"
+                )
             elif 0 < stated < ranked:
                 found[metric] = f"{stated:,} of {ranked:,} pairs state interactiveness, the others have verb scores"
         if numbers["pairs"] and not numbers["triplets"]:
             found |= dict.fromkeys(("inter_map", "mAP"), "the records list pairs and no triplets")
         return found
 
-    def _located(self, matches: Ints) -> tuple[int, int]:
+    def _count_located(self, matches: Ints) -> tuple[int, int]:
         """(true pairs found, detected pairs that found one) by some of the matches."""
         columns = self.found
         row, mate = columns.matches["row"][matches], columns.matches["mate"][matches]
@@ -251,7 +253,7 @@ class PairStatistics:
             finder = np.zeros(columns.numbers["pairs"], dtype=bool)
             finder[first[first >= 0]] = True
             return int((first >= 0).sum()), int(finder.sum())
-        overlap, rank = columns.matches["overlap"][matches], self._of_pairs(self._truth.rank)[row]
+        overlap, rank = columns.matches["overlap"][matches], self._repeat_by_image(self._truth.rank)[row]
         mark, score = columns.detected["mark"][row], columns.detected["score"][row]
         order = np.lexsort((mate, -overlap, row, mark, rank, -score))
         finders, found = set[int](), set[int]()
@@ -266,7 +268,7 @@ class PairStatistics:
         `interacting` match a true pair. The least interactive rank first, ties as in `_ranking`."""
         interacts = np.zeros(len(keep), dtype=bool)
         interacts[interacting] = True
-        ranked = keep & self._of_pairs(self._annotated)
+        ranked = keep & self._repeat_by_image(self._annotated)
         negatives = int((ranked & ~interacts).sum())
         if negatives == 0 or not needed:
             return None, negatives
@@ -287,9 +289,9 @@ class PairStatistics:
         mark = np.zeros_like(confidence) if as_listed else self.found.detected["mark"][rows]
 
         def ties(tied: Ints) -> list[NDArray[Any]]:
-            return [mark[tied], self._of_pairs(self._truth.rank)[rows[tied]]]
+            return [mark[tied], self._repeat_by_image(self._truth.rank)[rows[tied]]]
 
-        return rows[by_score(-confidence if ascending else confidence, ties)]
+        return rows[order_by_score(-confidence if ascending else confidence, ties)]
 
 
 def pair_statistics(
@@ -315,7 +317,7 @@ def pair_statistics(
                 statistics.add(batch, found)
         return found
 
-    for part in gathered(gather, predictions, policy, lambda part: part.tally.listed.image_ids):
+    for part in gather_in_parallel(gather, predictions, policy, lambda part: part.tally.listed.image_ids):
         statistics.found.merge(part)
     statistics.found.fit.check(truth.scenes, predictions.name)
     return statistics
@@ -325,7 +327,7 @@ def _share(part: int, whole: int) -> Figure:
     return part / whole if whole else None, whole
 
 
-def _of(some: int, others: int, what: str) -> str:
+def _share_text(some: int, others: int, what: str) -> str:
     return f"{some:,} of {some + others:,} {what} have"
 
 

@@ -14,7 +14,7 @@ _CPU = 1, 3
 """DLPack's numbers of memory that the processor reads: its own, and CUDA's pinned part of it."""
 
 
-def as_array(values: Any, field: str) -> NDArray[Any]:
+def read_array(values: Any, field: str) -> NDArray[Any]:
     """A list, a NumPy array, or anything with `__array__` or DLPack as a NumPy array: torch's tensors too, those on a
     GPU copied to memory (`cpu`), those with a gradient taken from its graph (`detach`), bfloat16 read as `float`.
 
@@ -26,14 +26,14 @@ def as_array(values: Any, field: str) -> NDArray[Any]:
         return values
     try:
         if hasattr(values, "__dlpack_device__") or hasattr(values, "__array__"):
-            return _from_protocols(values, field)
+            return _read_by_protocol(values, field)
         return np.asarray(values)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         reason = " ".join(str(error).split())
         raise DataError(f"{type(values).__name__} is no array ({reason}); give NumPy's", field=field) from None
 
 
-def _from_protocols(values: Any, field: str) -> NDArray[Any]:
+def _read_by_protocol(values: Any, field: str) -> NDArray[Any]:
     if hasattr(values, "detach"):
         values = values.detach()
     if hasattr(values, "__dlpack_device__") and int(values.__dlpack_device__()[0]) not in _CPU:
@@ -55,7 +55,7 @@ def plain(value: Any) -> Any:
     """For `orjson.dumps`: an array or number of a library as lists and Python's numbers, exactly. Raises `TypeError`
     for anything else."""
     if hasattr(value, "__dlpack_device__") or hasattr(value, "__array__"):
-        return as_array(value, "").tolist()
+        return read_array(value, "").tolist()
     raise TypeError(f"{type(value).__name__} is nothing that JSON has")
 
 
@@ -68,7 +68,7 @@ def floats(array: NDArray[Any], field: str) -> NDArray[np.floating[Any]]:
 
 def box_array(values: Any) -> NDArray[np.floating[Any]]:
     """[B, 4] a copy of boxes. Raises `DataError` for another shape or other things than numbers."""
-    array = as_array(values, "boxes")
+    array = read_array(values, "boxes")
     if not array.size and array.ndim <= 2:
         return np.zeros((0, 4))
     if array.ndim != 2 or array.shape[1] != 4:
@@ -79,7 +79,7 @@ def box_array(values: Any) -> NDArray[np.floating[Any]]:
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
 
 
-def as_corners(boxes: NDArray[np.floating[Any]], box_format: str, size: Any) -> NDArray[np.floating[Any]]:
+def box_corners(boxes: NDArray[np.floating[Any]], box_format: str, size: Any) -> NDArray[np.floating[Any]]:
     """[B, 4] x1, y1, x2, y2 in pixels of boxes in one of BOX_FORMATS (x2 = x1 + width), as they are or in double
     precision. size: the image's height and width, of which the boxes are shares; None: they are in pixels.
 
@@ -93,7 +93,7 @@ def as_corners(boxes: NDArray[np.floating[Any]], box_format: str, size: Any) -> 
         boxes = np.concatenate([start, first + (extent / 2 if box_format == "cxcywh" else extent)], axis=1)
     if size is None:
         return boxes
-    sides = as_array(size, "size")
+    sides = read_array(size, "size")
     if sides.shape != (2,) or sides.dtype.kind not in "fiu" or not ((sides > 0) & (sides < np.inf)).all():
         raise DataError(f"{short(sides.tolist())}; give the image's height and width in pixels", field="size")
     return boxes * sides.astype(np.float64)[[1, 0, 1, 0]]

@@ -21,7 +21,7 @@ MOST_INVERTED = 0.01
 sides of 0 do occur, and are not meant), so more such boxes are another convention, of ground truth or predictions."""
 
 
-def inverted(boxes: Floats) -> Bools:
+def find_inverted(boxes: Floats) -> Bools:
     """[B] the boxes that end before they begin."""
     x1, y1, x2, y2 = boxes.T
     ends_first: Bools = (x2 < x1) | (y2 < y1)
@@ -35,7 +35,7 @@ def marks(images: Images) -> Floats:
         return edges[images.subject] + np.pi * edges[images.object]
 
 
-def repeated(images: Images, *columns: Ints | Bools) -> Bools:
+def find_repeated(images: Images, *columns: Ints | Bools) -> Bools:
     """[T] the triplets that an earlier one of their image repeats: boxes with the same edges, be they those of one box
     or of two, and the same `columns` [T]."""
     again = np.zeros(len(images.subject), dtype=bool)
@@ -71,7 +71,7 @@ def iou(
     inclusive_overlap: what two boxes share has the last pixel, their own areas do not, so that a value may exceed 1,
     and be negative for boxes of some pixels (Maelic/SGG-Benchmark box_ops.py).
 
-    Coordinates are the first axis, so that all passes are over contiguous memory (`taken`).
+    Coordinates are the first axis, so that all passes are over contiguous memory (`take_columns`).
     """
     edge = 1.0 if inclusive or inclusive_overlap else 0.0
     own_edge = 1.0 if inclusive else 0.0
@@ -88,7 +88,7 @@ def iou(
     return overlap
 
 
-def taken(boxes: Floats, rows: Ints) -> Floats:
+def take_columns(boxes: Floats, rows: Ints) -> Floats:
     """[4, M] rows of boxes [B, 4] as `iou` is fastest with: each coordinate is contiguous."""
     return np.ascontiguousarray(boxes.take(rows, axis=0).T)
 
@@ -150,7 +150,7 @@ def _greedy(subjects: Floats, objects: Floats, threshold: float, alpha: float, b
     kept = []
     while len(place):
         kept.append(place[0])
-        near = _as_wide(subjects, least[0])
+        near = _find_overlapping_widths(subjects, least[0])
         near = near[iou(subjects[:, :1], subjects[:, near], inclusive=True) > least[0]]
         near = near[iou(objects[:, :1], objects[:, near], inclusive=True) > least[1]]
         left = np.ones(len(place), dtype=bool)
@@ -164,7 +164,7 @@ def _greedy(subjects: Floats, objects: Floats, threshold: float, alpha: float, b
     return np.array(kept, dtype=np.int64)
 
 
-def _as_wide(boxes: Floats, least: float) -> Ints:
+def _find_overlapping_widths(boxes: Floats, least: float) -> Ints:
     """The places of the boxes [4, N] that share enough of the first one's width for an IoU above `least` with it."""
     if least < 0:
         return np.arange(1, boxes.shape[1])

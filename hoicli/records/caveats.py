@@ -98,7 +98,7 @@ def mask(names: Iterable[str]) -> int:
     return bits
 
 
-def of_record(value: Any) -> int:
+def read_caveats(value: Any) -> int:
     """The mask of a record's `caveats`, 0 for none. Raises `KeyError` or `TypeError` for an invalid value."""
     if value is None:
         return 0

@@ -18,7 +18,7 @@ import orjson
 
 from hoicli.io.inputs import repeated_key
 from hoicli.io.streams import Line, Stream
-from hoicli.io.workers import in_turns
+from hoicli.io.workers import work_in_turns
 from hoicli.records.fingerprint import Hashes, Stated
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Floats, Ints, runs_of, starts_of
@@ -60,7 +60,7 @@ def read_columns(
     def again() -> Iterator[list[Line]]:
         return _batches(lines.again() if isinstance(lines, Stream) else lines)
 
-    for given, result in in_turns(partial(attempt, build), _batches(lines), again, processes):
+    for given, result in work_in_turns(partial(attempt, build), _batches(lines), again, processes):
         made: Any = result
         if made is None or not register.add_all(made.image_ids, given):
             chunk = list(sound(given, check, policy, register))
@@ -104,7 +104,7 @@ def require(sound: bool | np.bool_) -> None:
         raise ValueError
 
 
-def typed(values: Iterable[Any], *allowed: type) -> None:
+def check_types(values: Iterable[Any], *allowed: type) -> None:
     """Raises `ValueError` for a value of another type: JSON's true is not an index, "1" is not a number. The most
     frequent type should come first."""
     types = list(map(type, values))
@@ -117,7 +117,7 @@ def typed(values: Iterable[Any], *allowed: type) -> None:
 
 def image_ids(values: list[Any]) -> list[str]:
     """Ids as text. Raises `ValueError` for an id that is blank, or neither text nor an integer."""
-    typed(values, str, int)
+    check_types(values, str, int)
     require(not any(map(is_blank, values)))
     return [str(value) for value in values]
 
@@ -127,7 +127,7 @@ def numbers(values: list[Any], *types: type) -> Floats:
     among the types, or NaN, which only a reader can set, since JSON has none. Raises `ValueError` for anything else.
     """
     types = types or NUMBERS
-    typed(values, *types)
+    check_types(values, *types)
     if type(None) in types:
         column = np.array(values, dtype=np.float64)
     else:
@@ -138,7 +138,7 @@ def numbers(values: list[Any], *types: type) -> Floats:
 
 def indices(values: list[Any], limit: Ints, *, nulls: bool = False) -> Ints:
     """Indices, each from 0 to below its limit; with `nulls`, None becomes -1. Raises `ValueError` for anything else."""
-    typed(values, int, *((type(None),) if nulls else ()))
+    check_types(values, int, *((type(None),) if nulls else ()))
     missing = values.count(None) if nulls else 0
     column = integers([-1 if value is None else value for value in values] if missing else values)
     require(np.count_nonzero((column < 0) | (column >= limit)) == missing)
@@ -209,7 +209,7 @@ class RawImages(Images):
         """[N] a field of the records, None where there is none or nobody asked for it."""
         return self.of_image.get(key) or [None] * len(self.image_ids)
 
-    def of_boxes(self, key: str, missing: Any) -> list[Any]:
+    def box_values(self, key: str, missing: Any) -> list[Any]:
         """[B] the values of a field that lists one for each box; `missing` where a record has none. Raises `ValueError`
         for anything else."""
         found: list[Any] = []
@@ -310,7 +310,7 @@ def raw_images(
 Columns = TypeVar("Columns", bound=Images)
 
 
-def concatenated(parts: Iterable[Columns]) -> Columns:
+def join_columns(parts: Iterable[Columns]) -> Columns:
     """The images of all parts (at least one), in their order; other fields than arrays are the first part's. A part
     that nobody else holds is let go at once, and its columns as soon as they are joined."""
     first: Columns | None = None

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.errors import DataError
-from hoicli.records.arrays import as_array, as_corners, box_array, floats
+from hoicli.records.arrays import box_array, box_corners, floats, read_array
 from hoicli.records.columns import NO_BOX, RawImages
 from hoicli.records.image import problems, unknown_label
-from hoicli.records.kit import Floats, Ints, joined, starts_of
+from hoicli.records.kit import Floats, Ints, join_parts, starts_of
 from hoicli.records.parsing import Record, short
 from hoicli.records.reading import numbered_scenes
 from hoicli.records.scenes import Scenes, class_table
@@ -99,7 +99,7 @@ class Detections:
 def detections(image_id: str, given: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool = True) -> Detections:
     """The arrays of one image, checked. given: by the names of `Detections`; labels, verbs and roles are names or
     numbers of the vocabulary; -1 or None is no label, no object and no role, where the vocabulary has roles. Also
-    `box_format` and `size`, as `as_corners` takes them.
+    `box_format` and `size`, as `box_corners` takes them.
 
     Raises `DataError` with the argument and the index, without a place.
     """
@@ -140,7 +140,7 @@ def _columns(given: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) 
     type, a number that is no id."""
     nulls = bool(vocabulary.roles)
     _check_names(given, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], nulls=nulls)
-    boxes = as_corners(box_array(given["boxes"]), given.get("box_format") or "xyxy", given.get("size"))
+    boxes = box_corners(box_array(given["boxes"]), given.get("box_format") or "xyxy", given.get("size"))
     columns = {
         "boxes": boxes,
         "labels": _ids(given["labels"], "labels", "object", vocabulary),
@@ -189,7 +189,7 @@ def _check_names(given: Mapping[str, Any], of_triplets: Sequence[str], *, nulls:
 
 
 def _numbers(values: Any, field: str) -> Floats:
-    array = as_array(values, field)
+    array = read_array(values, field)
     return floats(_flat(array, field), field).astype(np.float64, copy=False)
 
 
@@ -203,7 +203,7 @@ def _whole(values: Any, field: str) -> Ints:
     """A copy as integers; None is NO_BOX."""
     if isinstance(values, list | tuple) and None in values:
         values = [NO_BOX if value is None else value for value in values]
-    array = _flat(as_array(values, field), field)
+    array = _flat(read_array(values, field), field)
     if array.dtype.kind not in "iu" and array.size:
         raise DataError(f"has dtype {array.dtype}, wants integers: indices of boxes", field=field)
     return array.astype(np.int64, copy=True)
@@ -211,10 +211,10 @@ def _whole(values: Any, field: str) -> Ints:
 
 def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
     """The ids of names, or of ids. Where the vocabulary has roles, a label or a role may be None or -1, which is -1."""
-    known, count = _known(vocabulary, what)
+    known, count = _number_names(vocabulary, what)
     listed = isinstance(values, list | tuple) and bool(values)
     if not listed or not isinstance(values[0], str | None):
-        array = _flat(as_array(values, field), field)
+        array = _flat(read_array(values, field), field)
         if array.dtype.kind in "iu" or not array.size:
             ids, lowest = array.astype(np.int64, copy=True), -1 if None in known else 0
             if wrong := np.flatnonzero((ids < lowest) | (ids >= count)).tolist():
@@ -237,7 +237,7 @@ def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
 
 
 @cache
-def _known(vocabulary: Vocabulary, what: str) -> tuple[Mapping[str | None, int], int]:
+def _number_names(vocabulary: Vocabulary, what: str) -> tuple[Mapping[str | None, int], int]:
     """(the ids of a vocabulary's verbs, objects or roles by name, None being -1 where that is allowed; how many)."""
     ids, count = {
         "verb": (vocabulary.verb_ids, len(vocabulary.verbs)),
@@ -259,7 +259,7 @@ def state_of(images: Sequence[Detections], vocabulary: Vocabulary) -> State:
     }
     for name in (*_OF_BOXES, *_OF_TRIPLETS):
         empty = np.float64 if name in ("boxes", "score") else np.int64
-        state[name] = joined([getattr(image, name) for image in images], empty)
+        state[name] = join_parts([getattr(image, name) for image in images], empty)
     state["boxes"] = state["boxes"].reshape(-1, 4)
     return state
 
@@ -270,7 +270,7 @@ def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> I
         try:
             yield detections(image_id, given, vocabulary)
         except DataError as error:
-            raise error.at(f"{place}: image {short(image_id)}") from None
+            raise error.add_place(f"{place}: image {short(image_id)}") from None
 
 
 def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -279,12 +279,12 @@ def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> It
     missing = [key for key in NAMES if key not in state]
     if missing:
         raise DataError(f"no {missing[0]!r} in it; give what state() returned", place=place)
-    arrays = {key: as_array(state[key], key) for key in ("dataset", *_RUNS)}
+    arrays = {key: read_array(state[key], key) for key in ("dataset", *_RUNS)}
     try:
         whole_numbers = [arrays[key] for key in arrays if key not in ("boxes", "score")]
         if any(array.ndim != 1 or (array.size and array.dtype.kind not in "iu") for array in whole_numbers):
             raise ValueError
-        starts = {key: starts_of(_counts(as_array(state[key], key))) for key in _COUNTS}
+        starts = {key: starts_of(_counts(read_array(state[key], key))) for key in _COUNTS}
         images = len(arrays["dataset"])
         whole = all(len(of) == images + 1 for of in starts.values())
         whole &= all(len(arrays[key]) == starts[of][-1] for key, of in _RUNS.items())

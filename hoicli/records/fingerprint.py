@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.records.kit import Floats, Ints, run_starts, runs_of
-from hoicli.vocabulary.labels import spelled
+from hoicli.vocabulary.labels import normalise_spelling
 
 Hashes = NDArray[np.uint64]
 
@@ -62,20 +62,20 @@ class Stated:
     ) -> Hashes:
         """[N] the hash of each image; the columns are those of `Images`."""
         corners = (boxes + 0.0).view(np.uint64).T  # -0.0 is 0.0
-        box = _joined(*corners, _texts(self._labels), *self._of_boxes(box_start.tolist()))
+        box = _hash_rows(*corners, _texts(self._labels), *self._box_columns(box_start.tolist()))
         other = np.where(object_ < 0, np.uint64(0), np.append(box, np.uint64(0))[object_])
         stated = [_texts(list(map(dict.get, self._hois, repeat(key)))) for key in ("verb", "role", "verb_synset")]
-        triplet = _joined(box[subject], other, *stated)
+        triplet = _hash_rows(box[subject], other, *stated)
         np.add.at(box, subject, triplet)
-        np.add.at(box, object_[object_ >= 0], _mixed(triplet[object_ >= 0]))
+        np.add.at(box, object_[object_ >= 0], _mix_bits(triplet[object_ >= 0]))
         content = np.zeros(len(image_ids), dtype=np.uint64)
-        np.add.at(content, runs_of(box_start), _mixed(box))
+        np.add.at(content, runs_of(box_start), _mix_bits(box))
         labels = np.zeros((len(_OF_IMAGES), len(image_ids)), dtype=np.uint64)
         for row, few in self._besides.items():
-            labels[:, row] = [_listed(few.get(key)) for key in _OF_IMAGES]
-        return _joined(names(image_ids), content, *labels)
+            labels[:, row] = [_hash_names(few.get(key)) for key in _OF_IMAGES]
+        return _hash_rows(names(image_ids), content, *labels)
 
-    def _of_boxes(self, start: list[int]) -> tuple[Hashes, Hashes]:
+    def _box_columns(self, start: list[int]) -> tuple[Hashes, Hashes]:
         """([B] the sense of each box, [B] 1 where its actions were not annotated, 2 of a crowd, 3 where both hold)."""
         senses, flags = np.zeros((2, start[-1]), dtype=np.uint64)
         for row, few in self._besides.items():
@@ -115,7 +115,7 @@ def row_hashes(*columns: NDArray[Any]) -> Hashes:
     as_bits = (
         (column + 0.0).view(np.uint64) if column.dtype == float else column.astype(np.uint64) for column in columns
     )
-    return _joined(*as_bits)
+    return _hash_rows(*as_bits)
 
 
 def names(image_ids: Iterable[str]) -> Hashes:
@@ -128,7 +128,7 @@ def total_of(hashes: Hashes) -> int:
     return int(np.add.reduce(hashes, dtype=np.uint64))
 
 
-def _listed(values: Any) -> int:
+def _hash_names(values: Any) -> int:
     """A hash of a list of names, or of tuples of them, in any order; 0 for none."""
     if type(values) is not list:
         return 0
@@ -156,21 +156,21 @@ def _digest(text: str) -> int:
 @lru_cache(maxsize=1 << 14)
 def _text(text: str | None) -> int:
     """A hash of one of the few texts that return: a label, a verb, in any spelling. 0 for none."""
-    return 0 if text is None else _digest(spelled(text))
+    return 0 if text is None else _digest(normalise_spelling(text))
 
 
 def _column(values: Iterable[int]) -> Hashes:
     return np.fromiter(values, dtype=np.uint64)
 
 
-def _joined(*columns: Hashes) -> Hashes:
+def _hash_rows(*columns: Hashes) -> Hashes:
     """A hash of each row, in which every column has its own part."""
     rows = np.stack(columns)
     salts = np.arange(1, len(columns) + 1, dtype=np.uint64)[:, np.newaxis] * _SECOND
-    return _mixed(np.add.reduce(_mixed(rows + salts), axis=0))
+    return _mix_bits(np.add.reduce(_mix_bits(rows + salts), axis=0))
 
 
-def _mixed(values: Hashes) -> Hashes:
+def _mix_bits(values: Hashes) -> Hashes:
     """splitmix64's step: one-to-one, and wrapping."""
     z = values + _ADDED
     z = (z ^ (z >> np.uint64(30))) * _FIRST

@@ -43,7 +43,9 @@ def problems(
     boxes, labels, hois = (record.get(key) for key in ("boxes", "labels", "hois"))
     for key, value in (("boxes", boxes), ("labels", labels), ("hois", hois)):
         if key not in record:
-            text = f"missing{_renamed(record, key)}; every image line has {key} (an empty list where there are none)"
+            text = (
+                f"missing{_rename_hint(record, key)}; every image line has {key} (an empty list where there are none)"
+            )
             yield Problem(key, text)
         elif type(value) is not list:
             yield Problem(key, f"{json_type(value)}; it must be an array")
@@ -131,7 +133,7 @@ def _index_problems(field: str, item: Mapping[str, Any], key: str, count: int | 
     """Problems of the index of a box, out of `count` boxes (None: unknown)."""
     value = item.get(key)
     if key not in item:
-        yield Problem(f"{field}.{key}", f"missing{_renamed(item, key)}; it is the index of a box")
+        yield Problem(f"{field}.{key}", f"missing{_rename_hint(item, key)}; it is the index of a box")
     elif type(value) is not int:
         yield Problem(f"{field}.{key}", f"{short(value)} is no index; it must be the integer index of a box")
     elif count is not None and not 0 <= value < count:
@@ -145,7 +147,7 @@ _OTHERWISE = {
 """What others call our fields."""
 
 
-def _renamed(item: Mapping[str, Any], key: str) -> str:
+def _rename_hint(item: Mapping[str, Any], key: str) -> str:
     """For the message about a missing key: the name under which the item has it, perhaps."""
     if "response" in item:
         return " (a model's answer? hoicli convert --from vlm)"
@@ -270,7 +272,7 @@ BESIDES: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]] = {
 def image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     """Problems of the image's id."""
     if "image_id" not in record:
-        text = f"missing{_renamed(record, 'image_id')}; every image line names its image"
+        text = f"missing{_rename_hint(record, 'image_id')}; every image line names its image"
         yield Problem("image_id", f"{text} (foreign files go through `hoicli convert`)")
     elif type(record["image_id"]) not in (str, int):
         yield Problem("image_id", f"{json_type(record['image_id'])}; it must be a string or an integer")
@@ -294,11 +296,11 @@ def unknown_label(field: str, what: str, name: str, vocabulary: Vocabulary) -> P
         way = f"hoicli convert {arg('to_vocabulary')}"
         free = f" (a model's own words? hoicli shoe-eval scores them, {way} maps its answers to the dataset's)"
     return Problem(
-        field, lambda: f"unknown {what} {_shown(name)}; {suggestion(name, vocabulary, what)}{free}", UNKNOWN_LABEL
+        field, lambda: f"unknown {what} {_quote_label(name)}; {suggestion(name, vocabulary, what)}{free}", UNKNOWN_LABEL
     )
 
 
-def _shown(name: str) -> str:
+def _quote_label(name: str) -> str:
     """A label in quotation marks as messages show it: at most 200 characters of it."""
     return repr(name if len(name) <= 200 else name[:197] + "...")
 
@@ -328,14 +330,14 @@ def _hoi_problems(
         problem = "null is no index; it must be the integer index of a box; the dataset has no action without an object"
         yield Problem(f"{field}.object", f"{problem} ({records_of('vcoco')})")
     if "verb" not in hoi:
-        yield Problem(f"{field}.verb", f"missing{_renamed(hoi, 'verb')}; every interaction names its verb")
+        yield Problem(f"{field}.verb", f"missing{_rename_hint(hoi, 'verb')}; every interaction names its verb")
     elif type(hoi["verb"]) is not str:
         yield Problem(f"{field}.verb", f"{short(hoi['verb'])} is no name; verbs are strings")
     elif vocabulary is not None and hoi["verb"] not in vocabulary.verb_ids:
         yield unknown_label(f"{field}.verb", "verb", hoi["verb"], vocabulary)
     if scored and "score" not in hoi:
         doubt = "is this the ground truth? answers of a model have none: hoicli convert --from vlm --scores ones"
-        text = f"missing{_renamed(hoi, 'score')}; every predicted interaction has a score ({doubt})"
+        text = f"missing{_rename_hint(hoi, 'score')}; every predicted interaction has a score ({doubt})"
         yield Problem(f"{field}.score", text)
     elif scored and not is_number(hoi["score"]):
         yield Problem(f"{field}.score", f"{short(hoi['score'])} is no score; give a finite number")

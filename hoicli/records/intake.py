@@ -45,7 +45,7 @@ class ErrorPolicy:
         try:
             yield
         except DataError as error:
-            self.handle(error.at(place))
+            self.handle(error.add_place(place))
 
     @property
     def summary(self) -> str:
@@ -62,13 +62,13 @@ class ErrorPolicy:
             note(self.summary)
             self._told = True
 
-    def signed(self, rows: Sequence[Row]) -> list[Row]:
+    def sign_skipped(self, rows: Sequence[Row]) -> list[Row]:
         """`report`, and the rows with signatures that say how many lines were dropped, which no value shows."""
         self.report()
         lost = self.skipped + self.earlier
         return [also_signed(row, "skipped", f"{lost}") if lost else row for row in rows]
 
-    def reported(self, made: Iterable[T], *, left: bool = False) -> Iterator[T]:
+    def report_at_end(self, made: Iterable[T], *, left: bool = False) -> Iterator[T]:
         """All that was made of the good lines; at the end `report`, which raises if that is nothing, unless `left`."""
         for one in made:
             left = True

@@ -15,7 +15,7 @@ Bools = NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
-def joined(parts: Sequence[NDArray[Scalar]], dtype: type[Scalar]) -> NDArray[Scalar]:
+def join_parts(parts: Sequence[NDArray[Scalar]], dtype: type[Scalar]) -> NDArray[Scalar]:
     """The parts as one column; without parts, an empty one of `dtype`."""
     return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
 
@@ -44,7 +44,7 @@ class Growing:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """The column; a row for each row of each part."""
-        column = joined(self._parts[name], self._types[name])
+        column = join_parts(self._parts[name], self._types[name])
         self._parts[name] = [column]
         return column
 
@@ -88,7 +88,7 @@ def run_starts(values: NDArray[Scalar]) -> Ints:
     return np.flatnonzero(begins)
 
 
-def expanded(start: Ints, count: Ints) -> tuple[Ints, Ints]:
+def expand_runs(start: Ints, count: Ints) -> tuple[Ints, Ints]:
     """Consecutive runs: (run, position) of each of the sum(count) places; run r is start[r], start[r] + 1, ... This
     joins rows with their counterparts without a loop: one run for each row, possibly empty."""
     run = np.repeat(np.arange(len(count)), count)

@@ -29,8 +29,8 @@ from hoicli.records import caveats
 from hoicli.records.columns import (
     NUMBERS,
     RawImages,
-    concatenated,
     integers,
+    join_columns,
     numbers,
     raw_images,
     read_columns,
@@ -42,11 +42,11 @@ from hoicli.records.kit import Bools, Floats, Ints, distinct, runs_of
 from hoicli.records.parsing import Problem, Record
 from hoicli.records.scenes import (
     Scenes,
+    add_boxes,
+    add_triplets,
     are_subjects,
     class_columns,
     class_table,
-    with_boxes,
-    with_triplets,
 )
 from hoicli.vocabulary.labels import Spelled, Vocabulary
 
@@ -130,12 +130,12 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
     label_count, label, unmarked = _image_labels(happening, ambiguous, vocabulary)
     masks = np.array([caveats.mask(names) if names else 0 for names in raw.each("caveats")], dtype=np.int64)
     if vocabulary.roles:
-        annotated = np.array(raw.of_boxes("annotated", missing=True), dtype=bool)
+        annotated = np.array(raw.box_values("annotated", missing=True), dtype=bool)
         interaction = _role_classes(raw, verbs, vocabulary)
     else:
         annotated, interaction = np.ones(len(labels), dtype=bool), class_table(vocabulary)[verbs, labels[raw.object]]
     crowd = (
-        np.zeros(len(labels), dtype=bool) if scored else np.array(raw.of_boxes("iscrowd", missing=False), dtype=bool)
+        np.zeros(len(labels), dtype=bool) if scored else np.array(raw.box_values("iscrowd", missing=False), dtype=bool)
     )
     scenes = Scenes(
         **raw.images(),
@@ -150,14 +150,14 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
         label=label,
         caveats=masks | (0 if scored else derived | unmarked),
     )
-    return _completed(scenes, raw, vocabulary, scored=scored) if vocabulary.roles else scenes
+    return _complete(scenes, raw, vocabulary, scored=scored) if vocabulary.roles else scenes
 
 
 def scores_by_box(raw: RawImages, scenes: Scenes) -> Floats:
     """[B] the `scores` of records, NaN in one that has none. The object box of V-COCO's `unstated`, which nobody
     detected, has an infinite score, so that the person's score alone decides about these statements."""
     scores = np.full(len(scenes.boxes), np.inf)
-    scores[stated_in_record(scenes.box_start, np.diff(raw.box_start))] = numbers(raw.of_boxes("scores", np.nan))
+    scores[stated_in_record(scenes.box_start, np.diff(raw.box_start))] = numbers(raw.box_values("scores", np.nan))
     return scores
 
 
@@ -209,7 +209,7 @@ def _image_labels(image_hois: list[Any], ambiguous_hois: list[Any], vocabulary: 
 
 def concatenate(batches: Iterable[Scenes], vocabulary: Vocabulary) -> Scenes:
     """Many `Scenes` as one, in their order; an empty one for none."""
-    return concatenated(chain([scenes_of((), vocabulary, scored=False)], batches))
+    return join_columns(chain([scenes_of((), vocabulary, scored=False)], batches))
 
 
 def _role_classes(raw: RawImages, verbs: Ints, vocabulary: Vocabulary) -> Ints:
@@ -227,7 +227,7 @@ def _role_ids(vocabulary: Vocabulary) -> dict[str | None, int]:
     return {role: number for number, role in enumerate((None, *vocabulary.roles))}
 
 
-def _completed(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> Scenes:
+def _complete(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> Scenes:
     """`scenes` with the unstated and derived statements, after those in the records. The fields of images are checked
     (`image.seldom_problems`)."""
     unstated, classes = raw.each("unstated"), len(vocabulary.interactions)
@@ -235,7 +235,7 @@ def _completed(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored
     said = [each for each in unstated if each is not None]
     if said:
         boxes = np.array([each["object"] for each in said], dtype=np.float64)
-        scenes, added, _ = with_boxes(scenes, np.flatnonzero(flagged), boxes, np.full(len(boxes), -1))
+        scenes, added, _ = add_boxes(scenes, np.flatnonzero(flagged), boxes, np.full(len(boxes), -1))
     table, verbs, roles = class_table(vocabulary), vocabulary.verb_ids, _role_ids(vocabulary)
     keys = [
         (scenes.box_start[image] + item["subject"]) * classes + table[verbs[item["verb"]], roles[item.get("role")]]
@@ -251,7 +251,7 @@ def _completed(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored
         subject, interaction = np.divmod(every[~np.isin(every, stated)], classes)
         image = (np.cumsum(flagged) - 1)[image_of_box[subject]]  # among the flagged
         verb_of, is_agent = class_columns(vocabulary)
-        scenes = with_triplets(
+        scenes = add_triplets(
             scenes,
             image_of_box[subject],
             subject=subject,
@@ -260,10 +260,10 @@ def _completed(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored
             interaction=interaction,
             score=np.array([each["score"] for each in said], dtype=np.float64)[image],
         )
-    return _with_agents(scenes, vocabulary, ~flagged, left_out, scored=scored)
+    return _add_agents(scenes, vocabulary, ~flagged, left_out, scored=scored)
 
 
-def _with_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out: Ints, *, scored: bool) -> Scenes:
+def _add_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out: Ints, *, scored: bool) -> Scenes:
     """`scenes` with an action for every (subject, verb) that has only roles, in the images of the mask `images`; except
     the `left_out` keys, subject * classes + class."""
     verb_of, is_agent = class_columns(vocabulary)
@@ -279,7 +279,7 @@ def _with_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out
         return scenes
     score = np.maximum.reduceat(scenes.score[candidates], first) if scored else np.full(len(said), np.nan)
     subject, verb = np.divmod(said, verbs)
-    return with_triplets(
+    return add_triplets(
         scenes,
         scenes.image_of_hoi[candidates[first]],
         subject=subject,

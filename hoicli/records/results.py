@@ -42,7 +42,7 @@ def result_row(metric: str, /, **keys: Any) -> Row:
 def check_row(row: Mapping[str, Any]) -> None:
     """Raises `ValueError` for a row whose metric is not declared (`records.metrics`), that lacks a key or a setting, or
     has a key that rows of its kind do not have."""
-    settings = frozenset(key for key, _ in signed(str(row.get("signature"))))
+    settings = frozenset(key for key, _ in parse_signature(str(row.get("signature"))))
     if fault := fault_of(str(row["metric"]), tuple(row), str(row.get("unit")), settings):
         raise ValueError(f"a row of {row['metric']} {fault}")
 
@@ -91,11 +91,11 @@ def joined_settings(settings: Mapping[str, str]) -> str:
 
 def settings_of(row: Mapping[str, Any]) -> dict[str, str]:
     """The settings in a row's signature without the version, in order; empty for a row without a signature."""
-    return {key: value for key, value in signed(str(row.get("signature") or "")) if key != "version"}
+    return {key: value for key, value in parse_signature(str(row.get("signature") or "")) if key != "version"}
 
 
 @lru_cache(maxsize=4096)
-def signed(text: str) -> tuple[tuple[str, str], ...]:
+def parse_signature(text: str) -> tuple[tuple[str, str], ...]:
     """The (key, value) of each setting in a signature, in order, with the version."""
     pairs = (part.partition(":") for part in text.split("|") if part)
     return tuple((key, value) for key, _, value in pairs)

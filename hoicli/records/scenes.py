@@ -107,7 +107,7 @@ def class_columns(vocabulary: Vocabulary) -> tuple[Ints, Bools]:
     return verbs, np.array([not role for _, role in vocabulary.interactions], dtype=bool)
 
 
-def with_triplets(
+def add_triplets(
     scenes: Scenes, image: Ints, *, subject: Ints, object_: Ints, verb: Ints, interaction: Ints, score: Floats
 ) -> Scenes:
     """`scenes` with more triplets, each after the others of its image."""
@@ -124,7 +124,7 @@ def with_triplets(
     )
 
 
-def with_boxes(scenes: Scenes, image: Ints, boxes: Floats, labels: Ints) -> tuple[Scenes, Ints, Ints]:
+def add_boxes(scenes: Scenes, image: Ints, boxes: Floats, labels: Ints) -> tuple[Scenes, Ints, Ints]:
     """(`scenes` with more boxes, each after the others of its image; their rows; the rows of those that were there).
     image [M]: of each new box, ascending."""
     more = starts_of(np.bincount(image, minlength=len(scenes.image_ids)))

@@ -17,7 +17,7 @@ from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.parsing import Record, parse
 from hoicli.vocabulary.datasets import DATASETS
 from hoicli.vocabulary.files import check, label_fault
-from hoicli.vocabulary.labels import CUTS, spelled
+from hoicli.vocabulary.labels import CUTS, normalise_spelling
 
 NO_INTERACTION = "no_interaction"
 """The verb that means that nothing happens, in HICO-DET and in what follows it."""
@@ -68,7 +68,7 @@ class Seen:
             self.verbs[hoi["verb"]] += 1
             self.pairs[hoi["verb"], name] += 1
 
-    def spelt(self, verbs: Mapping[str, str], names: Mapping[str, str]) -> Seen:
+    def respell(self, verbs: Mapping[str, str], names: Mapping[str, str]) -> Seen:
         """The same with other spellings of some verbs and labels."""
         other = Seen()
         other.images = self.images
@@ -85,13 +85,13 @@ def in_one_spelling(parts: Sequence[Seen]) -> list[Seen]:
     chosen: list[dict[str, str]] = []
     for what, counts in _labels_of(parts):
         other: dict[str, str] = {}
-        for spellings in _groups(counts, spelled):
-            best = max(spellings, key=lambda label: (counts[label], label == spelled(label)))
+        for spellings in _groups(counts, normalise_spelling):
+            best = max(spellings, key=lambda label: (counts[label], label == normalise_spelling(label)))
             other |= dict.fromkeys(spellings, best)
             shown = " and ".join(f"{label!r} ({counts[label]:,})" for label in spellings)
             note(f"{what} {shown} are one label in several spellings: {best!r} stands for all")
         chosen.append(other)
-    return [part.spelt(*chosen) for part in parts]
+    return [part.respell(*chosen) for part in parts]
 
 
 def _labels_of(parts: Sequence[Seen]) -> Iterator[tuple[str, Counter[str]]]:
@@ -128,7 +128,7 @@ def dataset_of(parts: Sequence[Seen], name: str) -> dict[str, Any]:
     return content
 
 
-def written(content: dict[str, Any]) -> str:
+def format_content(content: dict[str, Any]) -> str:
     """The content as JSON to be read and edited: a field a line, and an interaction a line."""
     fields = []
     for key, value in content.items():
@@ -151,7 +151,7 @@ def tell_doubts(parts: Sequence[Seen]) -> None:
     for what, counts in _labels_of(parts):
         for label in sorted(filter(_mixes_scripts, counts)):
             note(f"{what} {label!r} ({counts[label]:,}) mixes letters of several scripts that look alike: a slip?")
-        for spellings in _groups(counts, _folded):
+        for spellings in _groups(counts, _fold_label):
             shown = " and ".join(f"{label!r} ({counts[label]:,})" for label in spellings)
             note(
                 f"{what} {shown} differ in case, spaces or underscores alone: one label twice? Make them one "
@@ -176,9 +176,9 @@ def _groups(labels: Iterable[str], key: Callable[[str], str]) -> Iterator[list[s
     yield from (group for group in found.values() if len(group) > 1)
 
 
-def _folded(label: str) -> str:
+def _fold_label(label: str) -> str:
     """What labels share that differ in case, spaces, underscores or hyphens alone."""
-    return re.sub(r"[\s_-]+", "_", spelled(label).casefold())
+    return re.sub(r"[\s_-]+", "_", normalise_spelling(label).casefold())
 
 
 def _mixes_scripts(label: str) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from hoicli.io.streams import Line
 from hoicli.records import caveats
-from hoicli.records.columns import NO_BOX, NUMBERS, Images, concatenated, raw_images, read_columns, typed
+from hoicli.records.columns import NO_BOX, NUMBERS, Images, check_types, join_columns, raw_images, read_columns
 from hoicli.records.image import NULLS, problems, score_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, rank_by_id, starts_of
@@ -40,7 +40,7 @@ class Numbered(dict[Key, int]):
         number = self[key] = len(self)
         return number
 
-    def of(self, keys: Sequence[Key]) -> Ints:
+    def numbers_of(self, keys: Sequence[Key]) -> Ints:
         """[M] the number of each."""
         return np.fromiter(map(self.__getitem__, keys), dtype=np.int64, count=len(keys))
 
@@ -64,7 +64,7 @@ class Triplets(Images):
     caveats: Ints
     size: Floats
 
-    def of_images(self, keep: Bools) -> Triplets:
+    def select_images(self, keep: Bools) -> Triplets:
         """Only the images of the mask `keep` [N]; names and their numbers stay."""
         box, hoi = keep[self.image_of_box], keep[self.image_of_hoi]
         new_row = np.append(np.cumsum(box) - 1, NO_BOX)  # of no box too
@@ -76,12 +76,12 @@ class Triplets(Images):
         columns |= {"hashes": self.hashes[keep]} if len(self.hashes) else {}
         return replace(self, image_ids=list(compress(self.image_ids, keep.tolist())), **columns)
 
-    def by_name(self, rows: Ints) -> list[Ints | Floats]:
+    def sort_keys(self, rows: Ints) -> list[Ints | Floats]:
         """Keys for `numpy.lexsort` that order some triplets by object, verb and role, then by their `ends`."""
         verb, label = (rank_by_id([*map(repr, names)]) for names in (self.verbs, self.objects))
         return [*self.ends(rows), self.role[rows].astype(np.int64), verb[self.verb[rows]], label[self.label[rows]]]
 
-    def of_triplets(self, keep: Bools | Ints) -> Triplets:
+    def select_triplets(self, keep: Bools | Ints) -> Triplets:
         """Only the triplets of a mask `keep` [T], or those of some rows in another order, which leaves each in its
         image; all images, boxes and names stay."""
         names = ("subject", "object", "verb", "label", "role", "score")
@@ -109,19 +109,19 @@ def triplet_batches(
     return parts or [build([])]
 
 
-def merged(parts: Sequence[Triplets]) -> Triplets:
+def merge(parts: Sequence[Triplets]) -> Triplets:
     """The images of all parts (at least one) as one, in their order, and their names numbered together."""
     labels, verbs, objects = Numbered[str](), Numbered[Name](), Numbered[Name]()
     numbered = [
         replace(
             part,
-            box_label=labels.of(part.labels)[part.box_label],
-            verb=verbs.of(part.verbs)[part.verb],
-            label=objects.of(part.objects)[part.label],
+            box_label=labels.numbers_of(part.labels)[part.box_label],
+            verb=verbs.numbers_of(part.verbs)[part.verb],
+            label=objects.numbers_of(part.objects)[part.label],
         )
         for part in parts
     ]
-    return replace(concatenated(numbered), labels=list(labels), verbs=list(verbs), objects=list(objects))
+    return replace(join_columns(numbered), labels=list(labels), verbs=list(verbs), objects=list(objects))
 
 
 def open_problems(record: Record, *, truth: bool = False, unlabelled: bool = False) -> Iterator[Problem]:
@@ -161,32 +161,32 @@ def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = F
         of_image=("caveats", "synsets", "width", "height"),
         of_hoi={"verb_synset": None, "role": None},
     )
-    box_senses = raw.of_boxes("synsets", None)
+    box_senses = raw.box_values("synsets", None)
     verb_senses, roles = raw.of_hoi["verb_synset"], raw.of_hoi["role"]
-    typed(box_senses, str, type(None))
-    typed(verb_senses, str, type(None))
+    check_types(box_senses, str, type(None))
+    check_types(verb_senses, str, type(None))
     labels, spelled, named = Numbered[str](), Numbered[str](), Numbered[Name]()
     called = list(zip(raw.labels, box_senses, strict=True))
     if unlabelled and None in raw.labels:
         called = [name if name[0] is not None else UNLABELLED for name in called]
         raw = replace(raw, labels=["" if label is None else label for label in raw.labels])
-    box_label, verb = labels.of(raw.labels), spelled.of(raw.verbs)
-    typed(labels, str)
-    typed(spelled, str)
+    box_label, verb = labels.numbers_of(raw.labels), spelled.numbers_of(raw.verbs)
+    check_types(labels, str)
+    check_types(spelled, str)
     verbs: list[Name] = [(text, None) for text in spelled]
     if verb_senses:
         senses = Numbered[Name]()
-        verb = senses.of(list(zip(raw.verbs, verb_senses, strict=True)))
+        verb = senses.numbers_of(list(zip(raw.verbs, verb_senses, strict=True)))
         verbs = list(senses)
     # The last is where NO_BOX is looked up.
-    names = named.of([*called, NOTHING])
-    which, label = numbered(names[raw.object])
+    names = named.numbers_of([*called, NOTHING])
+    which, label = number_values(names[raw.object])
     listed = list(named)
     return Triplets(
         **raw.images(), box_label=box_label, verb=verb, label=label, labels=list(labels), verbs=verbs,
         role=np.array([role is not None for role in roles] or np.zeros(len(verb)), dtype=bool),
         objects=[listed[at] for at in which.tolist()],
-        caveats=np.array([caveats.of_record(names) for names in raw.each("caveats")], dtype=np.int64),
+        caveats=np.array([caveats.read_caveats(names) for names in raw.each("caveats")], dtype=np.int64),
         size=np.array([[_pixels(side) for side in raw.each(key)] for key in ("width", "height")], dtype=np.float64).T,
     )  # fmt: skip
 
@@ -195,7 +195,7 @@ def _pixels(side: Any) -> float:
     return float(side) if is_number(side) and side > 0 else np.nan
 
 
-def numbered(values: Ints) -> tuple[Ints, Ints]:
+def number_values(values: Ints) -> tuple[Ints, Ints]:
     """(the values in order of appearance, each once; the number of each one in it). None is below 0."""
     places = np.arange(len(values))
     first = np.full(int(values.max(initial=-1)) + 1, len(values))

@@ -24,7 +24,7 @@ from hoicli.resampling.intervals import (
     p_swapped,
 )
 from hoicli.resampling.ranked import IMAGES_AT_ONCE, RankedLists
-from hoicli.resampling.rounds import WORTH_FORKING, Rounds, swapped
+from hoicli.resampling.rounds import WORTH_FORKING, Rounds, swap_outputs
 
 FIRST_SWAPS, OFTEN = 100, 20
 """Swaps of every class to begin with; how many as large as its difference are enough: a fifth."""
@@ -101,8 +101,8 @@ def class_chances(
     while len(left) and done < max(asked.rounds, len(numbers) * TAIL):
         classes = numbers[left]
         images = np.union1d(first.images_with(classes), second.images_with(classes))
-        models = [lists.of_classes(classes, images) for lists in (first, second)]
-        one, other = swapped(models[0], models[1], Resampling(more, asked.seed, before=done), label)
+        models = [lists.select_classes(classes, images) for lists in (first, second)]
+        one, other = swap_outputs(models[0], models[1], Resampling(more, asked.seed, before=done), label)
         larger[left] += (np.abs(other.ap - one.ap) >= size[left, np.newaxis] - TOLERANCE).sum(axis=1)
         drawn[left] += more
         chances = larger / (1 + drawn)

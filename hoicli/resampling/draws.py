@@ -36,7 +36,7 @@ class Resampling:
     before: int = 0
 
     @classmethod
-    def checked(cls, rounds: int, seed: int, *, or_none: bool = False) -> Resampling:
+    def from_options(cls, rounds: int, seed: int, *, or_none: bool = False) -> Resampling:
         """From a command's options; raises `UsageError` for values that mean nothing. or_none: 0 rounds may be."""
         if not (or_none and rounds == 0) and not 2 <= rounds <= MOST_ROUNDS:
             raise UsageError(
@@ -47,9 +47,9 @@ class Resampling:
         return cls(rounds, seed)
 
     @classmethod
-    def asked(cls, rounds: int | None, seed: int) -> Resampling | None:
-        """`checked`, or None where no resamples are asked for."""
-        return None if rounds is None else cls.checked(rounds, seed)
+    def from_rounds(cls, rounds: int | None, seed: int) -> Resampling | None:
+        """`from_options`, or None where no resamples are asked for."""
+        return None if rounds is None else cls.from_options(rounds, seed)
 
     def signature(self) -> dict[str, str]:
         """For the signatures of rows that have an interval."""

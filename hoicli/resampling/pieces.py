@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from hoicli.records.kit import Floats, Ints, expanded, starts_of
+from hoicli.records.kit import Floats, Ints, expand_runs, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,9 +44,9 @@ class Strips:
         strips = -(-counts // self._layers)
         having = np.searchsorted(-strips, -np.arange(1, int(strips.max(initial=0)) + 1), side="right")
         first = starts_of(having)  # the first of the first strips, of the second strips, ...
-        self.owner: Ints = expanded(np.zeros_like(having), having)[1]
+        self.owner: Ints = expand_runs(np.zeros_like(having), having)[1]
         self.size, self._lists = self._layers * len(self.owner), len(counts)
-        owner, within = expanded(np.zeros_like(counts), counts)
+        owner, within = expand_runs(np.zeros_like(counts), counts)
         strip, layer = np.divmod(within, self._layers)
         self.place: Ints = layer * len(self.owner) + first[strip] + owner
         steps = zip(pairwise(first.tolist()), having[1:].tolist(), strict=False)
@@ -105,7 +105,7 @@ class Times:
         """One that is large enough for sums of `most` weights."""
         return np.int16 if most * self._most <= SMALL else np.int32
 
-    def summed(self, matrix: csr_array, most: int) -> NDArray[Any]:
+    def sum_products(self, matrix: csr_array, most: int) -> NDArray[Any]:
         """matrix [M, N], `small`, @ weights, where each sum is of `most` weights at most."""
         sums: NDArray[Any] = matrix @ (self._small if self.type_of(most) is np.int16 else self.weights)
         return sums
@@ -131,51 +131,51 @@ class Rows(NamedTuple):
 
 class Piece:
     """Rows of the classes `numbers` of ranked lists (`RankedLists.rows`), those with more rows first; classes [O] are
-    those that have some. weighted: for `counted`, not for `alone` only."""
+    those that have some. weighted: for `count`, not for `alone` only."""
 
     def __init__(self, lists: RankedLists, numbers: Ints, *, weighted: bool = True) -> None:
         every = lists.rows
         counts = np.diff(every.bounds)[numbers]
         self.classes: Ints = numbers[counts > 0]
         counts = counts[counts > 0]
-        rows = expanded(every.bounds[self.classes], counts)[1]
+        rows = expand_runs(every.bounds[self.classes], counts)[1]
         self._grid, self._cap, self._unit, self._area = lists.grid, lists.cap, lists.unit, lists.area
         self._strips = Strips(counts)
         first, end = every.first[rows], every.first[rows + 1]
         self._row_of_hit: Ints = np.repeat(self._strips.place, end - first)
         self._gain: NDArray[Any] | None = None
         if lists.gain is not None:
-            (gain,) = self._placed(lists.gain[lists.hits[first]])
+            (gain,) = self._place_columns(lists.gain[lists.hits[first]])
             self._gain = self._strips.layers(gain)
         of_row, begin, behind = end - first, every.begin[rows], lists.hits[end - 1] + 1 - every.begin[rows]
         # the true positives of a list, and the predictions up to its last one
         self._most, self._longest = (
             int(np.add.reduceat(of, starts_of(counts)[:-1]).max(initial=0)) for of in (of_row, behind)
         )
-        first, begin, self._of_row, self._behind = self._placed(first, begin, of_row, behind)
+        first, begin, self._of_row, self._behind = self._place_columns(first, begin, of_row, behind)
         if weighted:
-            hits = lists.hits[expanded(first, self._of_row)[1]]
+            hits = lists.hits[expand_runs(first, self._of_row)[1]]
             # wide rows are cut, so that the sums of each part are small
             parts = -(-self._behind // WIDEST)
             self._cut: Ints = np.flatnonzero(parts > 1)
             further = parts[self._cut] - 1
             self._further: Ints = starts_of(further)[:-1]
-            cut, part = np.repeat(self._cut, further), WIDEST * expanded(np.ones_like(further), further)[1]
+            cut, part = np.repeat(self._cut, further), WIDEST * expand_runs(np.ones_like(further), further)[1]
             counts_of = np.minimum(np.append(self._behind, self._behind[cut] - part), WIDEST)
-            _, entry = expanded(np.append(begin, begin[cut] + part), counts_of)
+            _, entry = expand_runs(np.append(begin, begin[cut] + part), counts_of)
             counts_of = np.append(self._of_row, counts_of)
             self._counted = _present(counts_of, lists.image[np.append(hits, entry)], lists.images)
             self._widest = int(counts_of.max(initial=0))
 
-    def _placed(self, *columns: Ints) -> Ints:
+    def _place_columns(self, *columns: Ints) -> Ints:
         """Columns of the rows where they stand in the strips, 0 where those are filled up."""
         placed = np.zeros((len(columns), self._strips.size), dtype=np.int64)
         placed[:, self._strips.place] = columns
         return placed
 
-    def counted(self, times: Times) -> Counts:
+    def count(self, times: Times) -> Counts:
         """The counts when the images are there so many times."""
-        size, sums = self._strips.size, times.summed(self._counted, self._widest)
+        size, sums = self._strips.size, times.sum_products(self._counted, self._widest)
         copies = sums[:size].astype(times.type_of(self._most), copy=False)
         rank: NDArray[Any] = sums[size : 2 * size].astype(times.type_of(self._longest), copy=False)
         if len(self._cut):
@@ -248,10 +248,10 @@ class Piece:
             return (total / (of * float(self._unit**2)) for of in asked)
         # the mean over the grid: a point reads the precision of the first to reach it
         points = len(self._grid) * self._unit
-        steps = (self._strips.steps(self._reached(found, of)) for of in asked)
+        steps = (self._strips.steps(self._count_reached(found, of)) for of in asked)
         return (self._strips.totals(precision, of) / points for of in steps)
 
-    def _reached(self, found: NDArray[Any], asked: Ints) -> NDArray[Any]:
+    def _count_reached(self, found: NDArray[Any], asked: Ints) -> NDArray[Any]:
         """How many points of the grid the recall found / asked has reached."""
         if found.max(initial=0) < np.iinfo(np.int8).max:  # compared in half the time
             found = found.astype(np.int8)

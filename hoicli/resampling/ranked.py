@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from hoicli.records.kit import Bools, Floats, Ints, expanded, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, expand_runs, starts_of
 from hoicli.resampling.draws import Weights
 from hoicli.resampling.pieces import Piece, Rows, Times, small
 from hoicli.resampling.rounds import Observed
-from hoicli.resampling.sums import by_image
+from hoicli.resampling.sums import sum_by_image
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,7 +111,7 @@ class RankedLists:
     def _itself(self) -> Prepared:
         return Prepared([self])
 
-    def interleaved(self, other: RankedLists) -> RankedLists:
+    def interleave(self, other: RankedLists) -> RankedLists:
         """This model's lists and another's as one, by place among all predictions of a model (without `score` by place
         in the class's list); the other's images come after this one's, N + i for i. Entries of one place: by image,
         this model's first.
@@ -158,7 +158,7 @@ class RankedLists:
         rows, asked = self._rows_of(numbers), np.isin(self.truth_class, numbers)
         return np.flatnonzero(np.bincount(np.concatenate([self.image[rows], self.truth_image[asked]])))
 
-    def of_classes(self, numbers: Ints, images: Ints) -> RankedLists:
+    def select_classes(self, numbers: Ints, images: Ints) -> RankedLists:
         """The lists of the classes `numbers`, on `images` alone, which have all that `images_with` has; both in
         order. Their scores, which rank them among all classes, stay behind."""
         rows, asked = self._rows_of(numbers), np.isin(self.truth_class, numbers)
@@ -178,7 +178,7 @@ class RankedLists:
         )
 
     def _rows_of(self, numbers: Ints) -> Ints:
-        return expanded(self.bounds[numbers], np.diff(self.bounds)[numbers])[1]
+        return expand_runs(self.bounds[numbers], np.diff(self.bounds)[numbers])[1]
 
     def without_each_image(self, members: Ints) -> Floats | None:
         """[N] the mean AP over the classes `members` when one image is left out, the same where it changes nothing;
@@ -261,7 +261,7 @@ class RankedLists:
     def truth(self) -> csr_array:
         """[C, N] ground truth of each class in each image."""
         ones, shape = np.ones_like(self.truth_class), (self.classes, self.images)
-        return small(by_image(self.truth_class, self.truth_image, ones, shape))
+        return small(sum_by_image(self.truth_class, self.truth_image, ones, shape))
 
 
 @dataclass(frozen=True)
@@ -272,7 +272,7 @@ class AveragedLists(RankedLists):
     lists: Sequence[RankedLists] = ()
 
     @classmethod
-    def of(cls, lists: Sequence[RankedLists]) -> AveragedLists:
+    def average(cls, lists: Sequence[RankedLists]) -> AveragedLists:
         """The mean of some lists."""
         first = {field.name: getattr(lists[0], field.name) for field in fields(RankedLists)}
         return cls(**first, lists=lists)
@@ -297,18 +297,18 @@ class AveragedLists(RankedLists):
         every = [lists.observed for lists in self.lists]
         return Observed(np.mean([one.ap for one in every], axis=0), every[0].images)
 
-    def interleaved(self, other: RankedLists) -> RankedLists:
+    def interleave(self, other: RankedLists) -> RankedLists:
         """At each threshold."""
         assert isinstance(other, AveragedLists)
-        return AveragedLists.of([one.interleaved(two) for one, two in zip(self.lists, other.lists, strict=True)])
+        return AveragedLists.average([one.interleave(two) for one, two in zip(self.lists, other.lists, strict=True)])
 
     def images_with(self, numbers: Ints) -> Ints:
         """Those of all lists."""
         return np.unique(np.concatenate([lists.images_with(numbers) for lists in self.lists]))
 
-    def of_classes(self, numbers: Ints, images: Ints) -> RankedLists:
+    def select_classes(self, numbers: Ints, images: Ints) -> RankedLists:
         """At each threshold."""
-        return AveragedLists.of([lists.of_classes(numbers, images) for lists in self.lists])
+        return AveragedLists.average([lists.select_classes(numbers, images) for lists in self.lists])
 
     def without_each_image(self, members: Ints) -> Floats | None:
         """The mean of all lists."""
@@ -349,17 +349,17 @@ class Prepared:
 
     def positives(self, times: Times) -> list[Ints]:
         """[C, R] the ground truth of each of the lists."""
-        return [times.summed(truth, int(annotated.max(initial=0))) for truth, annotated in self._truth]
+        return [times.sum_products(truth, int(annotated.max(initial=0))) for truth, annotated in self._truth]
 
-    def _asked(self, times: Times, known: Sequence[Ints] | None) -> Sequence[Ints]:
+    def _count_positives(self, times: Times, known: Sequence[Ints] | None) -> Sequence[Ints]:
         return self.positives(times) if known is None else known[: len(self._truth)]
 
     def ap(self, times: Times, known: Sequence[Ints] | None = None) -> list[tuple[Floats, Ints]]:
         """`RankedLists.ap` of each of the lists; known: `positives`, and perhaps more of them."""
-        positives = self._asked(times, known)
+        positives = self._count_positives(times, known)
         aps = [np.zeros(of.shape) for of in positives]
         for piece in self.pieces:
-            piece.rate(piece.counted(times), positives, aps)
+            piece.rate(piece.count(times), positives, aps)
         return list(zip(aps, positives, strict=True))
 
     def ap_of_sides(self, coins: Times, known: Sequence[Ints] | None = None) -> list[Sides]:
@@ -367,11 +367,11 @@ class Prepared:
 
         All counts of the second side are those of every image less those of the first.
         """
-        ones = self._asked(coins, known)
+        ones = self._count_positives(coins, known)
         others = [annotated - one for (_, annotated), one in zip(self._truth, ones, strict=True)]
         aps = [[np.zeros(of.shape) for of in side] for side in (ones, others)]
         for piece in self.pieces:
-            counts = piece.counted(coins)
+            counts = piece.count(coins)
             rest = piece.others(counts)
             piece.rate(counts, ones, aps[0])
             piece.rate(rest, others, aps[1])

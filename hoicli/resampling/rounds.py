@@ -40,7 +40,7 @@ class Weighted(Protocol):
 
     def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]: ...
 
-    def interleaved(self, other: Any) -> Weighted: ...
+    def interleave(self, other: Any) -> Weighted: ...
 
 
 class Observed(NamedTuple):
@@ -112,7 +112,7 @@ class Rounds:
         return np.where(self.positives > 0, self.ap, np.nan)
 
 
-def resampled(models: Sequence[Weighted], resampling: Resampling, label: str) -> list[Rounds]:
+def resample(models: Sequence[Weighted], resampling: Resampling, label: str) -> list[Rounds]:
     """Each model on the same resamples of the test set's images (the bootstrap)."""
     if not resampling.rounds:
         return [Rounds.none(model) for model in models]
@@ -126,16 +126,16 @@ def resampled(models: Sequence[Weighted], resampling: Resampling, label: str) ->
     return [Rounds(ap, positives, model.observed) for ap, positives, model in every]
 
 
-def swapped(first: Weighted, second: Weighted, resampling: Resampling, label: str) -> list[Rounds]:
+def swap_outputs(first: Weighted, second: Weighted, resampling: Resampling, label: str) -> list[Rounds]:
     """Two systems made of the two models, each image's output going to one or the other by a coin (approximate
     randomisation).
 
     The two models' scores need not be on one scale: what is mixed are the places in their ranked lists
-    (`RankedLists.interleaved`).
+    (`RankedLists.interleave`).
     """
     if not resampling.rounds:
         return [Rounds.none(first)] * 2
-    mixed = first.interleaved(second)
+    mixed = first.interleave(second)
 
     def work(drawn: Blocks) -> list[NDArray[Any]]:
         one, other = mixed.ap_of_sides(drawn.coins(first.images))
@@ -155,5 +155,5 @@ def over_blocks(
     ends = [*accumulate(drawn.rounds for drawn in several)]
     worth = true_positives * resampling.rounds >= WORTH_FORKING
     with Progress(label, total=resampling.rounds, unit="round") as bar:
-        parts = shared_out(work, several, worth=worth, tell=lambda number: bar.to(ends[number]))
+        parts = shared_out(work, several, worth=worth, tell=lambda number: bar.advance_to(ends[number]))
     return [np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True)]

@@ -56,8 +56,8 @@ class ImageSums:
         """(`ap` with the weights `coins` [N, R], of 0 and 1; `ap` with 1 - coins)."""
         return self.ap(coins), self.ap(1 - coins)
 
-    def interleaved(self, other: ImageSums) -> ImageSums:
-        """This model's images and then the other's, N + i for i, as `RankedLists.interleaved` has them."""
+    def interleave(self, other: ImageSums) -> ImageSums:
+        """This model's images and then the other's, N + i for i, as `RankedLists.interleave` has them."""
         from scipy.sparse import hstack
 
         def beside(one: csr_array, two: csr_array) -> Any:
@@ -67,7 +67,7 @@ class ImageSums:
         return ImageSums(parts, beside(self.counted, other.counted), self.of)
 
 
-def by_image(class_: Ints, image: Ints, values: Ints, shape: tuple[int, int]) -> csr_array:
+def sum_by_image(class_: Ints, image: Ints, values: Ints, shape: tuple[int, int]) -> csr_array:
     """[C, N] the sums of values [M], each of a class and an image; classes of -1 are left out."""
     from scipy.sparse import coo_array
 

@@ -67,7 +67,7 @@ class Gathering:
     """The rows of one or several models, read line by line; `hoicli.robustness.grids` makes them into grids.
 
     A stream may hold several metrics, subsets and protocols: those that are not asked for are the benchmark's own
-    (`chosen`).
+    (`choose_rows`).
     """
 
     def __init__(self, metric: str | None = None, subset: str | None = None, protocol: str | None = None) -> None:
@@ -110,7 +110,7 @@ class Gathering:
         files = list(self._files)
         return files[0] if len(files) == 1 else f"{len(files)} files" if files else ""
 
-    def chosen(self) -> tuple[Kind, dict[str, list[CellRow]]]:
+    def choose_rows(self) -> tuple[Kind, dict[str, list[CellRow]]]:
         """The metric, subset and protocol that are meant, and the rows of each model, by name: what was asked for, or
         the only one there is; else what the paper's M is, mAP of full on HICO-DET, and on V-COCO AP of scenario 2 over
         24 action-roles. Raises `UsageError` where that is none or several, `DataError` where there are no rows."""
@@ -124,7 +124,7 @@ class Gathering:
         for usual in (VCOCO_PROTOCOL, VCOCO_SUBSET) if vcoco else (SUBSET,):
             fitting = [kind for kind in fitting if usual in kind[1:]] or fitting
         if len(fitting) != 1:
-            there = listed(" ".join(kind).strip() for kind in sorted(fitting or self._rows))
+            there = list_names(" ".join(kind).strip() for kind in sorted(fitting or self._rows))
             options = f"{arg('metric')}, {arg('subset')} and {arg('protocol')}"
             problem = "the rows are of several kinds" if fitting else "no such rows"
             raise UsageError(f"{problem}; there are {there}: choose with {options}")
@@ -165,7 +165,7 @@ def is_vcoco(protocol: str) -> bool:
     return protocol.startswith("vcoco-")
 
 
-def listed(names: Iterable[object]) -> str:
+def list_names(names: Iterable[object]) -> str:
     """The first names with commas between, and how many more there are."""
     texts = list(map(str, names))
     more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""

@@ -10,7 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from hoicli.corruption.catalogue import CORRUPTIONS, KEPT, RECIPE, RECIPES, ROHOI, SEVERITIES, family_of, parted
+from hoicli.corruption.catalogue import (
+    CORRUPTIONS,
+    KEPT,
+    RECIPE,
+    RECIPES,
+    ROHOI,
+    SEVERITIES,
+    family_of,
+    split_recipe_text,
+)
 from hoicli.errors import DataError, UsageError, arg, did_you_mean
 from hoicli.records.results import joined_settings
 from hoicli.robustness.gathering import (
@@ -26,7 +35,7 @@ from hoicli.robustness.gathering import (
     Kind,
     is_severity,
     is_vcoco,
-    listed,
+    list_names,
 )
 
 
@@ -76,7 +85,7 @@ class Benchmark:
     severities: tuple[int, ...] = ()
 
     @classmethod
-    def checked(cls, corruptions: Sequence[str], severities: Sequence[str]) -> Benchmark:
+    def from_options(cls, corruptions: Sequence[str], severities: Sequence[str]) -> Benchmark:
         """From options: names, or `rohoi`; numbers. Raises `UsageError` for anything else."""
         if "" in corruptions or CLEAN in corruptions:
             raise UsageError(f"{arg('corruption', ','.join(corruptions))}: give names with commas between, or rohoi")
@@ -94,12 +103,12 @@ def grids(
     Raises `UsageError` where the selection finds no rows or several kinds, `DataError` for everything that would make
     an average quietly wrong.
     """
-    kind, models = gathering.chosen()
-    remarks = _of_vcoco(gathering, kind)
-    rows_of = {model: _by_cell(model, rows) for model, rows in models.items()}
+    kind, models = gathering.choose_rows()
+    remarks = _vcoco_notes(gathering, kind)
+    rows_of = {model: _index_cells(model, rows) for model, rows in models.items()}
     settings = sorted({row.shared for rows in models.values() for row in rows if row.shared})
     if len(settings) > 1:
-        remarks.append(f"the models were evaluated with different settings: {listed(settings)}")
+        remarks.append(f"the models were evaluated with different settings: {list_names(settings)}")
     stated = {"listed" in row.settings for rows in models.values() for row in rows if row.truth}
     if len(stated) > 1:
         remarks.append("some rows do not say in which order their ground truth is listed, as those of hoicli 1.0")
@@ -108,7 +117,7 @@ def grids(
     names = {name for name, _ in there}
     if names and names.isdisjoint(corruptions):
         meant = next(
-            filter(None, (did_you_mean(name, names) for name in corruptions)), f"there are {listed(sorted(names))}"
+            filter(None, (did_you_mean(name, names) for name in corruptions)), f"there are {list_names(sorted(names))}"
         )
         raise UsageError(f"{arg('corruption', ','.join(corruptions))}: no row is of it; {meant}")
     remarks += _beyond(benchmark, there, corruptions, severities)
@@ -123,7 +132,7 @@ def grids(
     return made, remarks + _alike(made) + _recipes({grid.recipe for grid in made})
 
 
-def _by_cell(model: str, rows: Sequence[CellRow]) -> dict[Cell, CellRow]:
+def _index_cells(model: str, rows: Sequence[CellRow]) -> dict[Cell, CellRow]:
     """The rows of a model by their cells. Raises `DataError` for a cell that is there twice, and for settings or
     recipes that differ."""
     found: dict[Cell, CellRow] = {}
@@ -131,11 +140,11 @@ def _by_cell(model: str, rows: Sequence[CellRow]) -> dict[Cell, CellRow]:
         first = found.setdefault(row.cell, row)
         if first is not row:
             advice = f"keep one row a cell, or tell models apart with {arg('tag')} model=NAME"
-            told = f"{_cells([row.cell])} of {_called(model)} is at {first.place} already"
+            told = f"{_cells([row.cell])} of {_model_text(model)} is at {first.place} already"
             raise DataError(f"{told}; {advice}", place=row.place)
     settings = [(repr(row.shared), row.place) for row in rows if row.shared]
     _check_same(settings, "signature", "values of different settings do not average; evaluate with the same ones")
-    recipes = [(*parted(row.recipe), row.place) for row in rows if row.cell != CLEAN_CELL]
+    recipes = [(*split_recipe_text(row.recipe), row.place) for row in rows if row.cell != CLEAN_CELL]
     by_package: dict[str, list[tuple[str, str]]] = {}  # of which each made its corruptions in one version
     for _, owner, place in recipes:
         by_package.setdefault(owner.partition("@")[0], []).append((owner, place))
@@ -160,7 +169,7 @@ def _grid(model: str, kind: Kind, rows: Mapping[Cell, CellRow], cells: Sequence[
     """The grid of a model. cells: those of a complete one, the clean one first."""
     metric, subset, protocol = kind
     values = _percent(rows, unit)
-    recipes = [parted(row.recipe) for cell, row in rows.items() if cell != CLEAN_CELL]
+    recipes = [split_recipe_text(row.recipe) for cell, row in rows.items() if cell != CLEAN_CELL]
     owners = sorted({owner for _, owner in recipes if owner})
     return Grid(
         model=model,
@@ -179,13 +188,13 @@ def _grid(model: str, kind: Kind, rows: Mapping[Cell, CellRow], cells: Sequence[
 def _alike(made: Sequence[Grid]) -> list[str]:
     """What to say of corruptions with one value at all severities, which at 0 and 100 is no wonder."""
     return [
-        f"{_called(grid.model)} has one value at all severities of {listed(same)}: the same predictions?"
+        f"{_model_text(grid.model)} has one value at all severities of {list_names(same)}: the same predictions?"
         for grid in made
         if (same := [name for name, of in grid.levels().items() if len(of) > 1 and 0 < min(of) == max(of) < 100])
     ]
 
 
-def _of_vcoco(gathering: Gathering, kind: Kind) -> list[str]:
+def _vcoco_notes(gathering: Gathering, kind: Kind) -> list[str]:
     """On V-COCO, which of its numbers M is, and whether it is the paper's, unless the user named that one."""
     metric, subset, protocol = kind
     if not is_vcoco(protocol):
@@ -206,7 +215,7 @@ def _standing(model: str, rows: Mapping[Cell, CellRow], cells: Sequence[Cell]) -
     Raises `DataError` for a cell of another one. Boxes that move do so otherwise in every cell, so two cells that share
     a ground truth have it from the original images, too.
     """
-    kept = any(parted(row.recipe)[0].endswith(KEPT) for cell, row in rows.items() if cell != CLEAN_CELL)
+    kept = any(split_recipe_text(row.recipe)[0].endswith(KEPT) for cell, row in rows.items() if cell != CLEAN_CELL)
     standing = {CLEAN, *(name for name, row in CORRUPTIONS.items() if kept or not row.moves)}
     said = {cell: rows[cell] for cell in cells if cell in rows and rows[cell].truth}
     own = next((row for cell, row in said.items() if cell[0] in standing), None)
@@ -234,7 +243,7 @@ def _check_models(models: Mapping[str, Mapping[Cell, CellRow]], cells: Sequence[
 
 def _other_truth(model: str, row: CellRow, known: CellRow, advice: str) -> DataError:
     truths = f"is of the ground truth {row.truth}, but {known.place} of {known.truth}"
-    text = f"{_cells([row.cell])} of {_called(model)} {truths}; {advice}"
+    text = f"{_cells([row.cell])} of {_model_text(model)} {truths}; {advice}"
     return DataError(text, place=row.place, field="signature", code="mixed")
 
 
@@ -253,12 +262,14 @@ def _beyond(benchmark: Benchmark, there: set[Cell], corruptions: Sequence[str], 
     """What to say where the grid is not RoHOI's own, or there are cells beyond it."""
     remarks = []
     if benchmark == Benchmark() and (corruptions, severities) != (ROHOI, SEVERITIES):
-        averaged = f"{len(corruptions)} corruptions and severities {listed(severities)}"
+        averaged = f"{len(corruptions)} corruptions and severities {list_names(severities)}"
         remarks.append(f"averaging over {averaged}: RoHOI has 20, at 1 to 5")
     left = sorted({name for name, _ in there} - set(corruptions))
     left += sorted({str(severity) for name, severity in there if name in corruptions} - set(map(str, severities)))
     if left:
-        remarks.append(f"left out, not in the grid: {listed(left)}; {arg('corruption')} and {arg('severity')} choose")
+        remarks.append(
+            f"left out, not in the grid: {list_names(left)}; {arg('corruption')} and {arg('severity')} choose"
+        )
     return remarks
 
 
@@ -305,9 +316,9 @@ def _lacking(
     that occur beside the benchmark's."""
     remarks = []
     for grid in (grid for grid in made if grid.missing):
-        text = f"{_called(grid.model)} lacks {len(grid.missing)} of {cells} cells: {_cells(grid.missing)}"
+        text = f"{_model_text(grid.model)} lacks {len(grid.missing)} of {cells} cells: {_cells(grid.missing)}"
         if not allow_missing:
-            more = f" (there is {listed(others)})" if others else ""
+            more = f" (there is {list_names(others)})" if others else ""
             choose = f"choose with {arg('corruption')} and {arg('severity')}"
             advice = f"evaluate them, {choose}, or pass {arg('allow_missing')}"
             raise DataError(f"{text}{more}; {advice}", place=gathering.place, code="not-whole")
@@ -322,7 +333,7 @@ def _lacking(
 def _recipes(recipes: set[str]) -> list[str]:
     """What to say of what made the images."""
     if len(recipes) > 1:
-        names = listed(name or "none stated" for name in sorted(recipes))
+        names = list_names(name or "none stated" for name in sorted(recipes))
         return [f"the models' images were made by different recipes: {names}"]
     (recipe,) = recipes
     if recipe.removesuffix(KEPT) in RECIPES or "@" in recipe:
@@ -338,9 +349,9 @@ def _recipes(recipes: set[str]) -> list[str]:
 def _cells(cells: Sequence[Cell]) -> str:
     """Cells in words: `clean, jpeg 1 2 3, moire 5`."""
     groups = groupby(cells, key=lambda cell: cell[0])
-    return listed(" ".join([name, *(str(severity) for _, severity in group if severity)]) for name, group in groups)
+    return list_names(" ".join([name, *(str(severity) for _, severity in group if severity)]) for name, group in groups)
 
 
-def _called(model: str) -> str:
+def _model_text(model: str) -> str:
     """A model in a message."""
     return f"model {model}" if model else "the model"

@@ -81,7 +81,7 @@ def masking(ratio: str, seed: int) -> Change:
         number = math.nan
     if not 0 <= number <= 1:
         raise UsageError(f"{arg('ratio', ratio)}: choose {', '.join(RATIOS)}, or a number from 0 to 1")
-    return Change("masks", partial(masks_of, ratio=number, seed=seed), blackened)
+    return Change("masks", partial(masks_of, ratio=number, seed=seed), blacken)
 
 
 def masks_of(
@@ -103,7 +103,7 @@ def masks_of(
     return rectangles
 
 
-def blackened(pixels: Pixels, rectangles: Sequence[Sequence[int]]) -> Pixels:
+def blacken(pixels: Pixels, rectangles: Sequence[Sequence[int]]) -> Pixels:
     """A copy of an image with its rectangles black."""
     copy = pixels.copy()
     for x1, y1, x2, y2 in rectangles:
@@ -222,7 +222,7 @@ def write_changed(record: Record, change: Change, images: str, out: str, place: 
     Raises `DataError`, in the name of `place`, for an image that cannot be read or is of another size than the record
     says, and where an image of --images would or could be overwritten.
     """
-    from hoicli.corruption.images import encode, finished, read_picture
+    from hoicli.corruption.images import add_stamp, encode, read_picture
 
     path = image_path(record, place)
     source, target = Path(images, path), Path(out, path)
@@ -236,6 +236,6 @@ def write_changed(record: Record, change: Change, images: str, out: str, place: 
     if done := record[change.key]:
         pixels = picture.pixels.copy()
         pixels[:, :, :3] = change.painted(pixels[:, :, :3], done)  # not what is transparent
-        data = finished(picture, encode(picture, pixels), {change.key: done})
+        data = add_stamp(picture, encode(picture, pixels), {change.key: done})
     write_whole(target, data, root=Path(out))
     return record

@@ -26,7 +26,7 @@ _Value = tuple[str, _PartOf, float | None, int, str]
 """(metric, the part it is of, value, n, unit)."""
 
 
-def ranked(grids: Sequence[Grid]) -> list[Grid]:
+def rank_grids(grids: Sequence[Grid]) -> list[Grid]:
     """The highest MRI first, equals by name."""
     return sorted(grids, key=lambda grid: (-_measure(grid), grid.model))
 
@@ -124,14 +124,14 @@ def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
     summary = [row for row in rows if row["metric"] == "worst" or not _part_of(row)]
     if len(grids) == 1:
         (grid,) = grids
-        corruptions = [_by_severity(grid, corruption=name, family=family_of(name)) for name in grid.levels()]
-        families = [_by_severity(grid, family=family) for family in (*FAMILIES, None)]
+        corruptions = [_severity_cells(grid, corruption=name, family=family_of(name)) for name in grid.levels()]
+        families = [_severity_cells(grid, family=family) for family in (*FAMILIES, None)]
         return [summary, *(list(chain.from_iterable(lines)) for lines in (corruptions, families))]
     means = [(_part_of(row), row) for row in rows if row["metric"] == "mean"]
     return [
         summary,
         *(
-            [_shown("mean", row["tags"].get("model", ""), row["value"], part) for part, row in means if [*part] == keys]
+            [_cell("mean", row["tags"].get("model", ""), row["value"], part) for part, row in means if [*part] == keys]
             for keys in (["corruption", "family"], ["family"], ["severity"])
         ),
     ]
@@ -142,12 +142,12 @@ def _part_of(row: Row) -> dict[str, str]:
     return {key: str(row[key]) for key in PARTS if key in row}
 
 
-def _shown(metric: str, column: str, value: float | None, line: Mapping[str, str]) -> Row:
+def _cell(metric: str, column: str, value: float | None, line: Mapping[str, str]) -> Row:
     """A cell of a table: `line` names its line, `column` stands below `metric`."""
     return {"metric": metric, "subset": column, "value": value, "tags": line}
 
 
-def _by_severity(grid: Grid, **part: Any) -> list[Row]:
+def _severity_cells(grid: Grid, **part: Any) -> list[Row]:
     """The line of a part of the grid, a corruption with its family, or a family; none where it has no cells."""
     line = {key: name or "all" for key, name in part.items()}
     levels = grid.levels(**part)
@@ -158,7 +158,7 @@ def _by_severity(grid: Grid, **part: Any) -> list[Row]:
     sigma = {"sigma": deviation(*levels.values())} if "corruption" in part else {}
     over = {"mean": mri(levels), **sigma, "drop %": _drop(mri(levels), grid)}
     return [
-        _shown(metric, column, value, line)
+        _cell(metric, column, value, line)
         for metric, values in ((f"{grid.metric} at severity", means), (OVER, over))
         for column, value in values.items()
     ]
@@ -169,7 +169,7 @@ def draw(grids: Sequence[Grid], path: str, *, kind: str = "curves", look: Look =
 
     Raises `UsageError` where there is no matplotlib.
     """
-    models, caveats = {grid.model: _drawn(grid) for grid in grids}, caveats_of(robustness_rows(grids))
+    models, caveats = {grid.model: _figure_means(grid) for grid in grids}, caveats_of(robustness_rows(grids))
     if kind == "curves":
         plot_robustness(models, path, metric=grids[0].metric, caveats=caveats, look=look)
     else:
@@ -177,7 +177,7 @@ def draw(grids: Sequence[Grid], path: str, *, kind: str = "curves", look: Look =
         plot_heat_maps(models, cells, path, metric=grids[0].metric, caveats=caveats, look=look)
 
 
-def _drawn(grid: Grid) -> Means:
+def _figure_means(grid: Grid) -> Means:
     """The means of a grid as its figures want them."""
     means = {} if grid.clean is None else {CLEAN_MEAN: grid.clean}
     for metric, part, value, _, _ in _values(grid):

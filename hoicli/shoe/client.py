@@ -1,7 +1,7 @@
 """The server of language models: its address and key, and the requests to it, with retries.
 
 The key is checked before use and never shown. A server, or a proxy before it, may repeat it in an error, a header or an
-answer, so every text from a server goes through `Endpoint.shown` before it is printed or stored.
+answer, so every text from a server goes through `Endpoint.hide_key` before it is printed or stored.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ class Endpoint:
             problem = f"holds a user, a query or a fragment, which is not shown here; give {form}"
             raise UsageError(f"{arg('base_url')}: {problem}, and put the key into {KEY_NAME}")
         if not _is_url(self.url):
-            raise UsageError(f"{arg('base_url', self.shown(self.url))}: give {form}")
+            raise UsageError(f"{arg('base_url', self.hide_key(self.url))}: give {form}")
 
     @property
     def chat(self) -> str:
         """The URL for conversations."""
         return self.url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
 
-    def shown(self, text: str) -> str:
+    def hide_key(self, text: str) -> str:
         """A text that is safe to print or store: without the key, which is replaced by IN_ITS_PLACE. WITHHELD if it has
         the key in capitals, spaced out, in base64, in numbers of its bytes, or in pieces of FRAGMENT letters or more of
         any of these, or escapes that may spell it."""
@@ -86,9 +86,9 @@ class Endpoint:
         escapes = re.search(r"\\|%[0-9a-f]|&#|&\w+;", text, re.IGNORECASE)
         return WITHHELD if escapes or any(part in letters for part in _parts(self.key)) else text
 
-    def quoted(self, text: str) -> str:
+    def quote(self, text: str) -> str:
         """A text for a message: safe to print, on one line, cut to 120 characters."""
-        line = " ".join(self.shown(text)[:1000].split())
+        line = " ".join(self.hide_key(text)[:1000].split())
         return line if len(line) <= 120 else line[:117] + "..."
 
 
@@ -169,11 +169,11 @@ class Client:
                 self._not_before = max(self._not_before, time.monotonic() + later.seconds)
                 if isinstance(later, _LateError) and not self._late:  # eight tries take forty minutes
                     self._late = True
-                    note(f"{self._endpoint.shown(self._endpoint.chat)}: {reason}; asking up to {RETRIES} times")
+                    note(f"{self._endpoint.hide_key(self._endpoint.chat)}: {reason}; asking up to {RETRIES} times")
         raise self._error(f"{reason}, {RETRIES} times")
 
     def _error(self, problem: str) -> DataError:
-        return DataError(problem, place=Place(self._endpoint.shown(self._endpoint.chat)), code="network")
+        return DataError(problem, place=Place(self._endpoint.hide_key(self._endpoint.chat)), code="network")
 
     def _pause_until(self, moment: float) -> None:
         """Wait until a time of the monotonic clock. Raises `StoppedError` if the run ends before it."""
@@ -195,27 +195,27 @@ class Client:
                 data = response.read(LONGEST_ANSWER + 1)
         except urllib.error.HTTPError as error:
             with error:
-                self._refused(error, model)
+                self._raise_for_status(error, model)
         except urllib.error.URLError as error:
             if isinstance(error.reason, TimeoutError):
                 raise late from None
-            raise _LaterError(f"no connection ({self._endpoint.quoted(str(error.reason))})") from None
+            raise _LaterError(f"no connection ({self._endpoint.quote(str(error.reason))})") from None
         except TimeoutError:
             raise late from None
         except (InvalidURL, ValueError):  # their text may hold the user and password of a proxy
             problem = f"cannot be asked; check {arg('base_url')}, and the proxies in HTTP_PROXY, HTTPS_PROXY"
             raise self._error(problem) from None
         except (HTTPException, OSError) as error:
-            words = self._endpoint.quoted(str(error)) or type(error).__name__
+            words = self._endpoint.quote(str(error)) or type(error).__name__
             raise _LaterError(f"the connection broke ({words})") from None
         if len(data) > LONGEST_ANSWER:
             raise _LaterError(f"more than {LONGEST_ANSWER:,} bytes for an answer")
         return _reply(data)
 
-    def _refused(self, error: urllib.error.HTTPError, model: str) -> NoReturn:
+    def _raise_for_status(self, error: urllib.error.HTTPError, model: str) -> NoReturn:
         """Turn an HTTP status into an exception."""
         try:
-            said = self._endpoint.quoted(_message(error.read(LONGEST_SHOWN)))
+            said = self._endpoint.quote(_message(error.read(LONGEST_SHOWN)))
         except (HTTPException, OSError):
             said = ""
         reason = f"HTTP {error.code}{f' ({said})' if said else ''}"
@@ -224,7 +224,7 @@ class Client:
         if error.code in (401, 403):
             advice = f"put a valid key into {KEY_NAME}"
         elif 300 <= error.code < 400:
-            where = self._endpoint.quoted(str(error.headers.get("Location")))
+            where = self._endpoint.quote(str(error.headers.get("Location")))
             advice = f"it redirects to {where}; give the final address as {arg('base_url')}"
         else:
             advice = f"check {arg('base_url')} (usually it ends in /v1) and {arg('model', model)}"

@@ -34,11 +34,11 @@ def explain(shoe: Shoe, matching: Matching) -> Iterator[Record]:
         named = {"image_id": truths.image_ids[number]}
         rows = range(*truths.hoi_start[number : number + 2].tolist())
         for truth in sorted(rows, key=shoe.places[0].__getitem__):
-            yield {**named, **told.of_truth(truth)}
+            yield {**named, **told.explain_truth(truth)}
         at = image_of.get(number)
         for prediction in () if at is None else range(*found.hoi_start[at : at + 2].tolist()):
             if matching.kept[prediction] and matching.truth_of[prediction] < 0:
-                yield {**named, **told.of_unmatched(prediction)}
+                yield {**named, **told.explain_unmatched(prediction)}
 
 
 class _Told:
@@ -58,7 +58,7 @@ class _Told:
         self._overlap[meet.truth[own]] = np.stack([meet.iou_subject[own], meet.iou_object[own]], axis=1)
         self._verb_sense, self._object_sense = cache(shoe.verbs.sense), cache(shoe.objects.sense)
 
-    def of_truth(self, truth: int) -> Record:
+    def explain_truth(self, truth: int) -> Record:
         """A ground truth with its prediction, and the better-fitting one on its boxes that another one has."""
         prediction, meetings = int(self._matching.prediction_of[truth]), self._shoe.meetings
         if prediction < 0:
@@ -78,7 +78,7 @@ class _Told:
             "better_taken_by": int(self._truth_place[self._matching.truth_of[better]]),
         }
 
-    def of_unmatched(self, prediction: int) -> Record:
+    def explain_unmatched(self, prediction: int) -> Record:
         """An unmatched prediction with the ground truth most similar to it."""
         outcome = "false_positive" if self._counts_against[prediction] else "ignored"
         truth = int(self._shoe.nearest[prediction])

@@ -214,15 +214,15 @@ class AnswerCache:
         for number, line in enumerate(data.split(b"\n"), start=1):
             try:
                 if line.strip():
-                    self._know(_parsed(line))
+                    self._know(_parse_answer(line))
             except (KeyError, TypeError, ValueError) as error:
                 if not isinstance(error, orjson.JSONDecodeError) or not line.startswith(_BEGINNING[: len(line)]):
                     problem = "no answer of a model (model, setup, pos, a, b, rating); is this the file for"
-                    raise DataError(f"{problem} {arg('cache')}?", place=Place.of(self._path, number)) from None
+                    raise DataError(f"{problem} {arg('cache')}?", place=Place.in_file(self._path, number)) from None
         self._ends_inside_a_line = bool(data) and not data.endswith(b"\n")
 
 
-def _parsed(line: bytes) -> Answer:
+def _parse_answer(line: bytes) -> Answer:
     """The question and the rating of a line. Raises `KeyError`, `TypeError` or ValueError for one that is no answer."""
     record = orjson.loads(line)
     model, setup, pos, a, b, rating = (record[name] for name in ("model", "setup", "pos", "a", "b", "rating"))
@@ -258,18 +258,18 @@ class Interview:
         screen, related = self._screen, asked
         if screen is not None:
             self._ask([(screen, question) for question in asked], f"screening with {screen}")
-            related = [question for question in asked if self._known(screen, question)]
+            related = [question for question in asked if self._cached_rating(screen, question)]
         self._ask([(model, question) for question in related for model in self.models if model != screen], "asking")
         table = []
         for question in asked:
-            known = {model: self._known(model, question) for model in sorted(self.models)}
+            known = {model: self._cached_rating(model, question) for model in sorted(self.models)}
             scores = {model: rating for model, rating in known.items() if rating is not None}
             if screen is not None and scores.get(screen) == 0:
                 scores = {screen: 0}  # another run may have asked the other models; this table is the screened one
             table.append(scores)
         return table
 
-    def rated(self, work: TableWork, policy: ErrorPolicy) -> Iterator[Record]:
+    def rate_pairs(self, work: TableWork, policy: ErrorPolicy) -> Iterator[Record]:
         """Ask the models: the lines of the rated pairs. Raises `DataError` after the last if questions have no usable
         answer: stdout then has the complete pairs, an output file is not written, and the cache has all answers."""
         ratings = self.ratings(questions(work.pairs))
@@ -290,14 +290,14 @@ class Interview:
             note(f"{problem}; the other models' ratings stand")
         policy.report()
 
-    def planned(self, work: TableWork, price: tuple[float, float] | None = None) -> Iterator[Row]:
-        """Nothing is asked: one row for each model, with the questions that `rated` would ask, including those that
-        screening may save, their tokens, and with a price of a million tokens in and out their cost."""
+    def plan_rows(self, work: TableWork, price: tuple[float, float] | None = None) -> Iterator[Row]:
+        """Nothing is asked: one row for each model, with the questions that `rate_pairs` would ask, including those
+        that screening may save, their tokens, and with a price of a million tokens in and out their cost."""
         asked = questions(work.pairs)
         for model in self.models:
-            rest = [question for question in asked if self._known(model, question) is None]
+            rest = [question for question in asked if self._cached_rating(model, question) is None]
             if self._screen is not None and model != self._screen:
-                rest = [question for question in rest if self._known(self._screen, question) != 0]
+                rest = [question for question in rest if self._cached_rating(self._screen, question) != 0]
             characters = sum(len(message["content"]) for question in rest for message in question.messages())
             tokens_in, tokens_out = -(-characters // CHARACTERS_A_TOKEN), TOKENS_AN_ANSWER * len(rest)
             row = {"model": model, "pairs": len(asked), "questions": len(rest)}
@@ -309,13 +309,13 @@ class Interview:
     def _key(self, model: str, question: Question) -> Key:
         return model, SETUP, question.pos, question.a, question.b
 
-    def _known(self, model: str, question: Question) -> int | None:
+    def _cached_rating(self, model: str, question: Question) -> int | None:
         return self._cache.rating(self._key(model, question))
 
     def _ask(self, tasks: Sequence[tuple[str, Question]], label: str) -> None:
         """Ask every (model, question) without an answer. Raises the first error after all threads have ended; Ctrl-C
         waits for none of them, as a request may take minutes."""
-        tasks = [(model, question) for model, question in tasks if self._known(model, question) is None]
+        tasks = [(model, question) for model, question in tasks if self._cached_rating(model, question) is None]
         stop = threading.Event()
         client = Client(self._endpoint, stop)
         waiting, reasons = deque(enumerate(tasks)), [""] * len(tasks)
@@ -365,7 +365,7 @@ class Interview:
                         f"{error.problem}; run again to go on", place=error.place, code=error.code
                     ) from None
                 return error.problem
-            rating, text = parse_rating(reply), self._endpoint.shown(reply)[:2000]
+            rating, text = parse_rating(reply), self._endpoint.hide_key(reply)[:2000]
             today = time.strftime("%Y-%m-%d", time.gmtime())
             self._cache.add(Answer(*self._key(model, question), rating, text if rating is None else None, today))
             if rating is not None:
@@ -373,4 +373,4 @@ class Interview:
             # The same question would get the same answer at temperature 0, so a reminder is added.
             said = [{"role": "assistant", "content": text}] if text.strip() else []
             messages = [*question.messages(), *said, {"role": "user", "content": REMINDER}]
-        return f"said {self._endpoint.quoted(text)!r}"
+        return f"said {self._endpoint.quote(text)!r}"

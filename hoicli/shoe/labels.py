@@ -14,7 +14,7 @@ from hoicli.evaluation.pairing import counterparts
 from hoicli.records.kit import Floats, Ints, distinct, run_starts, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Name, Numbered, Triplets
 from hoicli.shoe.table import Pair, SimilarityTable
-from hoicli.vocabulary.labels import spelled as in_one_spelling
+from hoicli.vocabulary.labels import normalise_spelling as in_one_spelling
 
 Candidates = Callable[[str, str], Sequence[str]]
 """(label, "v" or "n") -> the senses the label may have, most common first; for the name of a sense, its canonical name
@@ -28,7 +28,7 @@ NONE = -1
 """The number of no label, and of no sense."""
 
 
-def normalised(label: str) -> str:
+def normalise(label: str) -> str:
     """The spelling in which labels are compared: lower case, one underscore between words, a keyboard's signs."""
     return in_one_spelling(label).lower()
 
@@ -78,11 +78,11 @@ def named_pairs(
 ) -> list[tuple[Name, Name]]:
     """(verb, object) of each pair under its normalised label and with its sense, as `classes_of` has them."""
 
-    def named(name: Name, listed: str | None, pos: str) -> Name:
+    def sense_candidates(name: Name, listed: str | None, pos: str) -> Name:
         label, sense = name
         if label is None:
             return NOTHING
-        label = normalised(label)
+        label = normalise(label)
         if sense is None and listed is not None:
             return label, listed
         return label, next(iter(candidates(sense or label, pos)), sense)
@@ -91,8 +91,10 @@ def named_pairs(
     for verb, name in called:
         # First as spelled, since SWIG-HOI's names have capitals; then normalised.
         spelled = table((verb[0] or "").strip(), name[0] and name[0].strip())
-        alike = table(normalised(verb[0] or ""), name[0] and normalised(name[0]))
-        pairs.append((named(verb, spelled[0] or alike[0], "v"), named(name, spelled[1] or alike[1], "n")))
+        alike = table(normalise(verb[0] or ""), name[0] and normalise(name[0]))
+        pairs.append(
+            (sense_candidates(verb, spelled[0] or alike[0], "v"), sense_candidates(name, spelled[1] or alike[1], "n"))
+        )
     return pairs
 
 
@@ -100,11 +102,11 @@ def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]])
     """[P] the class with the same spelling of verb and object as the prediction, -1 for none or without a label; for
     plain mAP."""
     verbs, objects = Numbered[str](), Numbered[str]()
-    known = verbs.of([verb for verb, _ in classes]), objects.of([name for _, name in classes])
+    known = verbs.numbers_of([verb for verb, _ in classes]), objects.numbers_of([name for _, name in classes])
     others, width = len(verbs), len(objects) + 1  # the last number is that of all other names
-    verb = np.array([verbs.get(normalised(label or ""), others) for label, _ in predictions.verbs], dtype=np.int64)
+    verb = np.array([verbs.get(normalise(label or ""), others) for label, _ in predictions.verbs], dtype=np.int64)
     object_ = np.array([
-        width - 1 if name == UNLABELLED else objects.get(normalised(name[0] or ""), width - 1)
+        width - 1 if name == UNLABELLED else objects.get(normalise(name[0] or ""), width - 1)
         for name in predictions.objects
     ], dtype=np.int64)  # fmt: skip
     class_of = np.full((others + 1, width), -1)
@@ -115,7 +117,7 @@ def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]])
 class Likeness:
     """Similarities of ground-truth names (rows) and predicted names (columns), of those that meet. asked: the pairs of
     senses they need, sorted; missing: those of them that the table lacks, which count 0; senseless: the labels without
-    a sense, compared by spelling. `rate` takes the table; then `of` and `sense` answer.
+    a sense, compared by spelling. `rate` takes the table; then `look_up` and `sense` answer.
     """
 
     def __init__(
@@ -124,7 +126,7 @@ class Likeness:
         """`pos`: "v" for verbs, "n" for objects. Names of the truth are normalised (`classes_of` makes them so). met:
         the rows and columns that meet, each two once."""
         self._pos, self._truth = pos, truth
-        self._predicted = [(label and normalised(label), sense) for label, sense in predicted]
+        self._predicted = [(label and normalise(label), sense) for label, sense in predicted]
         pools = {name: pool_of(name, pos, candidates) for name in dict.fromkeys(self._predicted)}
         self._names = sorted({sense for _, sense in truth if sense is not None}.union(*pools.values()))
         """All senses; their numbers are in alphabetical order."""
@@ -152,7 +154,7 @@ class Likeness:
         self._row, self._column = row[by_sense], column[by_sense]
         shared = np.zeros(len(self._row), dtype=bool)
         codes = [np.zeros(0, dtype=np.int64)]
-        for which, first, second in self._compared():
+        for which, first, second in self._compare_pools():
             shared[which[first == second]] = True  # the truth's sense is one that the predicted label may have
             apart = ~shared[which]
             codes.append(distinct(self._codes(first[apart], second[apart])))
@@ -165,8 +167,8 @@ class Likeness:
         """Take the similarities of the pairs that were asked for: that of two names is their most similar senses'."""
         self._table, numbers = table, table.numbers(self._names)
         codes = [np.zeros(0, dtype=np.int64)]
-        for which, first, second in self._compared():
-            found = table.at(numbers[first], numbers[second])
+        for which, first, second in self._compare_pools():
+            found = table.look_up(numbers[first], numbers[second])
             absent = np.isnan(found)
             codes.append(distinct(self._codes(first[absent], second[absent])))
             begin = run_starts(which)
@@ -176,7 +178,7 @@ class Likeness:
             )
         self.missing = self._pairs(codes)
 
-    def _compared(self) -> Iterator[tuple[Ints, Ints, Ints]]:
+    def _compare_pools(self) -> Iterator[tuple[Ints, Ints, Ints]]:
         """(place among the names that go by senses, the truth's sense, a sense of the predicted name's pool) of all
         pools, so many at a time as memory allows."""
         start, count = starts_of(self._sizes)[self._column], self._sizes[self._column]
@@ -193,7 +195,7 @@ class Likeness:
         names = (map(self._names.__getitem__, side.tolist()) for side in sides)
         return [(self._pos, a, b) for a, b in zip(*names, strict=True)]
 
-    def of(self, row: Ints, column: Ints) -> Floats:
+    def look_up(self, row: Ints, column: Ints) -> Floats:
         """[M] the similarity of each pair of names, in [0, 1]."""
         return self._value.take(row * self._value.shape[1] + column)
 
@@ -217,13 +219,13 @@ def likenesses(
         ("n", classes.objects, classes.object_row, predictions.objects, predictions.label),
     )
     verbs, objects = (
-        Likeness(pos, names, others, candidates, _met(truth, predictions, row, column))
+        Likeness(pos, names, others, candidates, _distinct_pairs(truth, predictions, row, column))
         for pos, names, row, others, column in sides
     )
     return verbs, objects
 
 
-def _met(truth: Triplets, predictions: Triplets, row: Ints, column: Ints) -> tuple[Ints, Ints]:
+def _distinct_pairs(truth: Triplets, predictions: Triplets, row: Ints, column: Ints) -> tuple[Ints, Ints]:
     """Each (row, column) that occurs together in some image, once. row [G] of the ground truth's triplets, column [P]
     of the predictions'."""
     place = {image_id: number for number, image_id in enumerate(truth.image_ids)}
@@ -245,4 +247,4 @@ def pool_of(name: Name, pos: str, candidates: Candidates) -> tuple[str, ...]:
     label, sense = name
     if sense:
         return tuple(candidates(sense, pos)) or (sense,)
-    return () if label is None else tuple(candidates(normalised(label), pos))
+    return () if label is None else tuple(candidates(normalise(label), pos))

@@ -6,7 +6,7 @@ Where the supplement leaves a choice, or its parts disagree:
 - A box pair matches at IoU >= 0.5 on both boxes, as both algorithms write it (section 6.4 says > 0.5). x2, y2 are far
   edges (`boxes.iou`, inclusive=False): the supplement names no convention, and the detector it uses has this one.
 - Ground truth takes the most similar unmatched prediction, of equals the highest score, then the first by object,
-  verb and corners of the boxes (`Triplets.by_name`; `ties` in signatures). "In annotation order" is our reading by
+  verb and corners of the boxes (`Triplets.sort_keys`; `ties` in signatures). "In annotation order" is our reading by
   the dataset's classes, in which the official annotations are listed, then by the same values. So the order of a
   record's boxes and triplets changes nothing. Similarity 0 is taken too, as line 14 of both
   algorithms has no floor; section 2 speaks of an "IoU and similarity threshold", which `min_similarity` sets.
@@ -36,10 +36,10 @@ import numpy as np
 
 from hoicli.errors import DataError
 from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs, counterparts, first_largest
-from hoicli.evaluation.ranking import by_score
-from hoicli.records.boxes import iou, taken
+from hoicli.evaluation.ranking import order_by_score
+from hoicli.records.boxes import iou, take_columns
 from hoicli.records.columns import NO_BOX
-from hoicli.records.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts, sorted_by, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, expand_runs, rank_by_id, run_starts, sorted_by, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Triplets
 from hoicli.shoe.labels import Likeness, TruthClasses
 from hoicli.shoe.settings import ShoeOptions
@@ -66,7 +66,7 @@ class Meetings(NamedTuple):
     iou_object: Floats
     similarity: Ints
 
-    def at(self, rows: Ints | Bools) -> Meetings:
+    def select(self, rows: Ints | Bools) -> Meetings:
         """The meetings of some rows."""
         columns: Any = (column[rows] for column in self)
         return Meetings(*columns)
@@ -115,7 +115,7 @@ class Shoe:
         self.image = np.array([position[image_id] for image_id in predictions.image_ids], dtype=np.int64)
         self.nearest = np.full(len(predictions.verb), -1, dtype=np.int64)
         self.nearest_similarity = np.full(len(predictions.verb), -1, dtype=np.int64)
-        self.meetings = self._met()
+        self.meetings = self._find_meetings()
 
     def similarities(self, truth: Ints, prediction: Ints) -> Ints:
         """[M] of ground-truth and predicted triplets, combined, in UNITs."""
@@ -135,8 +135,8 @@ class Shoe:
         """[M] similarity of the verbs, and of the objects, which is NaN where neither triplet has one or the predicted
         one has no label."""
         label, row = self.predictions.label[prediction], self.classes.object_row[truth]
-        verb = self.verbs.of(self.classes.verb_row[truth], self.predictions.verb[prediction])
-        object_ = self.objects.of(row, label)
+        verb = self.verbs.look_up(self.classes.verb_row[truth], self.predictions.verb[prediction])
+        object_ = self.objects.look_up(row, label)
         if self._both_alone:
             object_[self._truth_alone[row] & self._alone[label]] = np.nan
         if self.unlabelled:
@@ -154,7 +154,7 @@ class Shoe:
         """Lines 9 to 22 of both algorithms, over the `kept` predictions [P] (None: all)."""
         kept = np.ones(len(self.predictions.verb), dtype=bool) if kept is None else kept
         allowed = self.allowed_rows(kept)
-        meet = self.meetings if allowed.all() else self.meetings.at(allowed)
+        meet = self.meetings if allowed.all() else self.meetings.select(allowed)
         pairs = meet.truth, meet.prediction, meet.similarity, self.rank
         if self.options.assignment == "optimal":
             prediction_of = optimal(*pairs, self.truth.image_of_hoi)
@@ -165,7 +165,7 @@ class Shoe:
         truth_of[prediction_of[found]] = found
         return Matching(prediction_of, truth_of, kept)
 
-    def at_delta(self, delta: float) -> Shoe:
+    def change_delta(self, delta: float) -> Shoe:
         """The same evaluation at another delta, which changes what counts against a class, and no match."""
         other = copy(self)
         other.delta = delta
@@ -173,13 +173,13 @@ class Shoe:
 
     @cached_property
     def ranking(self) -> Ints:
-        """[P] the predictions by score, then image id, then `Triplets.by_name`; without a score they are last."""
+        """[P] the predictions by score, then image id, then `Triplets.sort_keys`; without a score they are last."""
         found = self.predictions
 
-        def by_values(rows: Ints) -> list[Ints | Floats]:
-            return [*found.by_name(rows), rank_by_id(found.image_ids)[found.image_of_hoi[rows]]]
+        def tie_keys(rows: Ints) -> list[Ints | Floats]:
+            return [*found.sort_keys(rows), rank_by_id(found.image_ids)[found.image_of_hoi[rows]]]
 
-        return by_score(np.nan_to_num(found.score, nan=-np.inf), by_values)
+        return order_by_score(np.nan_to_num(found.score, nan=-np.inf), tie_keys)
 
     @cached_property
     def rank(self) -> Ints:
@@ -206,7 +206,7 @@ class Shoe:
             most = np.maximum(most, pairs)
         return blocks_of(np.maximum(most, PAIRS_AT_ONCE // IMAGES_AT_ONCE))
 
-    def _met(self) -> Meetings:
+    def _find_meetings(self) -> Meetings:
         """The meetings. Sets `nearest`, of each prediction the most similar ground truth, of equals the first, and how
         similar that is."""
         nothing = np.zeros(0, dtype=np.int64)
@@ -258,9 +258,11 @@ class Shoe:
         start = starts_of(count)
         iou_of = np.empty(start[-1])
         for part in blocks_of(count):
-            box, truth_box = expanded(first[part], count[part])
+            box, truth_box = expand_runs(first[part], count[part])
             iou_of[start[part.start] : start[part.stop]] = iou(
-                taken(found.boxes, box + begin + part.start), taken(truth.boxes, truth_box), inclusive=False
+                take_columns(found.boxes, box + begin + part.start),
+                take_columns(truth.boxes, truth_box),
+                inclusive=False,
             )
         place = start[:-1] - first  # of each predicted box with ground-truth box 0, if that were of its image
         return lambda box, truth_box: iou_of[place[box - begin] + truth_box]

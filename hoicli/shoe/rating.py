@@ -17,18 +17,18 @@ from itertools import chain, combinations
 import numpy as np
 
 from hoicli.errors import DataError
-from hoicli.evaluation.run import gathered
+from hoicli.evaluation.run import gather_in_parallel
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, parse
-from hoicli.records.triplets import Name, Triplets, merged, triplet_batches
-from hoicli.shoe.labels import classes_of, likenesses, named_pairs, normalised
+from hoicli.records.triplets import Name, Triplets, merge, triplet_batches
+from hoicli.shoe.labels import classes_of, likenesses, named_pairs, normalise
 from hoicli.shoe.table import Pair, Rated, SimilarityTable, pair_of
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.lexicon import open_wordnet
-from hoicli.wordnet.measures import raw_similarities, rescaled
+from hoicli.wordnet.measures import raw_similarities, rescale
 from hoicli.wordnet.senses import candidates, senses_of
 
 NAMES = {"n": "noun", "v": "verb", "a": "adjective", "r": "adverb"}
@@ -49,8 +49,10 @@ def read_predictions(
         with no_garbage_collection():
             return triplet_batches(lines, policy=own, known=known, unlabelled=unlabelled)
 
-    parts = gathered(gather, predictions, policy, lambda part: chain.from_iterable(each.image_ids for each in part))
-    return merged(list(chain.from_iterable(parts)))
+    parts = gather_in_parallel(
+        gather, predictions, policy, lambda part: chain.from_iterable(each.image_ids for each in part)
+    )
+    return merge(list(chain.from_iterable(parts)))
 
 
 def evaluation_pairs(gt: Stream, predictions: Stream, dataset: str, policy: ErrorPolicy) -> list[Pair]:
@@ -59,7 +61,7 @@ def evaluation_pairs(gt: Stream, predictions: Stream, dataset: str, policy: Erro
     Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have.
     """
     vocabulary = load(dataset)
-    truth = merged(triplet_batches(gt, policy=policy, truth=True))
+    truth = merge(triplet_batches(gt, policy=policy, truth=True))
     found = read_predictions(predictions, policy, frozenset(truth.image_ids), unlabelled=bool(vocabulary.roles))
     classes = classes_of(truth, senses_of(vocabulary), candidates)
     verbs, objects = likenesses(truth, found, classes, candidates)
@@ -115,7 +117,7 @@ def rate(backend: str, pairs: Sequence[Pair]) -> list[Rated]:
         values = similarities(wordnet.graph, rows).tolist()
     else:
         measure = backend.removeprefix("wordnet:")
-        values = rescaled(wordnet.graph, measure, rows, raw_similarities(wordnet.graph, measure, rows)).tolist()
+        values = rescale(wordnet.graph, measure, rows, raw_similarities(wordnet.graph, measure, rows)).tolist()
     rated = {value: Rated(value, measure=measure_of(backend)) for value in set(values)}
     return [rated[value] for value in values]
 
@@ -169,7 +171,7 @@ class PairLines(TableWork):
         for line in lines:
             with policy.item(line.place):
                 record = parse(line)
-                self._lines.append((record, self._needed(record, line.place)))
+                self._lines.append((record, self._find_needs(record, line.place)))
         super().__init__({pair for _, want in self._lines if isinstance(want, list) for pair in want})
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
@@ -193,7 +195,7 @@ class PairLines(TableWork):
             word, place = next(iter(self._senseless.items()))
             note(f"words without a WordNet sense: {len(self._senseless):,} (the first: {word!r}, {place})")
 
-    def _needed(self, record: Record, place: str) -> float | Words | list[Pair]:
+    def _find_needs(self, record: Record, place: str) -> float | Words | list[Pair]:
         """What a line needs: 1.0 for equal words, two words, or pairs of senses (empty if a word has no sense)."""
         pos = str(record.get("pos"))
         if pos not in (NAMES if self._lexical else LABELS):
@@ -202,7 +204,7 @@ class PairLines(TableWork):
             if type(record.get(key)) is not str or not record[key].strip():
                 raise DataError("missing, or no word; give a word or a sense like pet.v.01", field=key)
         words = [record["a"], record["b"]]
-        if normalised(words[0]) == normalised(words[1]):
+        if normalise(words[0]) == normalise(words[1]):
             return 1.0
         if self._lexical and not any(map(_is_sense, words)):
             one, other = (tuple(open_wordnet().word_senses(word, pos)) for word in words)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.converters.named import signed
+from hoicli.converters.named import truth_settings
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.fit import Fit, check_annotated
 from hoicli.evaluation.pairing import counterparts
@@ -33,8 +33,8 @@ from hoicli.records.columns import NO_BOX
 from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, groups, run_starts
-from hoicli.records.triplets import NOTHING, Triplets, merged, triplet_batches
-from hoicli.shoe.labels import classes_of, likenesses, normalised, pool_of
+from hoicli.records.triplets import NOTHING, Triplets, merge, triplet_batches
+from hoicli.shoe.labels import classes_of, likenesses, normalise, pool_of
 from hoicli.shoe.matching import Shoe, places_of
 from hoicli.shoe.rating import measure_of, note_senseless, rate, read_predictions
 from hoicli.shoe.scores import Run
@@ -59,15 +59,15 @@ class Evaluation:
         truth."""
         self._vocabulary, self._options, self._policy, self._sim = load(dataset), options, policy, sim
         with no_garbage_collection():
-            both = None if isinstance(sim, str) else _at_once(gt, sim)
-            self._truth = both[0] if both else merged(triplet_batches(gt, policy=policy, truth=True))
+            both = None if isinstance(sim, str) else _read_in_parallel(gt, sim)
+            self._truth = both[0] if both else merge(triplet_batches(gt, policy=policy, truth=True))
             if not self._truth.image_ids:
                 raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name, code="empty")
             check_annotated(self._truth, gt.name)
             if not isinstance(sim, str):
                 self._table = both[1] if both else SimilarityTable.read(sim, policy, open_wordnet().canonical)
         self._known = dict.fromkeys(self._truth.image_ids)  # in their order, as a message names the first
-        self._signed = {"data": self._vocabulary.signed, **signed(total_of(self._truth.hashes))}
+        self._signed = {"data": self._vocabulary.signed, **truth_settings(total_of(self._truth.hashes))}
 
     def run(self, predictions: Stream) -> Run:
         """Evaluate a model; notes go to stderr. Raises `DataError` for a bad line, `UsageError` for an option that
@@ -93,7 +93,7 @@ class Evaluation:
         alike = likenesses(truth, found, classes, candidates)
         if isinstance(self._sim, str):
             pairs = sorted(pair for likeness in alike for pair in likeness.asked)  # as shoe-sim rates them
-            table, measure = SimilarityTable.of(pairs, rate(self._sim, pairs)), measure_of(self._sim)
+            table, measure = SimilarityTable.from_pairs(pairs, rate(self._sim, pairs)), measure_of(self._sim)
             rated = {"sim": measure, "raters": measure}  # and not by the pairs that these predictions happen to need
         else:
             table, rated = self._table, self._table.signature()
@@ -136,13 +136,13 @@ class Evaluation:
         each triplet in its record."""
         truth = self._truth
         if self._options.single_hoi:
-            truth = truth.of_images(single_pair_images(truth))
+            truth = truth.select_images(single_pair_images(truth))
             images = set(truth.image_ids)
-            found = found.of_images(np.array([image_id in images for image_id in found.image_ids], dtype=bool))
+            found = found.select_images(np.array([image_id in images for image_id in found.image_ids], dtype=bool))
         places = places_of(truth), places_of(found)
         if self._options.ignore_no_interaction:
             here, there = self._interacts(truth), self._interacts(found)
-            truth, found = truth.of_triplets(here), found.of_triplets(there)
+            truth, found = truth.select_triplets(here), found.select_triplets(there)
             places = places[0][here], places[1][there]
             note(
                 f"{arg('ignore_no_interaction')}: {(~here).sum():,} triplets of the ground truth and "
@@ -150,11 +150,11 @@ class Evaluation:
             )
         if self._vocabulary.roles and found.role.any():
             stated = self._is_triplet(found)
-            found, places = found.of_triplets(stated), (places[0], places[1][stated])
+            found, places = found.select_triplets(stated), (places[0], places[1][stated])
             if not stated.all():
                 note(f"{(~stated).sum():,} scores of an action alone, whose verb has roles, are left out: no triplets")
         turn = self._turn(truth)
-        return truth.of_triplets(turn), found, (places[0][turn], places[1])
+        return truth.select_triplets(turn), found, (places[0][turn], places[1])
 
     def _turn(self, truth: Triplets) -> Ints:
         """[G] the rows of the ground truth, image by image, in the order in which they choose: by the dataset's
@@ -163,12 +163,12 @@ class Evaluation:
         codes, which = np.unique(truth.verb * width + truth.label, return_inverse=True)
         called = [(truth.verbs[code // width][0], truth.objects[code % width][0]) for code in codes.tolist()]
         number = np.array([ids[pair] if pair in ids else len(ids) for pair in called], dtype=np.int64)[which]
-        return np.lexsort((*truth.by_name(np.arange(len(which))), number, truth.image_of_hoi))
+        return np.lexsort((*truth.sort_keys(np.arange(len(which))), number, truth.image_of_hoi))
 
     def _interacts(self, triplets: Triplets) -> Bools:
         """[T] the triplets whose verb is not the dataset's no_interaction."""
         nothing = self._vocabulary.no_interaction
-        verbs = [nothing is None or normalised(verb or "") != normalised(nothing) for verb, _ in triplets.verbs]
+        verbs = [nothing is None or normalise(verb or "") != normalise(nothing) for verb, _ in triplets.verbs]
         return np.array(verbs, dtype=bool)[triplets.verb]
 
     def _is_triplet(self, found: Triplets) -> Bools:
@@ -179,23 +179,23 @@ class Evaluation:
         return of_triplet
 
 
-def _at_once(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTable] | None:
+def _read_in_parallel(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTable] | None:
     """Ground truth and tables, each read by a process, which is worth it for large files; None for small ones, and
     where one fails. Meanwhile the words of the ground truth are looked up: most are those of the predictions."""
 
-    def annotated() -> Triplets:
-        truth = merged(triplet_batches(gt, policy=ErrorPolicy(), truth=True))
+    def read_truth() -> Triplets:
+        truth = merge(triplet_batches(gt, policy=ErrorPolicy(), truth=True))
         for pos, names in (("v", truth.verbs), ("n", truth.objects)):
             for name in names:
                 pool_of(name, pos, candidates)
         return truth
 
-    def rated() -> SimilarityTable:
+    def read_table() -> SimilarityTable:
         return SimilarityTable.read(sim, ErrorPolicy(), open_wordnet().canonical)
 
     if min(gt.processes(), sim.processes()) < 2:
         return None
-    reads: list[Callable[[], Any]] = [annotated, rated]
+    reads: list[Callable[[], Any]] = [read_truth, read_table]
     found = fork_map(lambda read: read(), reads)
     return None if found is None else (found[0], found[1])
 
@@ -276,7 +276,7 @@ def _instances(truth: Triplets) -> Ints:
     """[B] a number for each box, equal for boxes that count as one."""
     boxes = np.union1d(truth.subject, truth.object[truth.object != NO_BOX])
     image = truth.image_of_box[boxes]
-    alike = np.unique(np.array([normalised(label) for label in truth.labels], dtype=object), return_inverse=True)[1]
+    alike = np.unique(np.array([normalise(label) for label in truth.labels], dtype=object), return_inverse=True)[1]
     group = image * (len(alike) + 1) + alike[truth.box_label[boxes]]
     order = np.argsort(group, kind="stable")
     boxes, group = boxes[order], group[order]

@@ -23,14 +23,14 @@ import numpy as np
 from hoicli.errors import write_number
 from hoicli.evaluation.pairing import first_largest
 from hoicli.evaluation.protocols import GRID_TENTHS
-from hoicli.evaluation.ranking import by_class
+from hoicli.evaluation.ranking import order_by_class
 from hoicli.records.kit import Bools, Floats, Ints, distinct, rank_by_id, run_starts
 from hoicli.records.results import Row, interval_keys, percent, result_row, row_ends
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import interval
 from hoicli.resampling.ranked import RankedLists
-from hoicli.resampling.rounds import HIDDEN, HIDDEN_OF_MEANS, Rounds, Weighted, resampled
-from hoicli.resampling.sums import ImageSums, by_image, rate
+from hoicli.resampling.rounds import HIDDEN, HIDDEN_OF_MEANS, Rounds, Weighted, resample
+from hoicli.resampling.sums import ImageSums, rate, sum_by_image
 from hoicli.shoe.labels import predicted_classes
 from hoicli.shoe.matching import UNIT, Matching, Shoe
 from hoicli.shoe.settings import METRICS
@@ -119,7 +119,7 @@ def soft_entries(shoe: Shoe, matching: Matching) -> Entries:
     entry[taken] = shoe.classes.class_of[matching.truth_of[taken]]
     entry[loose] = shoe.classes.class_of[shoe.nearest[loose]]
     gain[taken] = shoe.similarities(matching.truth_of[taken], taken)
-    return _ranked(shoe, entry, gain)
+    return _rank_entries(shoe, entry, gain)
 
 
 def plain_entries(shoe: Shoe, kept: Bools) -> Entries:
@@ -135,12 +135,12 @@ def plain_entries(shoe: Shoe, kept: Bools) -> Entries:
     order = np.lexsort((shoe.rank[prediction], truth))
     gain = np.zeros(len(entry), dtype=np.int64)
     gain[prediction[order[run_starts(truth[order])]]] = UNIT
-    return _ranked(shoe, entry, gain)
+    return _rank_entries(shoe, entry, gain)
 
 
-def _ranked(shoe: Shoe, entry: Ints, gain: Ints) -> Entries:
+def _rank_entries(shoe: Shoe, entry: Ints, gain: Ints) -> Entries:
     """The lists, from the class (-1: none) and the gain of each prediction [P]."""
-    used = by_class(entry, shoe.ranking[entry[shoe.ranking] >= 0])
+    used = order_by_class(entry, shoe.ranking[entry[shoe.ranking] >= 0])
     return Entries(used, gain[used], np.searchsorted(entry[used], np.arange(len(shoe.classes.classes) + 1)))
 
 
@@ -232,7 +232,7 @@ class Run:
         deltas = self.shoe.options.deltas
         tags = [{"delta": write_number(delta)} for delta in deltas]
         runs = [
-            replace(self, shoe=self.shoe.at_delta(delta), signature={**self.signature, **tag})
+            replace(self, shoe=self.shoe.change_delta(delta), signature={**self.signature, **tag})
             for delta, tag in zip(deltas, tags, strict=True)
         ]
         return list(zip(tags if len(deltas) > 1 else [{}], runs, strict=True))
@@ -250,7 +250,7 @@ class Run:
         return {**dict.fromkeys(METRICS, truth), "prediction_miss_rate": kept}
 
 
-def weighted(run: Run) -> dict[str, Weighted]:
+def weighted_metrics(run: Run) -> dict[str, Weighted]:
     """Each metric that has a value, for weights of the images in the order of their ids. Of the means over classes the
     classes are the run's, in their order; a rate has one class."""
     shoe, truth = run.shoe, run.shoe.truth
@@ -277,8 +277,8 @@ def weighted(run: Run) -> dict[str, Weighted]:
 
     def share(image: Ints, some: Ints) -> ImageSums:
         """The rate of rows, one an image's."""
-        every = by_image(np.zeros_like(image), image, np.ones_like(image), one_row)
-        return ImageSums([by_image(np.zeros_like(image), image, some, one_row), every], every, rate)
+        every = sum_by_image(np.zeros_like(image), image, np.ones_like(image), one_row)
+        return ImageSums([sum_by_image(np.zeros_like(image), image, some, one_row), every], every, rate)
 
     found: dict[str, Weighted] = {}
     if classes and shoe.scored:
@@ -287,9 +287,9 @@ def weighted(run: Run) -> dict[str, Weighted]:
         class_, true, false = outcomes(shoe, run.matching)
         image = np.concatenate([of_truth, of_prediction[loose_of(shoe, run.matching)]])
         missed = np.where(run.matching.prediction_of < 0, UNIT, 0)
-        parts = [by_image(class_, image, values, shape) for values in (true, false)]
-        parts.append(by_image(shoe.classes.class_of, of_truth, missed, shape))
-        every = by_image(shoe.classes.class_of, of_truth, np.ones_like(of_truth), shape)
+        parts = [sum_by_image(class_, image, values, shape) for values in (true, false)]
+        parts.append(sum_by_image(shoe.classes.class_of, of_truth, missed, shape))
+        every = sum_by_image(shoe.classes.class_of, of_truth, np.ones_like(of_truth), shape)
         found["mf1"] = ImageSums(parts, every, f1_of)
         found["gt_miss_rate"] = share(of_truth, np.where(run.matching.prediction_of < 0, 1, 0))
     if run.matching.kept.any():
@@ -314,8 +314,8 @@ def interval_of(run: Run, metric: str, rounds: Rounds) -> tuple[float, float] | 
 
 def intervals_of(run: Run, resampling: Resampling) -> dict[str, tuple[float, float] | None]:
     """The interval of each metric that has a value."""
-    metrics = weighted(run)
-    every = resampled(list(metrics.values()), resampling, "shoe: resamples") if metrics else []
+    metrics = weighted_metrics(run)
+    every = resample(list(metrics.values()), resampling, "shoe: resamples") if metrics else []
     return {metric: interval_of(run, metric, rounds) for metric, rounds in zip(metrics, every, strict=True)}
 
 

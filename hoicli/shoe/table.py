@@ -24,7 +24,7 @@ import orjson
 from hoicli.errors import DataError, write_number
 from hoicli.io.inputs import repeated_key
 from hoicli.io.streams import Line
-from hoicli.records.columns import attempt, require, typed
+from hoicli.records.columns import attempt, check_types, require
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints, find
 from hoicli.records.parsing import Record, is_number, parse, short
@@ -98,8 +98,8 @@ def is_rating(value: object) -> bool:
 
 
 class SimilarityTable:
-    """Similarities of pairs of senses. `read` and `of` create a table; `values` looks pairs up; `digest` identifies its
-    content."""
+    """Similarities of pairs of senses. `read` and `from_pairs` create a table; `values` looks pairs up; `digest`
+    identifies its content."""
 
     def __init__(self, senses: Numbered[str], key: Ints, similarity: Floats, **sources: set[str]) -> None:
         """key [P]: two of the `senses`, as `_keys`, each pair once; similarity [P] in [0, 1]. sources, by the key of
@@ -127,10 +127,10 @@ class SimilarityTable:
         return cls(reading.senses, key[once], similarity[once], raters=raters, prompt=prompts, merge=reading.rules)
 
     @classmethod
-    def of(cls, pairs: Sequence[Pair], rated: Sequence[Rated]) -> SimilarityTable:
+    def from_pairs(cls, pairs: Sequence[Pair], rated: Sequence[Rated]) -> SimilarityTable:
         """The table of rated pairs, each once."""
         senses = Numbered[str]()
-        first, second = (senses.of([pair[side] for pair in pairs]) for side in (1, 2))
+        first, second = (senses.numbers_of([pair[side] for pair in pairs]) for side in (1, 2))
         similarity = np.array([found.similarity for found in rated], dtype=np.float64)
         return cls(senses, _keys(first, second), similarity, raters=_parts(found.measure for found in rated))
 
@@ -140,7 +140,7 @@ class SimilarityTable:
 
     def values(self, first: Sequence[str], second: Sequence[str]) -> Floats:
         """[M] similarity of each first[i] and second[i]: 1 for equal senses, NaN if the table lacks the pair."""
-        found = self.at(self.numbers(first), self.numbers(second))
+        found = self.look_up(self.numbers(first), self.numbers(second))
         found[np.fromiter(map(eq, first, second), dtype=bool, count=len(first))] = 1.0
         return found
 
@@ -148,7 +148,7 @@ class SimilarityTable:
         """[M] the number of each sense here, -1 of one that the table lacks."""
         return np.fromiter((self._ids.get(sense, -1) for sense in senses), dtype=np.int64, count=len(senses))
 
-    def at(self, first: Ints, second: Ints) -> Floats:
+    def look_up(self, first: Ints, second: Ints) -> Floats:
         """[M] similarity of different senses, given by their numbers: NaN if the table lacks the pair."""
         found = np.full(len(first), np.nan)
         known = np.flatnonzero((first >= 0) & (second >= 0))
@@ -204,7 +204,7 @@ class _Reading:
         require(all(name is None or (type(name) is str and name) for name in measures))
         require(all(pos == tuple(map(_pos_of, side)) for side in sides) and None not in pos)
         require(not any(map(eq, *sides)))
-        typed(similarity, float, int)
+        check_types(similarity, float, int)
         require(min(similarity) >= 0 and max(similarity) <= 1)
         first, second = (np.fromiter(map(self._number, side), dtype=np.int64) for side in sides)
         require(all(map(eq, map(self.pairs.setdefault, _keys(first, second).tolist(), similarity), similarity)))
@@ -269,7 +269,7 @@ def check_line(record: Record, *, joined: bool = False) -> None:
         if similarity != 1:
             raise _wrong(record, "similarity", "of a sense with itself is 1; leave the line out")
     elif scores and record.get("measure") is None:
-        possible = by_scores(record)
+        possible = possible_similarities(record)
         if all(abs(value - record["similarity"]) > ROUNDED for value in possible):
             told = " or ".join(f"{value:g}" for value in possible)
             raise _wrong(record, "similarity", f"is not what its scores give, {told}; correct one of the two")
@@ -279,7 +279,7 @@ def _wrong(record: Record, key: str, problem: str) -> DataError:
     return DataError(f"{short(record[key])} {problem}" if key in record else "missing", field=key)
 
 
-def by_scores(record: Record) -> list[float]:
+def possible_similarities(record: Record) -> list[float]:
     """The similarities that a line's scores give by its rule, of equally frequent ratings each."""
     ratings, rule = list(record["scores"].values()), record.get("merge", "mean")
     if rule == "mean":
@@ -313,14 +313,14 @@ class _Entry:
         self.prompts |= _parts([record.get("prompt")])
         self.dates |= {record["date"]} if record.get("date") is not None else set()
 
-    def rated(self, rule: str) -> Rated:
+    def combine_ratings(self, rule: str) -> Rated:
         """All ratings of the pair as one similarity."""
         scores = {model: rating for model, (rating, _) in sorted(self.scores.items())}
         # Whole ratings are averaged before the division, so that the digits equal those of a table of one run.
         if not self.others:
-            similarity = combined(list(scores.values()), rule) / SCALE
+            similarity = combine(list(scores.values()), rule) / SCALE
         else:
-            similarity = combined([rating / SCALE for rating in scores.values()] + sorted(self.others), rule)
+            similarity = combine([rating / SCALE for rating in scores.values()] + sorted(self.others), rule)
         measures = self.measures or ({UNNAMED} if scores and self.others else set())
         return Rated(
             similarity,
@@ -347,10 +347,10 @@ def merged_rows(lines: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterat
             if record["a"] != record["b"]:  # always 1
                 pair = pair_of(record["pos"], record["a"], record["b"])
                 entries.setdefault(pair, _Entry()).add(record, line.place)
-    return (entry.rated(rule).line(pair) for pair, entry in sorted(entries.items(), key=itemgetter(0)))
+    return (entry.combine_ratings(rule).line(pair) for pair, entry in sorted(entries.items(), key=itemgetter(0)))
 
 
-def combined(values: Sequence[float], rule: str) -> float:
+def combine(values: Sequence[float], rule: str) -> float:
     """Several values as one, by the rule of RULES; of equally frequent ones the majority is the first listed."""
     if rule == "median":
         return float(median(values))

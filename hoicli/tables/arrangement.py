@@ -11,7 +11,7 @@ from hoicli.errors import DataError, UsageError
 from hoicli.records.metrics import better, kind_of
 from hoicli.records.results import CHANCES, Row, settings_of, tag_column
 from hoicli.tables.layouts import Layout, column_head, is_mean
-from hoicli.tables.notes import annotated
+from hoicli.tables.notes import add_notes
 from hoicli.tables.values import (
     NO_KEYS,
     Head,
@@ -42,12 +42,12 @@ Placed = tuple[Name, Head, Row]
 """A row with its line and its column."""
 
 
-def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[TextTable, list[Row]]:
+def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[TextTable, list[Row]]:
     """(the table, the rows that are not in it). Raises `DataError` for two rows of one value, or if no row fits."""
     slots = layout.places(rows)
     fitting = [(row, slot) for row in rows if is_mean(row) for slot in slots if slot.takes(row)]
     if not fitting:
-        raise DataError(f"no row fits the layout {layout.name} ({layout.description}): they are {described(rows)}")
+        raise DataError(f"no row fits the layout {layout.name} ({layout.description}): they are {describe_rows(rows)}")
     keys = [key for key in layout.lines if any(row.get(key) is not None for row, _ in fitting)]
     tags = _tags((row for row, _ in fitting), showing.over)
     dense_tags([row for row, _ in fitting], tags, keys)
@@ -65,7 +65,7 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
     heads = [*(("Method" if tag == "model" else tag_column(tag)) for tag in tags), *keys] or ["Method"]
     of_one_unit(row for *_, row in placed)
     views = _VIEWS & set(tags)
-    table = _assembled(
+    table = _assemble(
         placed, heads, partial(compared_value, showing=showing),
         columns=[column for slot in slots if (column := (slot.group, slot.head)) in columns],
         ranked=not views, compared=True, shown=views, n=layout.n and showing.n,
@@ -73,7 +73,7 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
     return table, [row for row in rows if id(row) not in taken]
 
 
-def by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence[str], showing: Showing) -> TextTable:
+def arrange_by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence[str], showing: Showing) -> TextTable:
     """A line for each value of the keys `lines`, a column for each of `columns`: keys of rows, or of their tags as
     `tag.model`. Raises `UsageError` for a key that no row has, `DataError` for two rows of one value."""
     for key in (*lines, *columns):
@@ -90,7 +90,7 @@ def by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence[str], s
     names = [key.removeprefix("tag.") for key in lines]
     ranked = all(key.startswith("tag.") for key in lines)
     keys = {key.removeprefix("tag.") for key in (*lines, *columns)}
-    return _assembled(
+    return _assemble(
         placed, names, partial(compared_value, showing=showing), ranked=ranked, compared=ranked or keys <= _VIEWS,
         shown=keys,
     )  # fmt: skip
@@ -129,7 +129,7 @@ def tables_of(rows: Sequence[Row], *, strict: bool = False) -> list[TextTable]:
             group, column = [part for row in group for part in parts_of(row)], "part"
             if len({row["metric"] for row in group}) == 1:
                 index = tuple(key for key in index if key != "metric")  # it stands above the columns
-        tables.append(_of_kind(group, index, column, single_value if strict else plain_value))
+        tables.append(_arrange_by_kind(group, index, column, single_value if strict else plain_value))
     after = [*(table.settings for table in tables[1:]), ""]
     return [
         replace(table, settings="") if table.settings == below else table
@@ -152,7 +152,7 @@ def parts_of(row: Row) -> Iterator[Row]:
             yield {**common, "part": key, "value": row[key], "unit": "probability"}
 
 
-def _of_kind(
+def _arrange_by_kind(
     rows: Sequence[Row], index: tuple[str, ...], column: str, value: Callable[[Sequence[Row]], Value]
 ) -> TextTable:
     """A line per value of the tags and of the index, a column per value of `column`, under the metric where the index
@@ -168,7 +168,7 @@ def _of_kind(
     ]
     heads = [*map(tag_column, tags), *index]
     mark_at = heads.index("protocol") if "protocol" in index else 0
-    return _assembled(placed, heads, value, shown=index, n=n, mark_at=mark_at)
+    return _assemble(placed, heads, value, shown=index, n=n, mark_at=mark_at)
 
 
 def dense(lines: int, columns: int, filled: int) -> None:
@@ -189,7 +189,7 @@ def dense_tags(rows: Collection[Row], tags: Sequence[str], index: Sequence[str])
     dense(len(lines), len(tags), len(rows))
 
 
-def _assembled(
+def _assemble(
     placed: Sequence[Placed],
     heads: Sequence[str],
     value: Callable[[Sequence[Row]], Value],
@@ -243,17 +243,17 @@ def _assembled(
     table = replace(table, cites=cites, own=own if own < len(lines) else 0)
     unknown = of_unknown_order(rows) if compared else set()
     notes = {place: (*cell.notes, *(UNKNOWN_ORDER,) * (place in unknown)) for place, cell in cells.items()}
-    table = annotated(table, rows, mark_at=mark_at, shown=shown, notes=notes, apart=apart)
+    table = add_notes(table, rows, mark_at=mark_at, shown=shown, notes=notes, apart=apart)
     if ranked:
-        table = _with_ranks(table, {place: cell for place, cell in cells.items() if place not in apart}, senses)
+        table = _rank_values(table, {place: cell for place, cell in cells.items() if place not in apart}, senses)
     if not n:
         return table
     counts = [[number_text(rows[at, number][-1].get("n"), 0) if (at, number) in rows and not published[at] else "-"
                for number in range(len(columns))] for at in range(len(names))]  # fmt: skip
-    return _counted(table, counts)
+    return _add_count_lines(table, counts)
 
 
-def _with_ranks(table: TextTable, cells: Mapping[Place, Value], senses: Sequence[int | None]) -> TextTable:
+def _rank_values(table: TextTable, cells: Mapping[Place, Value], senses: Sequence[int | None]) -> TextTable:
     """The table with the best and the second value of each column, where it has several and it is known which is
     better."""
     numbers: dict[int, dict[Place, float]] = {}
@@ -270,7 +270,7 @@ def _with_ranks(table: TextTable, cells: Mapping[Place, Value], senses: Sequence
     return replace(table, best=frozenset(best), second=frozenset(second))
 
 
-def _counted(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
+def _add_count_lines(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
     """The table with a line `n`, what each value is over, below the lines that share it. counts: of each line, by
     column; "-" where that is not known, as of published values."""
     lines: list[Sequence[str]] = []
@@ -291,7 +291,7 @@ def _counted(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
     return replace(table, lines=lines, marks=marks, best=best, second=second, cites=cites, own=at[table.own])
 
 
-def described(rows: Sequence[Row]) -> str:
+def describe_rows(rows: Sequence[Row]) -> str:
     """What rows are of, for a message: metrics with their protocols, the most frequent first."""
     kinds = Counter((str(row["metric"]), str(row.get("protocol", ""))) for row in rows)
     metrics: dict[str, list[str]] = {}

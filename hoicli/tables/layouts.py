@@ -113,7 +113,7 @@ def _flat(command: str, of: Callable[[Row], bool]) -> Callable[[Sequence[Row]], 
     return places
 
 
-def _of(*protocols: str) -> Callable[[Row], bool]:
+def _is_map_by(*protocols: str) -> Callable[[Row], bool]:
     return lambda row: row["metric"] == "mAP" and row.get("protocol") in protocols
 
 
@@ -130,13 +130,13 @@ LAYOUTS: Mapping[str, Layout] = {
                ("nms", "det_threshold"), n=True),
         Layout("diagnose", "mAP, and what repairing each error gains",
                _diagnose, lambda row: row["metric"] == "delta_mAP", n=True),
-        Layout("vcoco", "AP role in scenario 1 and 2", lambda _: _VCOCO, _of("vcoco-s1", "vcoco-s2")),
-        Layout("swig", "non-rare, rare, unseen, full", lambda _: _SWIG, _of("swig")),
+        Layout("vcoco", "AP role in scenario 1 and 2", lambda _: _VCOCO, _is_map_by("vcoco-s1", "vcoco-s2")),
+        Layout("swig", "non-rare, rare, unseen, full", lambda _: _SWIG, _is_map_by("swig")),
         Layout("zero-shot", "unseen, seen and full of each split",
                _zero_shot, lambda row: row["metric"] == "mAP" and row["subset"] == "unseen"),
         Layout("hico", "Default and Known Object: full, rare, non-rare",
                lambda _: _HICO,
-               lambda row: row["subset"] in dict(_FREQUENCIES) and _of("hico", "hico-ko", *_STAND_INS)(row)),
+               lambda row: row["subset"] in dict(_FREQUENCIES) and _is_map_by("hico", "hico-ko", *_STAND_INS)(row)),
     )
 }  # fmt: skip
 """The layouts by name, in the order in which rows choose one."""

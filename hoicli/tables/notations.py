@@ -77,20 +77,22 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
 def _tables(rows: list[Row], output_format: str) -> str:
     # Programs that read JSONL or CSV wait for none of this.
     from hoicli.records.metrics import kind_of
-    from hoicli.tables.arrangement import by_layout, described, tables_of
+    from hoicli.tables.arrangement import arrange_by_layout, describe_rows, tables_of
     from hoicli.tables.layouts import layout_of
     from hoicli.tables.values import Showing
-    from hoicli.tables.writers import written
+    from hoicli.tables.writers import write_table
 
     texts = []
     layout = layout_of(rows) if output_format == "latex" else None
     if layout is not None:
-        table, left = by_layout(rows, layout, Showing(intervals=True))
+        table, left = arrange_by_layout(rows, layout, Showing(intervals=True))
         shown = {place.metric for place in layout.places(rows)}
         rows = [row for row in left if not kind_of(row).mean]
         means = [row for row in left if kind_of(row).mean and row["metric"] in shown]
-        texts.append(written(table, output_format) + (f"% not here: {visible(described(means))}\n" if means else ""))
-    texts += [written(table, output_format) for table in tables_of(rows)] if rows else []
+        texts.append(
+            write_table(table, output_format) + (f"% not here: {visible(describe_rows(means))}\n" if means else "")
+        )
+    texts += [write_table(table, output_format) for table in tables_of(rows)] if rows else []
     return "\n".join(texts)
 
 

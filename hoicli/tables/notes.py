@@ -10,7 +10,7 @@ from itertools import accumulate
 from types import MappingProxyType
 
 from hoicli.records.caveats import words_of
-from hoicli.records.results import Row, joined_settings, signed
+from hoicli.records.results import Row, joined_settings, parse_signature
 from hoicli.tables.values import ABOVE, HEAD, MARK, Otherwise, Place, TextTable, cell_text, spread
 
 _NAMED = 3
@@ -19,7 +19,7 @@ _Axis = tuple[Sequence[str], int, Mapping[str, int]]
 """The names of groups, columns or lines, which number of a place is theirs, and how many values each has."""
 
 
-def annotated(
+def add_notes(
     table: TextTable,
     rows: Mapping[Place, Sequence[Row]],
     *,
@@ -59,7 +59,7 @@ def annotated(
 _UNRANKED = re.compile(r"(, unlike the others.*)?: not (ranked with them|comparable)$")
 
 
-def in_two(table: TextTable) -> TextTable:
+def join_notes(table: TextTable) -> TextTable:
     """The table with its notes in at most two paragraphs, as papers have room for: why values are not ranked, and all
     else. In a paragraph each note keeps a mark of its own, since it is true only of what has this mark."""
     if len(table.notes) <= 2:
@@ -122,12 +122,12 @@ def settings_line(
     apart: of values of which a note says some settings. What a published number comes from is not here: a note says it.
     """
     usual = (row for place, of in rows.items() if place not in apart for row in of)
-    own = any("published" not in dict(signed(str(row.get("signature")))) for row in usual)
+    own = any("published" not in dict(parse_signature(str(row.get("signature")))) for row in usual)
     stands = _standing((row for of in rows.values() for row in of), shown)
     has: dict[tuple[str, str], set[Place]] = {}
     for place in sorted(rows, key=lambda place: place[::-1]):  # by columns: their settings are told first
         for row in rows[place]:
-            settings = dict(signed(str(row.get("signature") or "")))
+            settings = dict(parse_signature(str(row.get("signature") or "")))
             if own and "published" in settings and place not in apart:
                 settings.pop("gt", None)  # one's own rows say it by digest
             for key, value in (apart[place].untold(settings) if place in apart else settings).items():
@@ -144,7 +144,7 @@ def settings_line(
         (names, at, Counter(names[place[at]] for place in rows))
         for names, at in ((by_group, 1), (by_column, 1), (lines, 0))
     ]
-    texts += [f"{_called(some, axes)}: {joined_settings(settings)}" for some, settings in parts.items()]
+    texts += [f"{_name_places(some, axes)}: {joined_settings(settings)}" for some, settings in parts.items()]
     return f"settings: {'; '.join(texts)}" if texts else ""
 
 
@@ -153,7 +153,7 @@ def _standing(rows: Iterable[Row], shown: Collection[str]) -> Callable[[Row, str
     the keys `shown`. A slice stands there by its name and part, where all slices of that name are one."""
     slices: dict[str, set[str]] = {}
     for row in rows:
-        for key, value in signed(str(row.get("signature") or "")) if "slice" in shown else ():
+        for key, value in parse_signature(str(row.get("signature") or "")) if "slice" in shown else ():
             if key == "slice":
                 slices.setdefault(row.get("tags", {}).get("slice", ""), set()).add(value.rpartition("/")[0])
 
@@ -166,17 +166,17 @@ def _standing(rows: Iterable[Row], shown: Collection[str]) -> Callable[[Row, str
     return stands
 
 
-def _called(places: Collection[Place], axes: Sequence[_Axis]) -> str:
+def _name_places(places: Collection[Place], axes: Sequence[_Axis]) -> str:
     """Some values of a table by the groups, the columns or the lines that they fill; else by the lines they are in."""
     inside: list[str] = []
     for names, at, values in axes:
         inside = list(dict.fromkeys(names[number] for number in sorted({place[at] for place in places})))
         if len(values) > 1 and "" not in inside and sum(values[name] for name in inside) == len(places):
-            return _listed(inside)
-    return "some of " + (_listed(inside) or "the values")
+            return _list_names(inside)
+    return "some of " + (_list_names(inside) or "the values")
 
 
-def _listed(names: Collection[str]) -> str:
+def _list_names(names: Collection[str]) -> str:
     """Some names, the rest counted."""
     first = list(names)[:_NAMED]
     more = len(names) - len(first)

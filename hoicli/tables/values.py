@@ -259,8 +259,8 @@ def made_otherwise(
             if _truth(settings.get("gt", truth)) != truth and "gt" not in shown:
                 own, theirs = {**own, "gt": settings["gt"]}, {**theirs, "gt": truth}
             if own != theirs:
-                own, theirs = _without(own, theirs), _without(theirs, own)
-                note = _told(own, theirs)
+                own, theirs = _drop_shared(own, theirs), _drop_shared(theirs, own)
+                note = _difference_text(own, theirs)
                 if truth and ("gt" in theirs or "published" in settings):  # the line has it in full, the others'
                     theirs |= {"gt": whole} | ({"listed": listed} if listed else {})
                     own |= {"gt": settings["gt"]} if "gt" in settings else {}
@@ -311,11 +311,11 @@ def of_one_unit(rows: Iterable[Row]) -> None:
             raise DataError(problem, place=place_of(row), field="unit")
 
 
-def _without(settings: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+def _drop_shared(settings: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in settings.items() if others.get(key) != value}
 
 
-def _told(own: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+def _difference_text(own: Mapping[str, str], theirs: Mapping[str, str]) -> str:
     mine, others = joined_settings(own), joined_settings(theirs)
     told = f"made with {mine}" if mine else f"made without {others}"
     return f"{told}, unlike the others{f' ({others})' if mine and others else ''}: not ranked with them"

@@ -80,15 +80,15 @@ ESCAPES: Mapping[str, Callable[[str], str]] = {
 """What each notation of a table does to a text."""
 
 
-def written(table: TextTable, notation: str) -> str:
+def write_table(table: TextTable, notation: str) -> str:
     """The table in one of WRITERS, with its notes and settings below. LaTeX has heads as papers do, not as rows."""
     if notation == "latex":
-        above, heads = ([_titled(text) for text in texts] for texts in (table.above, table.heads))
+        above, heads = ([_heading(text) for text in texts] for texts in (table.above, table.heads))
         table = replace(table, above=above, heads=heads)
-    return WRITERS[notation](_escaped(table, ESCAPES[notation]))
+    return WRITERS[notation](_escape_table(table, ESCAPES[notation]))
 
 
-def _titled(text: str) -> str:
+def _heading(text: str) -> str:
     """A metric or a subset in words; other text as it is."""
     if not re.fullmatch(r"\w+", text, re.ASCII):
         return text
@@ -96,7 +96,7 @@ def _titled(text: str) -> str:
     return " ".join(word.upper() if word in ("mri", "cri") else word for word in words)
 
 
-def _escaped(table: TextTable, escape: Callable[[str], str]) -> TextTable:
+def _escape_table(table: TextTable, escape: Callable[[str], str]) -> TextTable:
     """The table with all text that names a line or a column escaped; values are numbers that hoicli wrote."""
     above, heads = (list(map(escape, texts)) for texts in (table.above, table.heads))
     lines = [[*map(escape, line[: table.names]), *line[table.names :]] for line in table.lines]
@@ -105,7 +105,7 @@ def _escaped(table: TextTable, escape: Callable[[str], str]) -> TextTable:
     return replace(table, above=above, heads=heads, lines=lines, notes=notes, settings=settings)
 
 
-def _marked(table: TextTable, mark: Callable[[str], str]) -> tuple[list[str], list[str], list[list[str]]]:
+def _mark_values(table: TextTable, mark: Callable[[str], str]) -> tuple[list[str], list[str], list[list[str]]]:
     """Groups, heads and lines with the marks of notes behind their texts, as a notation writes marks."""
 
     def line(number: int, texts: Sequence[str]) -> list[str]:
@@ -125,13 +125,13 @@ def _below(table: TextTable, mark: Callable[[str], str]) -> list[str]:
     return texts + [table.settings] * bool(table.settings)
 
 
-def _raised(marks: str) -> str:
+def _superscript(marks: str) -> str:
     """Marks where they are set above the line: 1,2 for *1*2; a single one stays *."""
     return ",".join(marks.split("*")[1:]) or marks
 
 
 def _plain(table: TextTable) -> str:
-    above, heads, body = _marked(table, str)
+    above, heads, body = _mark_values(table, str)
     widths = [min(max(map(len, column)), _WIDEST) for column in zip(heads, *body, strict=True)]
     spans = _spans(above, table.names)
     # A metric's name may be wider than its columns: give the first of them the room.
@@ -163,12 +163,12 @@ def _room(widths: Sequence[int], at: int, span: int) -> int:
     return sum(widths[at : at + span]) + 2 * (span - 1)
 
 
-def _merged(above: Sequence[str], heads: Sequence[str]) -> list[str]:
+def _merge_headings(above: Sequence[str], heads: Sequence[str]) -> list[str]:
     """One heading a column, for notations without spanning heads."""
     return [f"{group} {head}".strip() for group, head in zip(spread(above), heads, strict=True)]
 
 
-def _emphasised(
+def _emphasise(
     table: TextTable, body: Sequence[Sequence[str]], best: Callable[[str], str], second: Callable[[str], str]
 ) -> list[list[str]]:
     """The lines with the best and second values of their columns set apart, without what stands behind the number."""
@@ -182,10 +182,10 @@ def _emphasised(
 
 
 def _markdown(table: TextTable) -> str:
-    body = _emphasised(table, table.lines, "**{}**".format, "<u>{}</u>".format)
-    above, heads, lines = _marked(replace(table, lines=body), markdown)
+    body = _emphasise(table, table.lines, "**{}**".format, "<u>{}</u>".format)
+    above, heads, lines = _mark_values(replace(table, lines=body), markdown)
     rule = ["---" if at < table.names else "---:" for at in range(len(heads))]
-    text = "".join("| " + " | ".join(line) + " |\n" for line in (_merged(above, heads), rule, *lines))
+    text = "".join("| " + " | ".join(line) + " |\n" for line in (_merge_headings(above, heads), rule, *lines))
     return text + "".join(f"\n{line}\n" for line in _below(table, markdown))
 
 
@@ -197,16 +197,16 @@ def _latex(table: TextTable) -> str:
         ]
         for line in table.lines
     ]
-    values = _emphasised(table, values, r"\textbf{{{}}}".format, r"\underline{{{}}}".format)
+    values = _emphasise(table, values, r"\textbf{{{}}}".format, r"\underline{{{}}}".format)
 
     def mark(marks: str) -> str:
-        return f"$^{{{_raised(marks)}}}$"
+        return f"$^{{{_superscript(marks)}}}$"
 
-    above, heads, body = _marked(replace(table, lines=values), mark)
+    above, heads, body = _mark_values(replace(table, lines=values), mark)
     for at, cite in table.cites.items():
         body[at][0] += rf"~\cite{{{cite}}}" if _KEY.fullmatch(cite) else ""
 
-    def ended(line: Sequence[str]) -> str:
+    def end_line(line: Sequence[str]) -> str:
         # LaTeX takes a [ or * at a line's beginning for an argument of the line's end before it.
         guard = "{}" if line[0].lstrip().startswith(("[", "*")) else ""
         return guard + " & ".join(line) + r" \\"
@@ -216,16 +216,16 @@ def _latex(table: TextTable) -> str:
         spans = _spans(above, table.names)
         wide = [rf"\multicolumn{{{span}}}{{c}}{{{above[at]}}}" if span > 1 else above[at] for at, span in spans]
         rules = [rf"\cmidrule(lr){{{at + 1}-{at + span}}}" for at, span in spans if above[at]]
-        top = [ended(wide), " ".join(rules)]
+        top = [end_line(wide), " ".join(rules)]
     lines = [
         r"\begin{tabular}{" + "l" * table.names + "r" * (len(heads) - table.names) + "}",
         r"\toprule",
         *top,
-        ended(heads),
+        end_line(heads),
         r"\midrule",
-        *map(ended, body[: table.own]),
+        *map(end_line, body[: table.own]),
         *[r"\midrule"] * bool(table.own),
-        *map(ended, body[table.own :]),
+        *map(end_line, body[table.own :]),
         r"\bottomrule",
         r"\end{tabular}",
         *(rf"\par{{\footnotesize {text}}}" for text in _below(replace(table, settings=""), mark)),
@@ -239,10 +239,10 @@ _SPACED = 'style="border-spacing: 1em 0.2em"'
 
 
 def _html(table: TextTable) -> str:
-    body = _emphasised(table, table.lines, "<b>{}</b>".format, "<u>{}</u>".format)
+    body = _emphasise(table, table.lines, "<b>{}</b>".format, "<u>{}</u>".format)
 
     def mark(marks: str) -> str:
-        return f"<sup>{_raised(marks)}</sup>"
+        return f"<sup>{_superscript(marks)}</sup>"
 
     def cells(texts: Sequence[str]) -> str:
         return "".join(
@@ -250,7 +250,7 @@ def _html(table: TextTable) -> str:
             for at, text in enumerate(texts)
         )
 
-    above, heads, lines = _marked(replace(table, lines=body), mark)
+    above, heads, lines = _mark_values(replace(table, lines=body), mark)
     rows = []
     if any(above):
         rows.append("".join(f'<th colspan="{span}">{above[at]}</th>' for at, span in _spans(above, table.names)))
@@ -282,7 +282,7 @@ def _csv(table: TextTable) -> str:
         values = ["" if cell == "-" else cell for cell in line[table.names :]]
         ends = ["; ".join(words)] * bool(table.notes) + [settings] * bool(settings)
         lines.append([*line[: table.names], *values, *ends])
-    return csv_text([*_merged(table.above, table.heads), *more], lines)
+    return csv_text([*_merge_headings(table.above, table.heads), *more], lines)
 
 
 WRITERS: Mapping[str, Callable[[TextTable], str]] = {

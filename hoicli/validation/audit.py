@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from hoicli.errors import arg, write_number
-from hoicli.evaluation.coverage import Coverage, check_counted, served
+from hoicli.evaluation.coverage import Coverage, check_counted, choose_computable
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
@@ -32,11 +32,11 @@ from hoicli.validation.candidates import (
     Missing,
     Opinion,
     Rules,
-    contradicted,
     evidence,
+    find_contradicted,
     missing,
 )
-from hoicli.validation.duplicates import Duplicates, merged, near_duplicates, with_missing
+from hoicli.validation.duplicates import Duplicates, add_missing, merge_duplicates, near_duplicates
 
 DUPLICATE, CONTRADICTED, MISSING = KINDS = ("near_duplicate", "contradicted", "missing_label")
 
@@ -68,11 +68,11 @@ class Audit:
         """models: (name, predictions). tags: of every row. Raises `DataError` for a bad stream, and for ground truth
         that the protocol cannot use."""
         models = list(models)
-        self.truth, self.protocol, self.rules = truth, protocol, rules.of(len(models))
+        self.truth, self.protocol, self.rules = truth, protocol, rules.set_votes(len(models))
         self.filters, policy, self._tags = filters or Filters(), policy or ErrorPolicy(), tags or {}
         self._vocabulary = truth.vocabulary
         self.duplicates: Duplicates = near_duplicates(truth.scenes, truth.vocabulary, protocol, rules.same)
-        served(truth, [protocol] if models else [])
+        choose_computable(truth, [protocol] if models else [])
         several = len(models) > 1
         self.opinions = [self._opinion(name, stream, policy, name if several else None) for name, stream in models]
 
@@ -95,7 +95,7 @@ class Audit:
     @cached_property
     def contradicted(self) -> Contradicted:
         """The annotated triplets that the models contradict."""
-        return contradicted(self.truth, self._evidence, self.rules)
+        return find_contradicted(self.truth, self._evidence, self.rules)
 
     @cached_property
     def _evidence(self) -> Evidence:
@@ -116,7 +116,7 @@ class Audit:
         wider = replace(rules, votes=1) if several else replace(rules, sure=rules.sure / 2)
         found = []
         for kind, here, there in (
-            (CONTRADICTED, self.contradicted, contradicted(self.truth, self._evidence, wider)),
+            (CONTRADICTED, self.contradicted, find_contradicted(self.truth, self._evidence, wider)),
             (MISSING, self.missing, missing(self.truth, self.opinions, wider)),
         ):
             now, then = len(here.models), len(there.models)
@@ -139,17 +139,17 @@ class Audit:
         asked = f"sure-{write_number(rules.sure)}/{rules.votes}-of-{len(self.opinions)}"
         return settings | self.signed | {"audit": f"{asked}/{same}"}
 
-    def changed(self, kinds: Sequence[str]) -> Scenes:
+    def change_truth(self, kinds: Sequence[str]) -> Scenes:
         """The annotations with the candidates of these kinds added, removed and merged, in this order."""
         scenes, truth, same = self.truth.scenes, self.truth, self.rules.same
         if CONTRADICTED in kinds:
             scenes = scenes.only(np.delete(np.arange(len(scenes.subject)), self.contradicted.seen.truth))
         if MISSING in kinds:
-            scenes = with_missing(scenes, self.missing, truth.vocabulary, self.protocol, same)
+            scenes = add_missing(scenes, self.missing, truth.vocabulary, self.protocol, same)
         if DUPLICATE in kinds:
             fresh = scenes is not truth.scenes
             found = near_duplicates(scenes, truth.vocabulary, self.protocol, same) if fresh else self.duplicates
-            scenes = merged(scenes, found)
+            scenes = merge_duplicates(scenes, found)
         return scenes
 
     # Rows
@@ -213,7 +213,7 @@ class Audit:
             models = [
                 {
                     "model": opinion.name,
-                    **self._named(int(seen.instead[model, at]), label),
+                    **self._class_names(int(seen.instead[model, at]), label),
                     "score": float(seen.score[model, at]),
                     "own_score": None if np.isnan(seen.own[model, at]) else float(seen.own[model, at]),
                 }
@@ -224,7 +224,7 @@ class Audit:
                 "value": float(found.sure[at]),
                 "n": int(found.models[at]),
                 "image_id": scenes.image_ids[image],
-                **self._named(int(scenes.interaction[row]), label),
+                **self._class_names(int(scenes.interaction[row]), label),
                 "hoi": row - int(scenes.hoi_start[image]),
                 "boxes": self._places(image, ends),
                 "where": scenes.boxes[[end for end in ends if end >= 0]].tolist(),
@@ -240,7 +240,7 @@ class Audit:
                 "value": float(missing.sure[at]),
                 "n": int(missing.models[at]),
                 "image_id": scenes.image_ids[image],
-                **self._named(int(found.class_[at]), int(found.labels[1, at])),
+                **self._class_names(int(found.class_[at]), int(found.labels[1, at])),
                 "boxes": self._places(image, found.near[:, at].tolist()),
                 "where": [box for box in found.boxes[..., at].tolist() if box[0] == box[0]],
                 "models": [
@@ -255,7 +255,7 @@ class Audit:
         first = int(self.truth.scenes.box_start[image])
         return [None if box < 0 else box - first for box in boxes]
 
-    def _named(self, class_: int, label: int) -> Row:
+    def _class_names(self, class_: int, label: int) -> Row:
         """The names of a class; label: of its object, -1 for none."""
         vocabulary = self._vocabulary
         verb, name = vocabulary.interactions[class_]
@@ -265,8 +265,8 @@ class Audit:
 
     def means(self) -> Iterator[Row]:
         """The mAP of every model on the annotations as given and on all CHANGES, with the differences."""
-        given = self._of([opinion.tally for opinion in self.opinions], "as_given", ())
-        rows = dict(zip(CHANGES, shared_out(self._changed, list(CHANGES)), strict=True)) if given else {}
+        given = self._mean_rows([opinion.tally for opinion in self.opinions], "as_given", ())
+        rows = dict(zip(CHANGES, shared_out(self._changed_means, list(CHANGES)), strict=True)) if given else {}
         for place, own in enumerate(given):
             before = {row["subset"]: row for row in own}
             order = settings_of(own[0]).get("listed", "") if own else ""  # of the annotations as given
@@ -280,15 +280,15 @@ class Audit:
                     delta = result_row("audit_delta_mAP", **{**same, "value": change, "from": was, "to": value})
                     yield also_signed(delta, "of", f"listed-{order}") if order else delta
 
-    def _changed(self, name: str) -> list[list[Row]]:
+    def _changed_means(self, name: str) -> list[list[Row]]:
         """The mAP of each model on one of the CHANGES."""
-        truth = GroundTruth(self.changed(CHANGES[name]), self._vocabulary, self.truth.name)
+        truth = GroundTruth(self.change_truth(CHANGES[name]), self._vocabulary, self.truth.name)
         matched = [Batch(each.scenes, truth).match(self.protocol, self.filters) for each in self.opinions]
         several = zip(self.opinions, matched, strict=True)
         tallies = [each.tally.against(truth, {self.protocol.key: match}) for each, match in several]
-        return self._of(tallies, name, CHANGES[name])
+        return self._mean_rows(tallies, name, CHANGES[name])
 
-    def _of(self, tallies: Sequence[Tally], name: str, kinds: Sequence[str]) -> list[list[Row]]:
+    def _mean_rows(self, tallies: Sequence[Tally], name: str, kinds: Sequence[str]) -> list[list[Row]]:
         """The mAP of each model on annotations of a name, which are without these kinds of candidates."""
         settings = self.signed
         if kinds:

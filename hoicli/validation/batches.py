@@ -15,8 +15,8 @@ import orjson
 
 from hoicli.io.streams import Line
 from hoicli.records import caveats
-from hoicli.records.boxes import inverted, repeated
-from hoicli.records.columns import Images, raw_images, require, typed
+from hoicli.records.boxes import find_inverted, find_repeated
+from hoicli.records.columns import Images, check_types, raw_images, require
 from hoicli.records.image import UNKNOWN_LABEL, problems, problems_besides, seldom_problems
 from hoicli.records.kit import Bools, Floats, Growing, Ints, distinct, starts_of
 from hoicli.records.parsing import Record, is_number
@@ -160,7 +160,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
 
     def add(record: Record) -> None:
         require("metric" not in record and not ("predictions" in record and "gt" in record))
-        masks.append(caveats.of_record(record.get("caveats")))
+        masks.append(caveats.read_caveats(record.get("caveats")))
         sizes.append(_size(record))
         if not sound:
             _check_besides(record, sizes[-1], vocabulary if has_roles else None, scored=scored)
@@ -178,8 +178,8 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         of_hoi={"role": None, "verb_score": 0.0},
     )
     if not sound:
-        typed(raw.of_hoi["verb_score"], float, int)
-        typed(raw.of_hoi["role"] if has_roles else (), str, type(None))
+        check_types(raw.of_hoi["verb_score"], float, int)
+        check_types(raw.of_hoi["role"] if has_roles else (), str, type(None))
     roles = Numbered[str | None]({None: 0})
     named = [role if type(role) is str else None for role in raw.of_hoi["role"]]  # nothing but text is a role
     batch = Checked(
@@ -187,7 +187,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         lines=lines,
         label=np.array(raw.labels, dtype=np.int64),
         verb=np.array(raw.verbs, dtype=np.int64),
-        role=roles.of(named) if named else np.zeros(len(raw.verbs), dtype=np.int64),
+        role=roles.numbers_of(named) if named else np.zeros(len(raw.verbs), dtype=np.int64),
         labels=labels,
         verbs=verbs,
         roles=list(roles),
@@ -221,8 +221,8 @@ def _check_besides(record: Record, size: Size | None, vocabulary: Vocabulary | N
         require(key not in record or (is_number(record[key]) and record[key] > 0))
     scores = record.get("scores")
     if scores is not None:
-        typed([scores], list)
-        typed(scores, int, float)
+        check_types([scores], list)
+        check_types(scores, int, float)
         require(len(scores) == len(record["boxes"]))
     if "pairs" in record:
         require(not any(problems_besides(record, ("pairs",))))
@@ -298,7 +298,7 @@ def _box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]
         counts = np.diff(batch.box_start)
         relative = np.bincount(image[small], minlength=len(counts)) == counts
         yield cases("relative-box", np.flatnonzero(relative[image]))
-    ends_first = inverted(boxes) & looked_at
+    ends_first = find_inverted(boxes) & looked_at
     rows = np.flatnonzero(ends_first)
     yield cases("inverted-box", rows)
     with np.errstate(over="ignore"):
@@ -324,9 +324,9 @@ def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bo
         outside = (batch.score < 0) | (batch.score > 1)
         yield cases("score-outside-range", outside, lambda hoi, _: f".score: {hoi['score']}")
     own = () if scored else (batch.label[batch.subject],)
-    twice = repeated(batch, *own, batch.object_label, batch.verb, batch.role)
+    twice = find_repeated(batch, *own, batch.object_label, batch.verb, batch.role)
     check = "duplicate-triplet" if scored else "doubled-annotation"
-    yield cases(check, twice, lambda hoi, labels: f": {_named(hoi, labels)} on the same two boxes")
+    yield cases(check, twice, lambda hoi, labels: f": {_triplet_text(hoi, labels)} on the same two boxes")
     subjects = (SUBJECT,) if vocabulary is None else vocabulary.subjects
     acts = np.zeros(len(batch.labels.spelled), dtype=bool)
     acts[[batch.labels[label] for label in subjects if label in batch.labels]] = True
@@ -334,7 +334,7 @@ def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bo
     yield cases("subject-no-person", others, lambda hoi, labels: f".subject: a {labels[hoi['subject']]}")
     if vocabulary is not None and not vocabulary.roles:
         none = _no_interactions(batch, vocabulary)
-        yield cases("no-such-interaction", none, lambda hoi, labels: f": {_named(hoi, labels)}")
+        yield cases("no-such-interaction", none, lambda hoi, labels: f": {_triplet_text(hoi, labels)}")
 
 
 def _cases(check: str, batch: Checked, of: str, rows: Ints, told: Callable[[Record, int, int], str]) -> Cases:
@@ -351,7 +351,7 @@ def _cases(check: str, batch: Checked, of: str, rows: Ints, told: Callable[[Reco
     return check, image[rows], first
 
 
-def _named(hoi: Record, labels: list[str | None]) -> str:
+def _triplet_text(hoi: Record, labels: list[str | None]) -> str:
     """The verb and the object of a triplet."""
     return hoi["verb"] if hoi["object"] is None else f"{hoi['verb']} {labels[hoi['object']]}"
 

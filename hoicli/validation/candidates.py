@@ -26,7 +26,7 @@ from hoicli.records.kit import (
     Floats,
     Growing,
     Ints,
-    expanded,
+    expand_runs,
     find,
     rank_by_id,
     run_starts,
@@ -54,7 +54,7 @@ class Rules:
         if not 0 <= self.sure <= 1:
             raise UsageError(f"{arg('sure', self.sure)}: give a number from 0 to 1")
 
-    def of(self, models: int) -> Rules:
+    def set_votes(self, models: int) -> Rules:
         """The rules with the votes in force. Raises `UsageError` for more votes than models."""
         votes = (models + 1) // 2 if self.votes is None else self.votes
         if not models and self != Rules(self.same):
@@ -115,7 +115,7 @@ class Opinion:
     @cached_property
     def _ranking(self) -> tuple[Ranked, Ints]:
         """The predictions by class, then falling score; the number of the run of equal scores that each is in."""
-        ranked = self.tally.listed.ranked(self.scenes.interaction, len(self.batch.truth.vocabulary.interactions))
+        ranked = self.tally.listed.rank_by_class(self.scenes.interaction, len(self.batch.truth.vocabulary.interactions))
         class_, score = self.scenes.interaction[ranked.order], self.scenes.score[ranked.order]
         fresh = (class_[1:] != class_[:-1]) | (score[1:] != score[:-1])
         return ranked, starts_of(fresh)[: len(score)]
@@ -125,7 +125,7 @@ class Opinion:
         """Every (predicted box, ground-truth box) that overlap enough, whatever their labels."""
         return self.batch.matched_boxes(self.protocol, any_label=True)
 
-    def on_pairs(self, subject: Ints, object_: Ints) -> tuple[Ints, Ints]:
+    def overlapping_predictions(self, subject: Ints, object_: Ints) -> tuple[Ints, Ints]:
         """Every (pair, counted prediction) whose boxes overlap enough; the pairs are of ground-truth boxes, object -1
         for none, and a prediction without an object is on such pairs alone."""
         scenes = self.scenes
@@ -142,7 +142,7 @@ class Opinion:
         for pair, entry in counterparts(start, count):
             person = box[order[entry]]
             first = np.searchsorted(subjects, person)
-            run, place = expanded(first, np.searchsorted(subjects, person, side="right") - first)
+            run, place = expand_runs(first, np.searchsorted(subjects, person, side="right") - first)
             pair, row = pair[run], rows[place]
             wanted = scenes.object[row] * (len(self.batch.truth.scenes.boxes) + 1) + object_[pair]
             neither = (scenes.object[row] < 0) & (object_[pair] < 0)
@@ -203,7 +203,7 @@ def evidence(truth: GroundTruth, opinions: Sequence[Opinion]) -> Evidence:
     the annotated class does there (`Opinion.doubtful`; 1 where the model does not see it)."""
     scenes, classes = truth.scenes, len(truth.vocabulary.interactions)
     protocol = opinions[0].protocol
-    rows = np.flatnonzero(truth.counted(protocol))
+    rows = np.flatnonzero(truth.counted_triplets(protocol))
     ends = (scenes.subject[rows] + 1) * (len(scenes.boxes) + 1) + scenes.object[rows] + 1
     pairs, pair_of = np.unique(ends, return_inverse=True)
     subject, object_ = (end - 1 for end in np.divmod(pairs, len(scenes.boxes) + 1))
@@ -211,7 +211,7 @@ def evidence(truth: GroundTruth, opinions: Sequence[Opinion]) -> Evidence:
     instead = np.full(shape, -1, dtype=np.int64)
     sure, score, own = np.zeros(shape), np.full(shape, np.nan), np.full(shape, np.nan)
     for at, opinion in enumerate(opinions):
-        pair, row = opinion.on_pairs(subject, object_)
+        pair, row = opinion.overlapping_predictions(subject, object_)
         every = max(len(opinion.scenes.score), 1)
         key, row = np.divmod(np.sort((pair * classes + opinion.scenes.interaction[row]) * every + row), every)
         first = first_largest(key, opinion.scenes.score[row])  # the best-scored of each class on each pair
@@ -222,7 +222,7 @@ def evidence(truth: GroundTruth, opinions: Sequence[Opinion]) -> Evidence:
         rejected = np.ones(len(rows))
         rejected[met] = opinion.doubtful[best[place[met]]]
         start = np.searchsorted(keys, pair_of * classes)
-        triplet, entry = expanded(start, np.searchsorted(keys, (pair_of + 1) * classes) - start)
+        triplet, entry = expand_runs(start, np.searchsorted(keys, (pair_of + 1) * classes) - start)
         stray = opinion.stray[best[entry]]  # of another class, and nothing of it is annotated there
         triplet, entry = triplet[stray], entry[stray]
         top = first_largest(triplet, opinion.sure[best[entry]])
@@ -233,7 +233,7 @@ def evidence(truth: GroundTruth, opinions: Sequence[Opinion]) -> Evidence:
     return Evidence(rows, instead, sure, score, own)
 
 
-def contradicted(truth: GroundTruth, seen: Evidence, rules: Rules) -> Contradicted:
+def find_contradicted(truth: GroundTruth, seen: Evidence, rules: Rules) -> Contradicted:
     """Annotated triplets on whose pair at least `rules.votes` models see another class, as sure as `rules.sure`."""
     scenes, rows = truth.scenes, seen.truth
     says = (seen.instead >= 0) & (seen.sure >= rules.sure)
@@ -262,7 +262,7 @@ class Strays(NamedTuple):
     labels: Ints
     near: Ints
 
-    def ordered(self, rows: Ints) -> Strays:
+    def reorder(self, rows: Ints) -> Strays:
         """Some of the rows, in this order."""
         columns: Any = (column[..., rows] for column in self)
         return Strays(*columns)
@@ -306,7 +306,7 @@ def missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) -> Mi
     found, protocol, votes = _strays(opinions, rules), opinions[0].protocol, rules.votes or 1
     by_id = rank_by_id(truth.scenes.image_ids)[found.image]
     values = (*found.boxes.reshape(8, -1), -found.score)
-    found = found.ordered(np.lexsort((found.row, *values, found.model, -found.sure, found.class_, by_id)))
+    found = found.reorder(np.lexsort((found.row, *values, found.model, -found.sure, found.class_, by_id)))
     one, other, overlap = found.overlapping(truth, protocol, min(rules.same, protocol.threshold))
     shape = len(opinions), len(found.row)
     score, sure = np.full(shape, np.nan), np.zeros(shape)
@@ -322,7 +322,7 @@ def missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) -> Mi
     rank[order] = np.arange(len(order))
     touching = (overlap >= protocol.threshold) & (rank[other] < rank[one]) & (models[one] >= votes)
     chosen = order[_standing(len(order), rank[one[touching]], rank[other[touching]])]
-    return Missing(found.ordered(chosen), models[chosen], mean[chosen], score[:, chosen])
+    return Missing(found.reorder(chosen), models[chosen], mean[chosen], score[:, chosen])
 
 
 def _strays(opinions: Sequence[Opinion], rules: Rules) -> Strays:

@@ -17,7 +17,7 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import main_protocol
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Growing, Ints, groups, run_starts, starts_of
-from hoicli.records.scenes import Scenes, box_kinds, class_columns, with_boxes, with_triplets
+from hoicli.records.scenes import Scenes, add_boxes, add_triplets, box_kinds, class_columns
 from hoicli.validation.candidates import Missing
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -86,7 +86,7 @@ def drawn_once(truth: GroundTruth, threshold: float) -> Bools:
     return kept
 
 
-def merged(scenes: Scenes, duplicates: Duplicates) -> Scenes:
+def merge_duplicates(scenes: Scenes, duplicates: Duplicates) -> Scenes:
     """The images with each box as `kept_boxes` has it. Of triplets that are then the same the first is kept."""
     if not len(duplicates.first):
         return scenes
@@ -114,7 +114,7 @@ def _distinct(scenes: Scenes) -> Ints:
     return np.sort(np.unique(columns, axis=1, return_index=True)[1])
 
 
-def with_missing(scenes: Scenes, missing: Missing, vocabulary: Vocabulary, protocol: Protocol, same: float) -> Scenes:
+def add_missing(scenes: Scenes, missing: Missing, vocabulary: Vocabulary, protocol: Protocol, same: float) -> Scenes:
     """The images with the missing triplets: on the annotated boxes that they belong to, else on new ones, which are
     those of the surest model; new boxes that are near duplicates of each other (`same`) are one."""
     found = missing.of
@@ -122,12 +122,12 @@ def with_missing(scenes: Scenes, missing: Missing, vocabulary: Vocabulary, proto
     image = np.broadcast_to(found.image, fresh.shape)[fresh]
     order = np.argsort(image, kind="stable")
     new, label = found.boxes.swapaxes(1, 2)[fresh], found.labels[fresh]
-    grown, added, moved = with_boxes(scenes, image[order], new[order], label[order])
+    grown, added, moved = add_boxes(scenes, image[order], new[order], label[order])
     where = np.empty(len(order), dtype=np.int64)
     where[order] = added
     ends = moved[found.near]
     ends[fresh] = where
-    grown = with_triplets(
+    grown = add_triplets(
         grown,
         found.image,
         subject=ends[0],
@@ -139,4 +139,4 @@ def with_missing(scenes: Scenes, missing: Missing, vocabulary: Vocabulary, proto
     own = np.zeros(len(grown.boxes), dtype=bool)
     own[added] = True
     alike = near_duplicates(grown, vocabulary, protocol, same)
-    return merged(grown, alike.only(own[alike.first] & own[alike.second]))
+    return merge_duplicates(grown, alike.only(own[alike.first] & own[alike.second]))

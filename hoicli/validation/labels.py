@@ -107,7 +107,7 @@ class LabelEvidence:
         names, place = batch.classes
         compared, matched = [], self.counts.matched
         for hoi, image, at in zip(*(of.tolist() for of in (best, batch.image_of_hoi[best], place[best])), strict=True):
-            if annotated := self._annotated(rows[image]):
+            if annotated := self._annotated_classes(rows[image]):
                 compared.append(hoi)
                 meant = self._meant(names[at])
                 for number in chain.from_iterable(meant[each] for each in annotated if each in meant):
@@ -115,7 +115,7 @@ class LabelEvidence:
         self.counts.images += len(compared)
         return np.array(compared, dtype=np.int64)
 
-    def _annotated(self, row: int | None) -> set[TripletClass]:
+    def _annotated_classes(self, row: int | None) -> set[TripletClass]:
         """The classes that are annotated in an image of the ground truth."""
         if row is None or self._truth is None:
             return set()
@@ -148,7 +148,7 @@ class LabelEvidence:
             return None
         if self._other_dataset is not None:
             dataset, share = self._other_dataset
-            own = self._known(self.vocabulary)
+            own = self._share_in_vocabulary(self.vocabulary)
             knows = f"{dataset} knows {share:.0%} of the triplets' names, {self.vocabulary.name} {own:.0%}"
             return "another-dataset", f"{name}: {knows}: {arg('dataset', dataset)}", self.counts.triplets, ""
         found = self._explanation
@@ -179,9 +179,9 @@ class LabelEvidence:
     @cached_property
     def _explanation(self) -> Explanation | None:
         """The reading that explains the labels better than they explain themselves."""
-        return self._by_interactions() or self._by_ground_truth()
+        return self._explain_by_interactions() or self._by_ground_truth()
 
-    def _known(self, vocabulary: Vocabulary) -> float:
+    def _share_in_vocabulary(self, vocabulary: Vocabulary) -> float:
         """The share of the triplets whose verb and object the vocabulary has."""
         known = (
             weight
@@ -193,14 +193,14 @@ class LabelEvidence:
     @cached_property
     def _other_dataset(self) -> tuple[str, float] | None:
         """The dataset that knows the names, where this one does not."""
-        own = self._known(self.vocabulary)
+        own = self._share_in_vocabulary(self.vocabulary)
         if own >= 0.9:
             return None
-        shares = {name: self._known(load(name)) for name in DATASETS if name != self.vocabulary.name}
+        shares = {name: self._share_in_vocabulary(load(name)) for name in DATASETS if name != self.vocabulary.name}
         best = max(shares, key=lambda name: shares[name])
         return (best, shares[best]) if shares[best] >= 0.95 else None
 
-    def _by_interactions(self) -> Explanation | None:
+    def _explain_by_interactions(self) -> Explanation | None:
         """The reading under which the triplets are interactions; a dataset with roles has no such list of objects."""
         if self.vocabulary.roles or self.counts.triplets < ENOUGH_TRIPLETS:
             return None

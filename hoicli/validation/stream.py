@@ -21,7 +21,7 @@ import orjson
 from hoicli.errors import MALFORMED, DataError, arg
 from hoicli.evaluation.fit import NEXT_TO_NOTHING, BoxEvidence
 from hoicli.evaluation.match_stream import UNKNOWN_PROTOCOL, match_problems
-from hoicli.evaluation.run import gathered
+from hoicli.evaluation.run import gather_in_parallel
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.boxes import MOST_INVERTED
@@ -144,20 +144,20 @@ def validate_images(
     """
 
     def check(part: Stream, _: ErrorPolicy) -> Checking:
-        checker, following = Checker(vocabulary, truth, facts=facts), iter(_numbered(part))
+        checker, following = Checker(vocabulary, truth, facts=facts), iter(_number_lines(part))
         with no_garbage_collection():
             while batch := list(islice(following, BATCH)):
                 checker.add(batch)
         return checker.found
 
-    parts = gathered(check, stream, ErrorPolicy(), lambda part: part.images, independent=_independent)
+    parts = gather_in_parallel(check, stream, ErrorPolicy(), lambda part: part.images, independent=_independent)
     found, *others = parts
     for other in others:
         found.merge(other)
-    return _concluded(found, vocabulary, stream.name, truth, facts=facts)
+    return _conclude(found, vocabulary, stream.name, truth, facts=facts)
 
 
-def _numbered(part: Stream) -> Iterable[Line]:
+def _number_lines(part: Stream) -> Iterable[Line]:
     """The lines of a share of a file with their numbers in the file."""
     before = part.lines_before()
     return (replace(line, number=line.number + before) for line in part) if before else part
@@ -230,7 +230,7 @@ class Checker:
     def add(self, lines: list[Line]) -> None:
         """The lines that follow."""
         self.found.lines += len(lines)
-        scored = _scored(lines) if self.found.scored is None else self.found.scored
+        scored = _are_predictions(lines) if self.found.scored is None else self.found.scored
         build = partial(checked_images, vocabulary=self._vocabulary, scored=bool(scored), sound=False)
         batch = attempt(build, lines)
         if batch is None:
@@ -322,7 +322,7 @@ class Checker:
         )
 
 
-def _concluded(
+def _conclude(
     found: Checking, vocabulary: Vocabulary | None, name: str, truth: Facts | None, *, facts: bool
 ) -> Checking:
     """What only the whole stream can tell, added to what is found."""
@@ -365,7 +365,7 @@ def _boxes_beside(truth: Facts, compared: Growing) -> BoxEvidence:
     return BoxEvidence(subject, object_, boxes, starts_of(count)[rows], count[rows], size)
 
 
-def _scored(lines: list[Line]) -> bool | None:
+def _are_predictions(lines: list[Line]) -> bool | None:
     """Whether lines that are all records of images are predictions, None without any triplet."""
     for line in lines:
         record = attempt(lambda lines: orjson.loads(lines[0].data), [line])

@@ -111,7 +111,7 @@ def read_answers(sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, *, 
                 found[image_id] = detected
             if image_id not in bank.by_image:
                 answers.odd.count("images that no question is about, left out", place)
-    for question, chosen in _chosen(found, bank, released=released):
+    for question, chosen in _choose_options(found, bank, released=released):
         answers.add(question.key, chosen, question.image_id)
     if not answers.given or (answers.refused and not any(answers.given.values())):
         refused = answers.odd.named.get(_REFUSED)
@@ -144,7 +144,7 @@ def _by_file_name(source: Source) -> Iterator[tuple[str, Any]]:
         for name, answer in (entry if isinstance(entry, dict) else {FIRST: entry}).items():
             if not str(name).endswith("_reasoning"):
                 row = {"file_name": str(file_name), "question": name, "response": answer}
-                yield Place.of(source.name, str(file_name)[:80]), row
+                yield Place.in_file(source.name, str(file_name)[:80]), row
 
 
 def _add_row(row: Any, place: str, answers: Answers, known: Mapping[str, Question], *, released: bool) -> None:
@@ -230,9 +230,9 @@ class Detected:
 def _detections(source: Source, form: str, policy: ErrorPolicy) -> Iterator[tuple[str, str, Detected]]:
     """(place, image, predictions) of every image of a detector's output."""
     for name, entry in source.mapping.items() if form == "dump" else ():
-        place = Place.of(source.name, name[:80])
+        place = Place.in_file(source.name, name[:80])
         with policy.item(place):
-            yield place, image_id_of(name), _of_dump(entry)
+            yield place, image_id_of(name), _read_dump_entry(entry)
     for line in source.lines() if form == "records" else ():
         with policy.item():
             record: Record = parse(line)
@@ -241,10 +241,10 @@ def _detections(source: Source, form: str, policy: ErrorPolicy) -> Iterator[tupl
                 record = {**record, "hois": kept}
             for problem in problems(record, None, scored=True):
                 raise problem.error(line.place)
-            yield line.place, str(record["image_id"]), _of_record(record)
+            yield line.place, str(record["image_id"]), _read_record(record)
 
 
-def _of_dump(entry: Any) -> Detected:
+def _read_dump_entry(entry: Any) -> Detected:
     """The predictions of an image of a released dump; raises `DataError` that names the field."""
     if not isinstance(entry, dict):
         raise DataError(f"{json_type(entry)}; an image has {', '.join(_DUMP_KEYS)}")
@@ -263,7 +263,7 @@ def _of_dump(entry: Any) -> Detected:
     return Detected(*_arrays(people, others, scores), [class_of(name) for name in names], names)
 
 
-def _of_record(record: Record) -> Detected:
+def _read_record(record: Record) -> Detected:
     """The predictions of a sound image record, each with an object; an object that is not named is none of an
     interaction."""
     boxes, labels = record["boxes"], record["labels"]
@@ -283,14 +283,16 @@ def _arrays(people: Any, others: Any, scores: Any) -> tuple[Singles, Singles, Si
         return first, second, np.array(scores, dtype=np.float32)
 
 
-def _chosen(images: Mapping[str, Detected], bank: Bank, *, released: bool) -> Iterator[tuple[Question, list[str]]]:
+def _choose_options(
+    images: Mapping[str, Detected], bank: Bank, *, released: bool
+) -> Iterator[tuple[Question, list[str]]]:
     """Each question about an image of a detector's output, and the options chosen, the same one as often as predicted.
     released: as the released script chooses."""
     for image_id, detected in images.items():
         questions = bank.by_image.get(image_id, {})
         best = detected.scores >= np.sort(detected.scores)[-BEST:].min(initial=np.inf)
         for question in questions.values():
-            shown = _shown(question, bank.setting, detected, released=released)
+            shown = _matches_boxes(question, bank.setting, detected, released=released)
             kept = np.flatnonzero(shown & best).tolist()
             if not released or not detected.words:
                 chosen = [question.by_class.get(detected.named[at], "") for at in kept]
@@ -301,7 +303,7 @@ def _chosen(images: Mapping[str, Detected], bank: Bank, *, released: bool) -> It
             yield question, [option for option in chosen if option in offered]
 
 
-def _shown(question: Question, setting: str, detected: Detected, *, released: bool) -> Bools:
+def _matches_boxes(question: Question, setting: str, detected: Detected, *, released: bool) -> Bools:
     """[N] whether a prediction's boxes are those that the question shows."""
     alike = np.ones(len(detected.scores), dtype=bool)
     if setting != "scene":

@@ -146,13 +146,15 @@ def read_bank(path: str, policy: ErrorPolicy) -> Bank:
     seen and, unless the policy skips, for a bad question."""
     source = Source(path)
     first = next(iter(source.mapping.values()), None)
-    if not isinstance(first, dict) or not ({"gt_choices", "wrong_choices"} & first.keys() or _numbered(first)):
+    if not isinstance(first, dict) or not (
+        {"gt_choices", "wrong_choices"} & first.keys() or _has_question_numbers(first)
+    ):
         problem = f"holds no questions ({source.describe()}); give an annotation file of CrossHOI-Bench, or one like it"
         raise DataError(problem, place=source.name)
     questions: dict[tuple[str, str], Question] = {}
     for file_name, entry in source.mapping.items():
-        with policy.item(Place.of(source.name, str(file_name)[:80])):
-            for question in _of_image(str(file_name), entry):
+        with policy.item(Place.in_file(source.name, str(file_name)[:80])):
+            for question in _image_questions(str(file_name), entry):
                 if question.key in questions:
                     raise DataError(f"image {question.image_id!r} is in it twice; keep one")
                 questions[question.key] = question
@@ -162,16 +164,16 @@ def read_bank(path: str, policy: ErrorPolicy) -> Bank:
     return Bank(source.name, tuple(bank), _dataset(bank), _setting(bank, source.name))
 
 
-def _numbered(entry: Mapping[str, Any]) -> bool:
+def _has_question_numbers(entry: Mapping[str, Any]) -> bool:
     return any(isinstance(key, str) and _QUESTION.fullmatch(key) for key in entry)
 
 
-def _of_image(file_name: str, entry: Any) -> Iterator[Question]:
+def _image_questions(file_name: str, entry: Any) -> Iterator[Question]:
     if not image_id_of(file_name):
         raise DataError("names no image; the key is its file name")
     if not isinstance(entry, dict):
         raise DataError("is no object; give gt_choices and wrong_choices, or QA_0 with them")
-    named = entry if _numbered(entry) else {FIRST: entry}
+    named = entry if _has_question_numbers(entry) else {FIRST: entry}
     for name, body in named.items():
         if not isinstance(body, dict):
             raise DataError("is no object; a question has gt_choices and wrong_choices", field=str(name))

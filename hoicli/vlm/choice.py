@@ -48,7 +48,7 @@ def _f1(tp: Floats | Ints, fp: Floats | Ints, right: Floats | Ints) -> Floats:
     return found
 
 
-def tallied(answers: Answers, *, released: bool = False) -> Tallied:
+def tally_answers(answers: Answers, *, released: bool = False) -> Tallied:
     """What the answers are worth; `n`: questions (macro F1: interactions; micro F1 and recall: right options;
     precision: chosen ones). The signature has the digest of the questions, how many were not answered, how many answers
     were refused, and of a detector which predictions count.

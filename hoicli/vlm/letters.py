@@ -15,7 +15,7 @@ import orjson
 from hoicli.errors import DataError
 from hoicli.io.inputs import repeated_key
 from hoicli.vlm.bank import BETWEEN, NOTHING, PADDING
-from hoicli.vocabulary.labels import typed
+from hoicli.vocabulary.labels import replace_typography
 
 LONGEST = 100_000
 """Characters of an answer; a longer one is refused."""
@@ -79,7 +79,7 @@ def _spellings(option: str) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    return " ".join(typed(text).replace("_", " ").lower().rstrip(".").split())
+    return " ".join(replace_typography(text).replace("_", " ").lower().rstrip(".").split())
 
 
 class Reader:
@@ -105,45 +105,45 @@ class Reader:
                 raise RefusedError("an object with other keys than an answer")
             answer = inner[0]
         if isinstance(answer, list):
-            return self._of_items(answer)
+            return self._read_items(answer)
         if not isinstance(answer, str):
             raise RefusedError("no text, list or object")
         if len(answer) > LONGEST:
             raise RefusedError(f"longer than {LONGEST:,} characters")
-        return self._of_text(answer)
+        return self._read_text(answer)
 
-    def _of_items(self, items: list[Any]) -> Choice:
+    def _read_items(self, items: list[Any]) -> Choice:
         """A list: each item a letter, an option, or something that was not offered."""
         chosen: list[str] = []
         for item in items:
             if not isinstance(item, str):
                 raise RefusedError("a list of other things than letters and options")
             try:
-                part = self._chosen([item]) if item in self.order else self._of_segment(item)
+                part = self._make_choice([item]) if item in self.order else self._read_segment(item)
             except RefusedError:
                 part = Choice(others=(item.strip()[:60],))
             chosen += (*part.options, *part.others)
-        return self._chosen(chosen)
+        return self._make_choice(chosen)
 
-    def _of_text(self, text: str) -> Choice:
+    def _read_text(self, text: str) -> Choice:
         """The conclusion of a text if it marks one, else all of it."""
         text = _THOUGHT.sub("", text).strip()
         if _THINKING.search(text):  # the thought does not end, so nothing was answered
             raise RefusedError("a thought without an end")
         tagged = list(_TAGGED.finditer(text))
         if tagged:
-            found = {self._of_segment(match[1] or match[2] or "") for match in tagged}
+            found = {self._read_segment(match[1] or match[2] or "") for match in tagged}
             if len(found) > 1 or text[tagged[-1].end() :].strip(" \n.$*`"):
                 raise RefusedError("several conclusions, or more after it")
             return found.pop()
         ends = [match[1] for match in map(_CONCLUDED.fullmatch, text.split("\n")) if match]
         if ends and (len(set(ends)) > 1 or not text.endswith(ends[-1])):
             raise RefusedError("several conclusions, or more after it")
-        return self._of_segment(ends[-1] if ends else text)
+        return self._read_segment(ends[-1] if ends else text)
 
-    def _of_segment(self, text: str) -> Choice:
+    def _read_segment(self, text: str) -> Choice:
         fenced = _FENCED.fullmatch(text.strip())
-        text = typed(fenced[1] if fenced else text).strip()
+        text = replace_typography(fenced[1] if fenced else text).strip()
         if text[:1] in ("[", "{", '"'):
             try:
                 said = orjson.loads(text)
@@ -153,9 +153,9 @@ class Reader:
             except orjson.JSONDecodeError:
                 pass
         text = text.replace("*", "").replace("`", "").strip(" \n\"'")
-        return self._chosen([PADDING] if _NONE.fullmatch(text.rstrip(".")) else self._listed(text))
+        return self._make_choice([PADDING] if _NONE.fullmatch(text.rstrip(".")) else self._list_options(text))
 
-    def _listed(self, text: str) -> list[str]:
+    def _list_options(self, text: str) -> list[str]:
         """The options that a text lists, by letter or written out, and the letters that were not offered. Raises
         `RefusedError` where it has anything else, and `DataError` where it is not known what letters stand for."""
         if _JOINED.fullmatch(text) and len(set(text)) == len(text) and self.labels.keys() >= set(text):
@@ -182,7 +182,7 @@ class Reader:
             raise DataError(f"{problem}; keep `options` or `custom_id` of hoicli prompts in the line")
         return found
 
-    def _chosen(self, chosen: Sequence[str]) -> Choice:
+    def _make_choice(self, chosen: Sequence[str]) -> Choice:
         """The options in order; an option that only fills the list is a way to say that none is right."""
         if PADDING in chosen and not self.none and len(set(chosen)) > 1:
             raise RefusedError("none, and some")

@@ -60,7 +60,9 @@ class Measured:
         found: dict[Key, Floats] = {}
         for image, columns in self.shares:
             drawn = weights[image].astype(np.float64)
-            found |= {key: share(_summed(part, drawn), _summed(whole, drawn)) for key, (part, whole) in columns.items()}
+            found |= {
+                key: share(_sum_drawn(part, drawn), _sum_drawn(whole, drawn)) for key, (part, whole) in columns.items()
+            }
         return found
 
     def scores(self, resampling: Resampling | None = None) -> dict[Key, Score]:
@@ -96,7 +98,7 @@ def share(part: Floats, whole: Floats | Ints) -> Floats:
     return found
 
 
-def _summed(column: Floats | Ints, drawn: Floats) -> Floats:
+def _sum_drawn(column: Floats | Ints, drawn: Floats) -> Floats:
     """[R] the sum of a column [M], each row as often as drawn [M, R]."""
     total: Floats = column @ drawn if column.dtype.kind == "i" else (column[:, np.newaxis] * drawn).sum(axis=0)
     return total

@@ -83,7 +83,7 @@ def prompt_of(record: Record, task: str, frame: Frame, vocabulary: Vocabulary | 
             return None
         labels, boxes = record["labels"], record["boxes"]
         lines = [
-            f"{index}: {labels[index].replace('_', ' ')} {frame.from_pixels(boxes[index], size)}"
+            f"{index}: {labels[index].replace('_', ' ')} {frame.scale_from_pixels(boxes[index], size)}"
             for index in sorted({index for pair in pairs for index in pair})
         ]
         listed = ", ".join(f"({subject}, {object_})" for subject, object_ in pairs)
@@ -183,10 +183,10 @@ def _question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[f
         if size is None and frame.kind != "pixels":
             problem = f"the image's size is not known; give ground truth that has it with {arg('image_list')}"
             raise DataError(f"{problem}, or use {arg('coords', 'pixels')}")
-        person, other = (box and frame.from_pixels(box, size) for box in (question.human, question.other))
+        person, other = (box and frame.scale_from_pixels(box, size) for box in (question.human, question.other))
         asked = asked.format(person=person, other=other)
         lines.append(_coords_of(frame, size))
-    lines += [asked, *(f"({letter}) {_shown(option)}" for letter, option in question.lettered.items()), _REPLY]
+    lines += [asked, *(f"({letter}) {_option_text(option)}" for letter, option in question.lettered.items()), _REPLY]
     letters = {"type": "array", "items": {"type": "string", "enum": list(question.lettered)}}
     return {
         "image_id": question.image_id,
@@ -203,7 +203,7 @@ def _question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[f
     }
 
 
-def _shown(option: str) -> str:
+def _option_text(option: str) -> str:
     """An option as the benchmark shows it: as in the file, but for `no_interaction`."""
     verb, found, name = option.partition(BETWEEN)
     return f"{NOTHING} with {name}" if found and NOTHING in verb else option
@@ -220,7 +220,7 @@ def question_prompts(
     written = 0
     for bank in banks:
         for question in bank.questions:
-            size, place = context.image_sizes.get(question.image_id), Place.of(bank.name, question.file_name)
+            size, place = context.image_sizes.get(question.image_id), Place.in_file(bank.name, question.file_name)
             with policy.item(place):
                 yield _question_prompt(bank, question, frame, size)
                 written += 1

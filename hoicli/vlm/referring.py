@@ -37,12 +37,12 @@ Compared = Mapping[tuple[str, str], tuple[str | None, list[str]]]
 the predicted one may have."""
 
 
-def referred(
+def measure_referring(
     rows: Sequence[Referring], sim: Stream | str, dataset: str | None, policy: ErrorPolicy, *, released: bool = False
 ) -> Measured:
     """exact_match and verb_similarity; `n`: phrases. sim: tables, or an offline measure; dataset: whose senses the true
     verbs have. released: requests that failed are left out, as the released batch scripts do."""
-    similar, measure = similarities(compared(rows, dataset), sim, policy)
+    similar, measure = similarities(read_senses(rows, dataset), sim, policy)
     kept = [row for row in rows if not (released and row.failed)]
     images = {name: at for at, name in enumerate(sorted({row.image for row in kept}))}
     values = {
@@ -60,7 +60,7 @@ def _plain(phrase: str) -> str:
     return phrase.lower().strip()
 
 
-def compared(rows: Sequence[Referring], dataset: str | None) -> Compared:
+def read_senses(rows: Sequence[Referring], dataset: str | None) -> Compared:
     """The senses that the similarity of the rows needs. dataset: whose verbs the true phrases have, None for WordNet's
     first sense of them."""
     sense = _first_sense if dataset is None else _sense_in(dataset)
@@ -70,7 +70,7 @@ def compared(rows: Sequence[Referring], dataset: str | None) -> Compared:
     }
 
 
-def needed(senses: Compared) -> list[Pair]:
+def needed_pairs(senses: Compared) -> list[Pair]:
     """The pairs of different senses to rate, sorted."""
     told = [(sense, pool) for (truth, found), (sense, pool) in senses.items() if _plain(truth) != _plain(found)]
     return sorted({pair_of("v", sense, other) for sense, pool in told if sense for other in pool if other != sense})
@@ -79,7 +79,7 @@ def needed(senses: Compared) -> list[Pair]:
 def similarities(senses: Compared, sim: Stream | str, policy: ErrorPolicy) -> tuple[dict[tuple[str, str], float], str]:
     """The similarity of each two phrases, and what signatures call the measure (of a table its digest). Equal phrases
     have 1; 0 is said and counted where a verb has no sense. Raises `DataError` for a table that lacks a pair."""
-    rated, measure = _rated(needed(senses), sim, policy)
+    rated, measure = _rate_pairs(needed_pairs(senses), sim, policy)
     similar: dict[tuple[str, str], float] = {}
     senseless: list[str] = []
     for (truth, found), (sense, pool) in senses.items():
@@ -97,7 +97,7 @@ def similarities(senses: Compared, sim: Stream | str, policy: ErrorPolicy) -> tu
     return similar, measure
 
 
-def _rated(pairs: Sequence[Pair], sim: Stream | str, policy: ErrorPolicy) -> tuple[dict[Pair, float], str]:
+def _rate_pairs(pairs: Sequence[Pair], sim: Stream | str, policy: ErrorPolicy) -> tuple[dict[Pair, float], str]:
     """The similarity of each pair, and what signatures call the measure."""
     if isinstance(sim, str):
         return {pair: one.similarity or 0.0 for pair, one in zip(pairs, rate(sim, pairs), strict=True)}, sim

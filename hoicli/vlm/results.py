@@ -21,14 +21,14 @@ import numpy as np
 import orjson
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.vlm.rows import listed, parsed_lines
+from hoicli.converters.vlm.rows import iterate_list, parsed_lines
 from hoicli.errors import DataError
 from hoicli.evaluation.boxes import AREAS
 from hoicli.evaluation.pairing import first_largest
 from hoicli.io.messages import note
 from hoicli.records.boxes import iou
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Bools, Floats, Ints, expanded, run_starts, runs_of, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, expand_runs, run_starts, runs_of, starts_of
 from hoicli.records.parsing import short
 from hoicli.vlm.bank import box_of
 from hoicli.vlm.measured import Measured, Shares
@@ -129,7 +129,7 @@ def _refuse_denials(item: Mapping[str, Any], field: str = "") -> None:
 def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]]:
     """(place, row) of a list, of JSON lines, or of a list under `results`."""
     if source.is_list:
-        return listed(source, policy)
+        return iterate_list(source, policy)
     first = source.first_line()
     whole = source.mapping if first is None else first
     if isinstance(whole, dict) and isinstance(whole.get("results"), list):
@@ -148,22 +148,22 @@ def task_in(source: Source) -> str | None:
 
 def grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
     """The row of a question for all pairs. place: where it is; odd: gets what is wrong with its answer."""
-    truth_key = _given(row, TRUTH_KEYS, "which pairs there are")
+    truth_key = _first_value(row, TRUTH_KEYS, "which pairs there are")
     pairs = _pairs(row, truth_key)
     if None in pairs:
         raise DataError("has no person_bbox or no object_bbox", field=f"{truth_key}[{pairs.index(None)}]")
     truth = tuple(filter(None, pairs))
     if not truth:
         odd.count("questions without a pair to find, left out of the means", place)
-    if failed := _failed(row, place, odd):
+    if failed := _is_failed(row, place, odd):
         return Grounding(_image(row), truth, (), failed)
-    found = _pairs(row, _given(row, FOUND_KEYS, "which pairs were found, [] for none"))
+    found = _pairs(row, _first_value(row, FOUND_KEYS, "which pairs were found, [] for none"))
     if None in found:
         odd.count("predicted pairs without one of the boxes, which find nothing", place, found.count(None))
     return Grounding(_image(row), truth, tuple(filter(None, found)))
 
 
-def _given(row: Mapping[str, Any], keys: Sequence[str], says: str) -> str:
+def _first_value(row: Mapping[str, Any], keys: Sequence[str], says: str) -> str:
     """The first of the keys that a row has."""
     key = next((key for key in keys if key in row), None)
     if key is None:
@@ -196,13 +196,13 @@ def referring(row: Mapping[str, Any], place: str, odd: Oddities) -> Referring:
         raise DataError(f"{short(truth)} is no phrase; the row says what the pair does", field="ground_truth")
     if found is not None and not isinstance(found, str):
         raise DataError(f"{short(found)} is no phrase", field="prediction")
-    failed = _failed(row, place, odd)
+    failed = _is_failed(row, place, odd)
     if not failed and not (found or "").strip():
         odd.count("empty answers", place)
     return Referring(_image(row), truth, "" if failed else found or "", failed)
 
 
-def _failed(row: Mapping[str, Any], place: str, odd: Oddities) -> bool:
+def _is_failed(row: Mapping[str, Any], place: str, odd: Oddities) -> bool:
     failed = "status" in row and row["status"] != "success"
     if failed:
         odd.count("requests that failed, which count as empty answers", place)
@@ -226,7 +226,7 @@ def asked_settings(rows: Sequence[Grounding] | Sequence[Referring]) -> dict[str,
 # Grounding
 
 
-def grounded(rows: Sequence[Grounding], *, released: bool = False) -> Measured:
+def measure_grounding(rows: Sequence[Grounding], *, released: bool = False) -> Measured:
     """AR, AR@0.5 and AR@0.75, means over questions, and AR of a size, over its pairs; questions without a pair are left
     out. `n`: questions, of a size its true pairs. released: at RELEASED_THRESHOLDS, and 0 where there is nothing to
     find."""
@@ -241,7 +241,7 @@ def grounded(rows: Sequence[Grounding], *, released: bool = False) -> Measured:
     predicted = _boxes(chain.from_iterable(row.found for row in asked))
     of_found = runs_of(found_starts)
     counts = np.diff(truth_starts)
-    row, column = expanded(truth_starts[of_found], counts[of_found])
+    row, column = expand_runs(truth_starts[of_found], counts[of_found])
     people, others = (iou(predicted[side][:, row], truth[side][:, column], inclusive=False) for side in (0, 1))
     score = (people + others) / 2.0
     rank = (np.arange(len(of_found)) - found_starts[of_found])[row]

@@ -34,21 +34,21 @@ def load(dataset: str) -> Vocabulary:
     of a file (formats/dataset.schema.json), which may be compressed. Raises `UsageError` for a name that is none of
     these, `DataError` for a bad file."""
     if dataset in DATASETS:
-        return _shipped(dataset)
-    from hoicli.vocabulary.files import of_file, of_package
+        return _load_shipped(dataset)
+    from hoicli.vocabulary.files import build_added_dataset, read_dataset
 
     is_path = "/" in dataset or os.sep in dataset or "." in dataset
     added = None if is_path else plugins.plugin("datasets", dataset)
     if added is not None:
-        return of_package(dataset, added, DATASETS)
+        return build_added_dataset(dataset, added, DATASETS)
     if not is_path and not Path(dataset).exists():
         known = ", ".join([*DATASETS, *plugins.names("datasets")])
         raise UsageError(f"unknown dataset {dataset!r}: choose from {known}, or give a FILE.json")
-    return of_file(dataset, DATASETS)
+    return read_dataset(dataset, DATASETS)
 
 
 @cache
-def _shipped(dataset: str) -> Vocabulary:
+def _load_shipped(dataset: str) -> Vocabulary:
     return vocabulary_of(shipped_content(dataset))
 
 
@@ -56,19 +56,19 @@ def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
     """What to do about an unknown label (`what`: "verb" or "object"): the dataset that has it, the nearest known one,
     or the command that lists them all."""
 
-    def known(of: Vocabulary) -> Mapping[str, int]:
+    def name_ids(of: Vocabulary) -> Mapping[str, int]:
         return of.verb_ids if what == "verb" else of.object_ids
 
     if vocabulary.own and what == "object" and name == SUBJECT:
         own = ", ".join(vocabulary.subjects)
         return f'own subjects are {own}: `aliases` maps names ({{"{name}": "{vocabulary.subjects[0]}"}})'
     spelt = normalise(name).lower()
-    if spelt == "human" and SUBJECT in known(vocabulary):
+    if spelt == "human" and SUBJECT in name_ids(vocabulary):
         return f"did you mean {SUBJECT!r}?"
-    near = nearest(spelt, known(vocabulary))
+    near = nearest(spelt, name_ids(vocabulary))
     meant = f"did you mean {near[0]!r}?" if near else ""
-    others = (other for other in DATASETS if other != vocabulary.name and name not in known(vocabulary))
-    theirs = next((other for other in others if name in known(load(other))), None)
+    others = (other for other in DATASETS if other != vocabulary.name and name not in name_ids(vocabulary))
+    theirs = next((other for other in others if name in name_ids(load(other))), None)
     if theirs is not None:
         return f"{records_of(theirs)}{f' (or {meant})' if meant else ''}; own classes? {OWN_CLASSES}"
     if vocabulary.own:

@@ -22,8 +22,8 @@ from hoicli.vocabulary.labels import (
     Vocabulary,
     content_digest,
     listed_pairs,
+    normalise_spelling,
     objects_of,
-    spelled,
     vocabulary_of,
 )
 
@@ -51,25 +51,25 @@ MAKE = "hoicli vocab --from GT.jsonl -o FILE.json makes one"
 """What to do where a file is no dataset, for messages."""
 
 
-def of_file(dataset: str, taken: Collection[str]) -> Vocabulary:
+def read_dataset(dataset: str, taken: Collection[str]) -> Vocabulary:
     """The vocabulary in a file. taken: names it may not have. Raises `DataError` with the file, the field, what is
     wrong and what to do."""
     path = Path(dataset)
     reads(path)  # a file that was read before, too
-    data = _of_pipe(dataset, path.stat().st_ino) if path.is_fifo() else _content(dataset)
-    return _made(data, dataset, dataset, "", frozenset(taken))
+    data = _read_pipe(dataset, path.stat().st_ino) if path.is_fifo() else _content(dataset)
+    return _build_vocabulary(data, dataset, dataset, "", frozenset(taken))
 
 
-def of_package(name: str, added: Plugin, taken: Collection[str]) -> Vocabulary:
+def build_added_dataset(name: str, added: Plugin, taken: Collection[str]) -> Vocabulary:
     """The vocabulary that another package adds: a dict with the fields of a dataset's file. Signatures have the package
-    with its version. Raises `DataError` as `of_file`."""
+    with its version. Raises `DataError` as `read_dataset`."""
     content = {**added.value, "name": name} if isinstance(added.value, Mapping) else None
     data = orjson.dumps(content)
-    return _made(data, f"{name} of {added.owner}", name, added.owner, frozenset(taken))
+    return _build_vocabulary(data, f"{name} of {added.owner}", name, added.owner, frozenset(taken))
 
 
 @cache
-def _of_pipe(path: str, number: int) -> bytes:  # noqa: ARG001 (a key of the cache)
+def _read_pipe(path: str, number: int) -> bytes:  # noqa: ARG001 (a key of the cache)
     """What came through a pipe, which can be read once; `number` is the pipe's own."""
     return _content(path)
 
@@ -86,7 +86,7 @@ def _content(path: str) -> bytes:
 
 
 @cache
-def _made(data: bytes, place: str, path: str, owner: str, taken: frozenset[str]) -> Vocabulary:
+def _build_vocabulary(data: bytes, place: str, path: str, owner: str, taken: frozenset[str]) -> Vocabulary:
     """The vocabulary in a dataset's JSON, by its content: another file may stand at the path now, whatever its time.
     place: what messages call it; path: what options call it; owner: the package that adds it, in place of a digest."""
     if not data.strip():
@@ -117,7 +117,7 @@ Problem = tuple[str, str]
 
 def _problems(content: Any) -> Iterator[Problem]:
     if type(content) is not dict:
-        yield "", f"{_shown(content)} is no object with the fields of a dataset; {MAKE}"
+        yield "", f"{_value_text(content)} is no object with the fields of a dataset; {MAKE}"
     if "boxes" in content and "hois" in content:
         yield "", f"a record, not a dataset; {MAKE}"
     for key in content:
@@ -129,13 +129,13 @@ def _problems(content: Any) -> Iterator[Problem]:
     name, box = content["name"], content.get("box", BOXES[0])
     if type(name) is not str or not _NAME.fullmatch(name):
         how = "give letters, digits, _ . and - (at most 64), as it stands in signatures"
-        yield "name", f"{_shown(name)} is no name; {how}"
+        yield "name", f"{_value_text(name)} is no name; {how}"
     if box not in BOXES:
-        yield "box", f"{_shown(box)} is no convention of boxes; choose {', '.join(BOXES)}"
+        yield "box", f"{_value_text(box)} is no convention of boxes; choose {', '.join(BOXES)}"
     for keys, kind, problem in _KINDS:
         for key in keys:
             if key in content and type(content[key]) is not kind:
-                yield key, f"{_shown(content[key])} {problem}"
+                yield key, f"{_value_text(content[key])} {problem}"
     if not content.get("title", "").isprintable():
         yield "title", "has control characters; give one line of text"
     listed = content["objects"]
@@ -144,24 +144,24 @@ def _problems(content: Any) -> Iterator[Problem]:
     lists = {**content, "objects": list(listed) if type(listed) is dict else listed}
     for key in ("subjects", "verbs", "objects", "roles"):
         if key in lists and (key, lists[key]) != ("objects", "coco"):
-            yield from _of_labels(key, lists[key], needed=key != "roles")
+            yield from _label_problems(key, lists[key], needed=key != "roles")
     verbs, objects = content["verbs"], objects_of(content)
-    pairs = yield from _of_pairs(content["interactions"], verbs, objects, content.get("roles", []))
+    pairs = yield from _pair_problems(content["interactions"], verbs, objects, content.get("roles", []))
     nothing = content.get("no_interaction")
     if nothing is not None and (type(nothing) is not str or nothing not in verbs):
-        yield "no_interaction", f"{_shown(nothing)} is no verb of the dataset; name one, or leave it out"
-    yield from _of_aliases(content.get("aliases", {}), verbs, objects)
+        yield "no_interaction", f"{_value_text(nothing)} is no verb of the dataset; name one, or leave it out"
+    yield from _alias_problems(content.get("aliases", {}), verbs, objects)
     for kind, how in content.get("numbering", {}).items():
-        yield from _of_numbering(kind, how, {"verbs": verbs, "objects": objects, "interactions": pairs})
+        yield from _numbering_problems(kind, how, {"verbs": verbs, "objects": objects, "interactions": pairs})
     for alias, split in content.get("split_aliases", {}).items():
         if type(split) is not str or split not in content.get("splits", {}):
-            yield f"split_aliases.{alias[:_LONGEST]}", f"{_shown(split)} is none of `splits`; name one"
+            yield f"split_aliases.{alias[:_LONGEST]}", f"{_value_text(split)} is none of `splits`; name one"
     images = content.get("test_images", [])
     named = type(images) is list and all(type(name) is str and name.strip() for name in images)
     if not named or _first_double(images):
         yield "test_images", "must be a list of image ids, each once"
-    yield from _of_sets(content, {pair: number for number, pair in enumerate(pairs)})
-    yield from _of_counts(content, len(pairs))
+    yield from _set_problems(content, {pair: number for number, pair in enumerate(pairs)})
+    yield from _count_problems(content, len(pairs))
 
 
 _KINDS: tuple[tuple[tuple[str, ...], type, str], ...] = (
@@ -174,16 +174,16 @@ _KINDS: tuple[tuple[tuple[str, ...], type, str], ...] = (
 """Fields whose values must be of a kind, and what is said of any other value."""
 
 
-def _of_labels(key: str, labels: Any, *, needed: bool) -> Iterator[Problem]:
+def _label_problems(key: str, labels: Any, *, needed: bool) -> Iterator[Problem]:
     if type(labels) is not list or (needed and not labels):
-        yield key, f"{_shown(labels)} is no list of labels; give at least one"
+        yield key, f"{_value_text(labels)} is no list of labels; give at least one"
     if len(labels) > MOST_LABELS:
         yield key, f"{len(labels):,} labels; hoicli takes {MOST_LABELS:,}"
     seen: dict[str, int] = {}
     for at, label in enumerate(labels):
         if fault := label_fault(label):
             yield f"{key}[{at}]", fault
-        first = seen.setdefault(spelled(label), at)
+        first = seen.setdefault(normalise_spelling(label), at)
         if first != at:
             yield f"{key}[{at}]", f"{label!r} is there already, at {key}[{first}]; each label once"
 
@@ -191,17 +191,17 @@ def _of_labels(key: str, labels: Any, *, needed: bool) -> Iterator[Problem]:
 def label_fault(label: Any, *, signed: bool = True) -> str:
     """What is wrong with a label, "" for nothing. signed: a signature may have it."""
     if type(label) is not str:
-        return f"{_shown(label)} is no label; labels are strings"
+        return f"{_value_text(label)} is no label; labels are strings"
     if not label.strip() or label != label.strip():
-        return f"{_shown(label)} is empty or has spaces around it; strip it, here and in the records"
+        return f"{_value_text(label)} is empty or has spaces around it; strip it, here and in the records"
     if len(label) > _LONGEST or not label.isprintable():
-        return f"{_shown(label)} is too long or has control characters; give a name of at most {_LONGEST}"
+        return f"{_value_text(label)} is too long or has control characters; give a name of at most {_LONGEST}"
     if signed and "|" in label:
-        return f"{_shown(label)} has a |, which parts the settings of signatures; write it without"
+        return f"{_value_text(label)} has a |, which parts the settings of signatures; write it without"
     return ""
 
 
-def _of_pairs(
+def _pair_problems(
     listed: Any, verbs: list[str], objects: list[str], roles: list[str]
 ) -> Generator[Problem, None, tuple[Pair, ...]]:
     """The interactions, as `listed_pairs` has them."""
@@ -211,10 +211,10 @@ def _of_pairs(
     if type(listed) is dict:
         for name, of_object in listed.items():
             if type(of_object) is not list:
-                yield f"interactions.{name[:_LONGEST]}", f"{_shown(of_object)} is no list; give the object's verbs"
+                yield f"interactions.{name[:_LONGEST]}", f"{_value_text(of_object)} is no list; give the object's verbs"
         listed = [[verb, name] for name, of_object in listed.items() for verb in of_object]
     if type(listed) is not list or not listed or len(listed) > MOST_CLASSES:
-        count = f"{len(listed):,} of them" if type(listed) is list else _shown(listed)
+        count = f"{len(listed):,} of them" if type(listed) is list else _value_text(listed)
         yield "interactions", f"{count}; give 1 to {MOST_CLASSES:,} pairs of verb and {second}"
     by_number = not roles and type(listed[0]) is list and bool(listed[0]) and type(listed[0][0]) is int
     kind = int if by_number else str
@@ -225,11 +225,11 @@ def _of_pairs(
     for at, pair in enumerate(listed):
         field = f"interactions[{at}]"
         if type(pair) is not list or [type(each) for each in pair] != [kind, kind]:
-            yield field, f"{_shown(pair)} is no pair; give [verb, {second}], all by name or all by number"
+            yield field, f"{_value_text(pair)} is no pair; give [verb, {second}], all by name or all by number"
         for each, (what, most, known) in zip(pair, sides, strict=True):
             if each not in known:
                 counted = f"{what} {each}, but there are {most}, counted from 0"
-                unknown = f"unknown {what} {_shown(each)}; list it in {what}s"
+                unknown = f"unknown {what} {_value_text(each)}; list it in {what}s"
                 yield field, counted if by_number else unknown
     pairs = listed_pairs(listed, verbs, objects)
     if double := _first_double(pairs):
@@ -238,7 +238,7 @@ def _of_pairs(
     return pairs
 
 
-def _of_aliases(aliases: Mapping[str, Any], *labels: list[str]) -> Iterator[Problem]:
+def _alias_problems(aliases: Mapping[str, Any], *labels: list[str]) -> Iterator[Problem]:
     """labels: the verbs and the objects."""
     known = list(map(set, labels))
     for alias, label in aliases.items():
@@ -246,21 +246,21 @@ def _of_aliases(aliases: Mapping[str, Any], *labels: list[str]) -> Iterator[Prob
             yield "aliases", fault
         kinds = [kind for kind in known if type(label) is str and label in kind]
         if not kinds:
-            yield f"aliases.{alias}", f"{_shown(label)} is no verb and no object; name one"
+            yield f"aliases.{alias}", f"{_value_text(label)} is no verb and no object; name one"
         if any(alias in kind for kind in kinds):
             yield f"aliases.{alias}", f"is a label itself; drop the alias, or the label {alias!r}"
 
 
-def _of_numbering(kind: str, how: Any, known: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
+def _numbering_problems(kind: str, how: Any, known: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
     """known: the verbs, the objects and the interactions."""
     field = f"numbering.{kind[:_LONGEST]}"
     if kind not in known:
         yield field, f"nothing that is numbered; give {', '.join(known)}"
     entries = known[kind]
     if type(how) is not dict or not how or not (set(how) <= {"order", "base"} or set(how) == {"ids"}):
-        yield field, f'{_shown(how)}; give {{"order": ..., "base": ...}} or {{"ids": {{label: number}}}}'
+        yield field, f'{_value_text(how)}; give {{"order": ..., "base": ...}} or {{"ids": {{label: number}}}}'
     if "ids" in how and kind == "interactions":
-        yield from _of_mapper(how["ids"], entries, f"{field}.ids")
+        yield from _mapper_problems(how["ids"], entries, f"{field}.ids")
         return
     if "ids" in how:
         given = how["ids"]
@@ -271,40 +271,40 @@ def _of_numbering(kind: str, how: Any, known: Mapping[str, Sequence[Any]]) -> It
         return
     order, base = how.get("order", "listed"), how.get("base", 0)
     if not _is_count(base):
-        yield f"{field}.base", f"{_shown(base)} is no number to count from; give 0 or 1"
+        yield f"{field}.base", f"{_value_text(base)} is no number to count from; give 0 or 1"
     if order in ("listed", "alphabetical"):
         return
     if type(order) is not list:
-        yield f"{field}.order", f"{_shown(order)}; give listed, alphabetical, or a list of all {kind}"
+        yield f"{field}.order", f"{_value_text(order)}; give listed, alphabetical, or a list of all {kind}"
     if sorted(map(str, order)) != sorted(str(list(each) if type(each) is tuple else each) for each in entries):
         yield f"{field}.order", f"is no permutation of the {len(entries)} {kind}; list each once"
 
 
-def _of_mapper(given: Any, pairs: Sequence[Pair], field: str) -> Iterator[Problem]:
+def _mapper_problems(given: Any, pairs: Sequence[Pair], field: str) -> Iterator[Problem]:
     """The interactions by number, of all or of some."""
     if type(given) is not dict or not given:
-        yield field, f'{_shown(given)}; give {{"0": [verb, object], ...}}'
+        yield field, f'{_value_text(given)}; give {{"0": [verb, object], ...}}'
     known, seen = set(pairs), dict[tuple[str, ...], str]()
     for number, pair in given.items():
         at = f"{field}.{number[:_LONGEST]}"
         if not re.fullmatch("0|[1-9][0-9]{0,8}", number):
             yield at, "no number; the keys are the dump's numbers, whole, 0 or more"
         if type(pair) is not list or not all(type(name) is str for name in pair) or tuple(pair) not in known:
-            yield at, f"{_shown(pair)} is none of `interactions`; give [verb, object] of one"
+            yield at, f"{_value_text(pair)} is none of `interactions`; give [verb, object] of one"
         if (first := seen.setdefault(tuple(pair), number)) != number:
-            yield at, f"{_shown(pair)} has the number {first} already; each interaction once"
+            yield at, f"{_value_text(pair)} has the number {first} already; each interaction once"
 
 
-def _of_sets(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> Iterator[Problem]:
+def _set_problems(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> Iterator[Problem]:
     """Groups, subsets and splits: named sets of classes. Groups divide the classes: each is in one."""
     group_of: dict[int, str] = {}
     for key in ("groups", "subsets", "splits"):
         for name, classes in content.get(key, {}).items():
             field = f"{key}.{name[:_LONGEST]}"
-            numbers = yield from _of_set(field, name, classes, ids)
+            numbers = yield from _class_set_problems(field, name, classes, ids)
             for number, each in zip(numbers, classes, strict=True):
                 if key == "groups" and (other := group_of.setdefault(number, name)) != name:
-                    yield field, f"{_shown(each)} is in {other!r}, too; groups divide the classes (else: subsets)"
+                    yield field, f"{_value_text(each)} is in {other!r}, too; groups divide the classes (else: subsets)"
     groups = content.get("groups", {})
     if groups and len(group_of) < len(ids):
         left = next(pair for pair, number in ids.items() if number not in group_of)
@@ -314,26 +314,28 @@ def _of_sets(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> Iterator[Pr
             yield f"subsets.{name}", "is a group, too; give it another name"
 
 
-def _of_set(field: str, name: str, classes: Any, ids: Mapping[Pair, int]) -> Generator[Problem, None, list[int]]:
+def _class_set_problems(
+    field: str, name: str, classes: Any, ids: Mapping[Pair, int]
+) -> Generator[Problem, None, list[int]]:
     """The numbers of a named set of classes, each of which is a number or a pair."""
     if label_fault(name) or name in RESERVED:
         yield field, f"no name for classes; choose another than {', '.join(RESERVED)}"
     if type(classes) is not list:
-        yield field, f"{_shown(classes)} is no list of classes; give ids, or pairs of verb and object"
+        yield field, f"{_value_text(classes)} is no list of classes; give ids, or pairs of verb and object"
     numbers: dict[Any, None] = {}
     for at, each in enumerate(classes):
         is_pair = type(each) is list and len(each) == 2 and all(type(part) is str for part in each)
         number = ids.get((each[0], each[1])) if is_pair else each
         if type(number) is not int or not 0 <= number < len(ids):
             known = f"`interactions`, of which there are {len(ids)}, counted from 0"
-            yield f"{field}[{at}]", f"{_shown(each)} is none of {known}"
+            yield f"{field}[{at}]", f"{_value_text(each)} is none of {known}"
         if number in numbers:
-            yield f"{field}[{at}]", f"{_shown(each)} is there twice; name each class once"
+            yield f"{field}[{at}]", f"{_value_text(each)} is there twice; name each class once"
         numbers[number] = None
     return list(numbers)
 
 
-def _of_counts(content: Mapping[str, Any], classes: int) -> Iterator[Problem]:
+def _count_problems(content: Mapping[str, Any], classes: int) -> Iterator[Problem]:
     """Training counts, and the cuts between their groups."""
     counts, cuts = content.get("training_counts", []), content.get("cuts", {})
     if type(counts) is not list or (counts and len(counts) != classes) or not all(map(_is_count, counts)):
@@ -346,7 +348,10 @@ def _of_counts(content: Mapping[str, Any], classes: int) -> Iterator[Problem]:
     named = type(cuts) is dict and cuts and not any(label_fault(name) or name in RESERVED for name in cuts)
     whole = bool(limits) and limits[-1] is None and all(map(_is_count, limits[:-1]))
     if not named or not whole or any(low >= high for low, high in pairwise(limits[:-1])):
-        yield "cuts", f'{_shown(cuts)}; give ascending limits and null for the last: {{"rare": 10, "non_rare": null}}'
+        yield (
+            "cuts",
+            f'{_value_text(cuts)}; give ascending limits and null for the last: {{"rare": 10, "non_rare": null}}',
+        )
 
 
 def _is_count(value: Any) -> bool:
@@ -364,7 +369,7 @@ def _first_double(values: Sequence[Any]) -> tuple[int, int] | None:
     return None
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """A decoded value as messages show it: JSON, at most 60 characters."""
     text = orjson.dumps(value).decode()
     return text if len(text) <= 60 else text[:57] + "..."

@@ -32,23 +32,23 @@ _SIGNS: Mapping[int, str | None] = {
 """Typographic dashes, quotes and signs without width, as language models and word processors write them."""
 
 
-def typed(text: str) -> str:
+def replace_typography(text: str) -> str:
     """Return a text with the signs of a keyboard: plain hyphens, quotes and spaces, and no full-width letters."""
     return text if text.isascii() else normalize("NFKC", normalize("NFKC", text).translate(_SIGNS))
 
 
-def unaccented(text: str) -> str:
+def strip_accents(text: str) -> str:
     """Return a text without accents ("café" -> "cafe")."""
     if text.isascii():
         return text
     return normalize("NFC", "".join(sign for sign in normalize("NFD", text) if not "\u0300" <= sign <= "\u036f"))
 
 
-def spelled(label: str) -> str:
-    """One spelling of all that are one label: the signs of a keyboard (`typed`), no quotes around it, an
+def normalise_spelling(label: str) -> str:
+    """One spelling of all that are one label: the signs of a keyboard (`replace_typography`), no quotes around it, an
     underscore between words."""
     if not label.isascii():
-        label = typed(label).strip()
+        label = replace_typography(label).strip()
         if len(label) > 2 and label[0] == label[-1] and label[0] in "'\"":
             label = label[1:-1]
     return "_".join(label.replace("_", " ").split())
@@ -58,24 +58,24 @@ Label = TypeVar("Label", bound="str | tuple[str, str] | None")
 
 
 class Spelled(dict[Label, int]):
-    """Numbers of labels, or of pairs of labels, each found in any of its spellings (`spelled`): `sit on` is `sit_on`,
-    and `Sit On` where no second label differs by case alone. In a loop there are only the given ones."""
+    """Numbers of labels, or of pairs of labels, each found in any of its spellings (`normalise_spelling`): `sit on` is
+    `sit_on`, and `Sit On` where no second label differs by case alone. In a loop there are only the given ones."""
 
     def __init__(self, numbers: Mapping[Label, int]) -> None:
         super().__init__(numbers)
         self._others: dict[object, int] = {}
         folded: dict[object, int | None] = {}
         for label, number in numbers.items():
-            self._others.setdefault(_each(spelled, label), number)
-            same = _each(_folded, label)
+            self._others.setdefault(_each(normalise_spelling, label), number)
+            same = _each(_fold_case, label)
             folded[same] = number if folded.get(same, number) == number else None
         for same, only in folded.items():
             if only is not None:
                 self._others.setdefault(same, only)
 
     def __missing__(self, label: object) -> int:
-        found = self._others.get(_each(spelled, label))
-        return self._others[_each(_folded, label)] if found is None else found
+        found = self._others.get(_each(normalise_spelling, label))
+        return self._others[_each(_fold_case, label)] if found is None else found
 
     def __contains__(self, label: object) -> bool:
         return self.get(label) is not None
@@ -88,9 +88,9 @@ class Spelled(dict[Label, int]):
             return default
 
 
-def _folded(label: str) -> str:
+def _fold_case(label: str) -> str:
     """What the spellings of a label share that differ in case, too."""
-    return spelled(spelled(label).casefold())
+    return normalise_spelling(normalise_spelling(label).casefold())
 
 
 def _each(spelling: Callable[[str], str], label: object) -> object:
@@ -249,7 +249,7 @@ class Vocabulary:
 
 def normalise(name: str) -> str:
     """A label in the records' spelling: stripped, spaces to underscores ("dining table\\n" -> "dining_table")."""
-    return name.strip().replace(" ", "_") if name.isascii() else spelled(name)
+    return name.strip().replace(" ", "_") if name.isascii() else normalise_spelling(name)
 
 
 # What a dataset's file holds

@@ -3,7 +3,7 @@ of senses, lemmas, relations, depths and counts, for what is computed in bulk.
 
 A synset is an integer, its row: the parts of speech follow one another (nouns, verbs, adjectives, adverbs), each in the
 order of its data file, so `ranges["v"]` are all verb synsets and a relation may cross parts of speech. The arrays are
-made by `reader.compiled` from nltk's reader, with nltk's names; they open in milliseconds, and without nltk.
+made by `reader.compile_arrays` from nltk's reader, with nltk's names; they open in milliseconds, and without nltk.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class Graph:
     """
 
     def __init__(self, arrays: Arrays) -> None:
-        """arrays: as `reader.compiled` makes them."""
+        """arrays: as `reader.compile_arrays` makes them."""
         self.array = cache(arrays.__getitem__)
         self.counted = "concordance" in arrays
         bounds = starts_of(arrays["sizes"]).tolist()
@@ -190,7 +190,7 @@ class Graph:
         """[N] the byte offset of each synset in the data file of its part of speech."""
         return self.array("offset").astype(np.int64)
 
-    def at(self, pos: str, offset: int) -> int:
+    def row_at_offset(self, pos: str, offset: int) -> int:
         """The row of the synset at a byte offset; raises `KeyError` where none begins."""
         among = self.ranges["a" if pos == "s" else pos]
         row = among.start + int(np.searchsorted(self.offset[among.start : among.stop], offset))

@@ -70,7 +70,7 @@ def similarities(graph: Graph, pairs: Ints) -> Floats:
         synsets, place = np.unique(np.sort(pairs[where], axis=1), return_inverse=True)
         place = place.reshape(-1, 2)
         product = _products(_vectors(graph, synsets, POS[number]), place)
-        product *= np.where(_opposed(graph, synsets, place, POS[number]), ANTONYM, 1.0)
+        product *= np.where(_are_antonyms(graph, synsets, place, POS[number]), ANTONYM, 1.0)
         value = np.round(np.sqrt(np.clip(product, 0.0, 1.0)), DECIMALS)
         result[where] = np.where(place[:, 0] == place[:, 1], 1.0, value)
     return result
@@ -147,7 +147,7 @@ def _lemma_senses(graph: Graph, synsets: Ints, pos: str) -> tuple[Ints, sparse.c
     return meant, _matrix(np.array(weights), np.array(rows), place, (len(synsets), len(meant)))
 
 
-def _opposed(graph: Graph, synsets: Ints, pairs: Ints, pos: str) -> npt.NDArray[np.bool_]:
+def _are_antonyms(graph: Graph, synsets: Ints, pairs: Ints, pos: str) -> npt.NDArray[np.bool_]:
     """[P] whether a lemma of one sense of a pair is the antonym, in any sense, of a lemma of the other."""
     size = len(graph.lemmas)
     words = [graph.words(synset) for synset in synsets.tolist()]

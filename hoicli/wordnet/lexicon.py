@@ -73,12 +73,12 @@ class Lexicon:
 
     def senses(self, lemma: str, pos: str) -> list[str]:
         """Names of the senses of a lemma as it stands, the most frequent first."""
-        return self._foreign(lemma, pos) or self._listed(self.graph.lemmas, lemma.lower(), pos)
+        return self._foreign(lemma, pos) or self._synset_names(self.graph.lemmas, lemma.lower(), pos)
 
     def _foreign(self, word: str, pos: str) -> list[str]:
-        return [] if self.words is None else self._listed(self.words, word, pos)
+        return [] if self.words is None else self._synset_names(self.words, word, pos)
 
-    def _listed(self, lemmas: Lemmas, word: str, pos: str) -> list[str]:
+    def _synset_names(self, lemmas: Lemmas, word: str, pos: str) -> list[str]:
         return [self.graph.names[row] for row in lemmas.get(word, []) if row in self.graph.ranges[pos]]
 
     def word_senses(self, word: str, pos: str) -> list[int]:
@@ -96,10 +96,10 @@ class Lexicon:
         try:
             return self.graph.row(name)
         except KeyError:
-            synset = self.reader.named(name) if _SENSE.fullmatch(name) else None
+            synset = self.reader.find_synset(name) if _SENSE.fullmatch(name) else None
         if synset is None:
             raise KeyError(name)
-        return self.graph.at(synset.pos(), synset.offset())
+        return self.graph.row_at_offset(synset.pos(), synset.offset())
 
     def canonical(self, sense: str) -> str:
         """The sense's own name, by whatever word of the synset it is named; another text stays as it is."""
@@ -108,12 +108,12 @@ class Lexicon:
         except KeyError:
             return sense
 
-    def translated(self, sense: str) -> str | None:
+    def translate(self, sense: str) -> str | None:
         """The sense here that is a sense of WordNet 3.0, None where there is none: that of the most words in common.
 
         A word in its sense has a key that stays from one WordNet to the next; nltk's `map_to_one` goes by it too.
         """
-        own = embedded()
+        own = open_embedded()
         if self.graph is own.graph:
             return sense
         votes: Counter[str] = Counter()
@@ -124,14 +124,14 @@ class Lexicon:
 
 
 @cache
-def embedded() -> Lexicon:
+def open_embedded() -> Lexicon:
     """WordNet 3.0."""
-    return Lexicon("WordNet 3.0", Files(PRINCETON), Graph(_loaded(GRAPH.read_bytes())))
+    return Lexicon("WordNet 3.0", Files(PRINCETON), Graph(_load_arrays(GRAPH.read_bytes())))
 
 
 def open_wordnet() -> Lexicon:
     """The WordNet in use: the one chosen last, or the embedded one."""
-    return _chosen or embedded()
+    return _chosen or open_embedded()
 
 
 def choose(wordnet: str | None) -> None:
@@ -147,9 +147,9 @@ def choose(wordnet: str | None) -> None:
     place, language = wordnet, ""
     if ":" in wordnet and not Path(wordnet).is_dir():
         place, _, language = wordnet.rpartition(":")
-    files = _found(place)
+    files = _find_files(place)
     name = re.sub(r"[^\w.+-]", "_", Path(place).resolve().name)
-    own = embedded()
+    own = open_embedded()
     if language:
         tables = [table for table in files.fileids() if table.endswith(f"-{language.partition('_')[0]}.tab")]
         if not tables:
@@ -158,7 +158,7 @@ def choose(wordnet: str | None) -> None:
                 f"{arg('wordnet', wordnet)}: no such language in it; it has {', '.join(sorted(known)) or 'none'}"
             )
         digest = files.digest(tables)
-        words = Lemmas(_kept(f"{digest}.{language}", wordnet, partial(_language, files, language)))
+        words = Lemmas(_load_or_compile(f"{digest}.{language}", wordnet, partial(_language, files, language)))
         signature = f"{name}.{language}.{digest[:8]}"
         _chosen = Lexicon(f"{own.title} ({language})", own.files, own.graph, signature, words)
         return
@@ -169,18 +169,18 @@ def choose(wordnet: str | None) -> None:
         )
     files = Files(files.folder, spare=own.files)
     digest = files.digest([*DATABASE, *SHARED, COUNTS])
-    graph = Graph(_kept(digest, wordnet, partial(_database, files)))
+    graph = Graph(_load_or_compile(digest, wordnet, partial(_database, files)))
     _chosen = Lexicon(wordnet, files, graph, f"{name}.{digest[:8]}")
 
 
-def _found(place: str) -> Files:
+def _find_files(place: str) -> Files:
     if place and Path(place).is_dir():
         return Files(Path(place))
     if not _CORPUS.fullmatch(place):
         raise UsageError(f"{arg('wordnet', place)}: there is no such folder", code="no-such-folder")
-    from hoicli.wordnet.reader import installed
+    from hoicli.wordnet.reader import find_corpus
 
-    files = installed(place)
+    files = find_corpus(place)
     if files is None:
         raise UsageError(
             f"{arg('wordnet', place)}: neither a folder nor in nltk's data folders; python -m nltk.downloader {place} "
@@ -190,22 +190,22 @@ def _found(place: str) -> Files:
 
 
 def _database(files: Files) -> Arrays:
-    from hoicli.wordnet.reader import WordNetReader, compiled
+    from hoicli.wordnet.reader import WordNetReader, compile_arrays
 
-    return compiled(WordNetReader(files))
+    return compile_arrays(WordNetReader(files))
 
 
 def _language(files: Files, language: str) -> Arrays:
     from hoicli.wordnet.reader import WordNetReader, lemma_arrays
 
-    own = embedded()
+    own = open_embedded()
     words = WordNetReader(own.files, own.graph, files).words_of(language)
     rows = {(name.rsplit(".", 2)[1], int(own.graph.offset[row])): row for row, name in enumerate(own.graph.names)}
     places = {lemma: [(found[-1], int(found[:8])) for found in ids] for lemma, ids in words.items()}
     return lemma_arrays({lemma: [at for at in listed if at in rows] for lemma, listed in places.items()}, rows)
 
 
-def _kept(key: str, wordnet: str, compile_: Callable[[], Arrays]) -> Arrays:
+def _load_or_compile(key: str, wordnet: str, compile_: Callable[[], Arrays]) -> Arrays:
     """Arrays from the user's cache, or compiled now. A file there is named after what it was made from and after its
     own content, so that one that was damaged or meddled with is not taken for it."""
     base = os.environ.get("XDG_CACHE_HOME", "")
@@ -215,14 +215,14 @@ def _kept(key: str, wordnet: str, compile_: Callable[[], Arrays]) -> Arrays:
         with suppress(OSError):
             data = path.read_bytes()
             if path.name == f"{key}.{_digest(data)}.npz":
-                return _loaded(data)
+                return _load_arrays(data)
     note(f"{wordnet} is compiled, once (a WordNet takes a minute), and kept in {folder}")
     try:
         with warnings.catch_warnings(), no_garbage_collection():
             warnings.simplefilter("ignore")  # nltk's, of what it then does not find
             arrays = compile_()
     except DataError as error:
-        raise error.at(wordnet) from None
+        raise error.add_place(wordnet) from None
     except Exception as error:  # noqa: BLE001 (nltk raises whatever files that are no WordNet lead it to)
         raise DataError(f"no WordNet that nltk reads ({type(error).__name__}: {error})", place=wordnet) from None
     content = io.BytesIO()
@@ -239,7 +239,7 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:32]
 
 
-def _loaded(data: bytes) -> Arrays:
+def _load_arrays(data: bytes) -> Arrays:
     """The arrays of an .npz file, each unpacked when it is asked for."""
     arrays: Arrays = np.load(io.BytesIO(data), allow_pickle=False)
     return arrays

@@ -3,7 +3,7 @@ path, wup (Wu and Palmer 1994), lch (Leacock and Chodorow 1998). By the informat
 common ancestor: res (Resnik 1995), lin (Lin 1998), jcn (Jiang and Conrath 1997).
 
 `raw_similarities` gives the numbers of nltk's `Synset.path_similarity` and its five sisters (as of nltk 3.9 and 3.10,
-with their conventions, which are said below and held by tests/wordnet/test_measures.py); `rescaled` brings them to
+with their conventions, which are said below and held by tests/wordnet/test_measures.py); `rescale` brings them to
 [0, 1] by a monotone rule, with 1 for a sense and itself, as SHOE needs it.
 
 Conventions that are nltk's own: verbs have many roots, so path, wup and lch join them under one simulated root, which
@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoicli.errors import UsageError
-from hoicli.records.kit import Bools, Floats, Ints, distinct, expanded, find, runs_of
+from hoicli.records.kit import Bools, Floats, Ints, distinct, expand_runs, find, runs_of
 from hoicli.wordnet.graph import HYPERNYMS, Graph
 
 MEASURES = ("path", "wup", "lch", "res", "lin", "jcn")
@@ -58,7 +58,7 @@ def raw_similarities(graph: Graph, measure: str, pairs: Ints) -> Floats:
     return result
 
 
-def rescaled(graph: Graph, measure: str, pairs: Ints, raw: Floats) -> Floats:
+def rescale(graph: Graph, measure: str, pairs: Ints, raw: Floats) -> Floats:
     """[P] the `raw_similarities` of pairs in [0, 1], 1 where both synsets are the same.
 
     path, wup and lin are taken as they are; lch is divided by its greatest value in that part of speech, a sense with
@@ -136,7 +136,7 @@ def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
     seen = level
     while len(level):
         owner, node = np.divmod(level, base)
-        which, at = expanded(first[node], first[node + 1] - first[node])
+        which, at = expand_runs(first[node], first[node + 1] - first[node])
         level = distinct(owner[which] * base + target[at])
         level = level[~np.isin(level, seen, assume_unique=True)]
         edges += 1
@@ -162,7 +162,7 @@ def _common(graph: Graph, first: Ints, second: Ints, *, root: bool) -> tuple[Int
     start, node, distance = ancestors(graph, synsets, root=root)
     count, base = np.diff(start), graph.size + 1
     rows, others = np.searchsorted(synsets, first), np.searchsorted(synsets, second)
-    pair, at = expanded(start[rows], count[rows])
+    pair, at = expand_runs(start[rows], count[rows])
     found, hit = find(runs_of(start) * base + node, others[pair] * base + node[at])
     return pair[hit], node[at[hit]], distance[at[hit]] + distance[found[hit]]
 

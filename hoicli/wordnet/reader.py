@@ -32,7 +32,7 @@ from hoicli.wordnet.measures import ancestors
 
 
 @contextmanager
-def _without_scipy() -> Iterator[None]:
+def _hide_scipy() -> Iterator[None]:
     """Let nltk be imported without what its other parts can use besides, where the process is hoicli's own.
 
     `import nltk` imports all of it, and with it SciPy and scikit-learn where they are installed, which take most of the
@@ -52,7 +52,7 @@ def _without_scipy() -> Iterator[None]:
             del sys.modules[name]
 
 
-with _without_scipy():
+with _hide_scipy():
     from nltk.corpus.reader.wordnet import WordNetCorpusReader, WordNetError
     from nltk.data import PathPointer, SeekableUnicodeStreamReader, ZipFilePathPointer, find
 
@@ -86,7 +86,7 @@ class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
         forms: list[str] = self._morphy(word, pos)
         return forms
 
-    def named(self, name: str) -> Any:
+    def find_synset(self, name: str) -> Any:
         """The `Synset` that `synset` gives, None where there is none."""
         try:
             return self.synset(name)
@@ -133,7 +133,7 @@ class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
                 senses["s"] = senses["a"]
 
 
-def installed(name: str) -> Files | None:
+def find_corpus(name: str) -> Files | None:
     """A corpus of nltk's data folders (`nltk.data.path`), unpacked or not; None where there is none.
 
     Raises `UsageError` for one that nltk has reasons not to read, as that anybody may write to it.
@@ -203,7 +203,7 @@ class Entry(NamedTuple):
     gloss: tuple[set[str], set[str]]
 
 
-def compiled(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
+def compile_arrays(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
     """The arrays of all synsets of a reader. Raises `DataError` where synsets are not where they say, or pointers
     lead nowhere, or up in a circle."""
     reader.check_offsets()

@@ -17,8 +17,8 @@ from typing import Any
 
 from hoicli.errors import DataError
 from hoicli.vocabulary.datasets import load
-from hoicli.vocabulary.labels import Vocabulary, normalise, typed, unaccented
-from hoicli.wordnet.lexicon import Lexicon, embedded, open_wordnet
+from hoicli.vocabulary.labels import Vocabulary, normalise, replace_typography, strip_accents
+from hoicli.wordnet.lexicon import Lexicon, open_embedded, open_wordnet
 
 LONGEST = 12
 """Words of a label that are looked at; WordNet's longest lemmas have nine."""
@@ -61,11 +61,11 @@ def candidates(label: str, pos: str) -> list[str]:
     WordNet's ("text", "stop sign"), so that every label of a benchmark has its own sense among its candidates. Each
     sense is listed once.
     """
-    return list(_resolved(open_wordnet(), label, pos))
+    return list(_candidates_with_lemmas(open_wordnet(), label, pos))
 
 
 @lru_cache(maxsize=1 << 16)
-def _resolved(wordnet: Lexicon, label: str, pos: str) -> Mapping[str, str]:
+def _candidates_with_lemmas(wordnet: Lexicon, label: str, pos: str) -> Mapping[str, str]:
     """`candidates`, each with the lemma of the label that has it ("dog", of "hot dog")."""
     named = _SENSE.fullmatch(label.strip())
     if named:
@@ -74,25 +74,27 @@ def _resolved(wordnet: Lexicon, label: str, pos: str) -> Mapping[str, str]:
         except KeyError:
             return {}
         return {name: name.rsplit(".", 2)[0]} if named[1] == pos else {}
-    words = [(before, word) for before, word in _WORD.findall(typed(label).lower().strip(_PUNCTUATION))][:LONGEST]
+    words = [(before, word) for before, word in _WORD.findall(replace_typography(label).lower().strip(_PUNCTUATION))][
+        :LONGEST
+    ]
     while len(words) > 1 and words[0][1] in ARTICLES:
         del words[0]
     lemmas = _noun_lemmas(wordnet, words) if pos == "n" else _verb_lemmas(wordnet, words)
     found: dict[str, str] = {}
     for lemma in lemmas:
-        added = (_translated(wordnet, sense) for sense in _table()["added"][pos].get(lemma, ()))
+        added = (_translate_sense(wordnet, sense) for sense in _table()["added"][pos].get(lemma, ()))
         for sense in (*wordnet.senses(lemma, pos), *added):
             if sense is not None:
                 found.setdefault(sense, lemma)
-    if not found and (plain := unaccented(label)) != label:  # "café" is WordNet's cafe
-        return _resolved(wordnet, plain, pos)
+    if not found and (plain := strip_accents(label)) != label:  # "café" is WordNet's cafe
+        return _candidates_with_lemmas(wordnet, plain, pos)
     return found
 
 
 @cache
-def _translated(wordnet: Lexicon, sense: str) -> str | None:
+def _translate_sense(wordnet: Lexicon, sense: str) -> str | None:
     """A sense of the curated table, which has WordNet 3.0's, in the WordNet in use."""
-    return wordnet.translated(sense)
+    return wordnet.translate(sense)
 
 
 def ground_truth_sense(dataset: str, verb: str, object_: str | None) -> tuple[str | None, str | None]:
@@ -124,16 +126,16 @@ def _noun(vocabulary: Vocabulary, name: str) -> str | None:
     if (noun := vocabulary.noun_ids.get(name)) is None:
         return None
     try:
-        return _translated(open_wordnet(), _at(noun))
+        return _translate_sense(open_wordnet(), _sense_of_number(noun))
     except KeyError:
         problem = f"{noun} is no noun of WordNet 3.0; correct it, or list the objects without nouns"
         raise DataError(problem, place=vocabulary.path, field=f"objects.{name}") from None
 
 
-def _at(noun: str) -> str:
+def _sense_of_number(noun: str) -> str:
     """The sense of WordNet 3.0 with a number (n02084071). Raises `KeyError` for another number."""
-    graph = embedded().graph
-    return graph.names[graph.at(noun[0], int(noun[1:]))]
+    graph = open_embedded().graph
+    return graph.names[graph.row_at_offset(noun[0], int(noun[1:]))]
 
 
 def verb_choice(dataset: str, verb: str, object_: str | None) -> CuratedSense | None:
@@ -149,7 +151,11 @@ def object_choice(dataset: str, object_: str) -> CuratedSense | None:
     name = normalise(object_)
     if dataset == "swig":
         noun = load("swig").noun_ids.get(name)
-        return None if noun is None else _choice({"sense": _at(noun), "why": f"the dataset's noun_id, {noun}"})
+        return (
+            None
+            if noun is None
+            else _choice({"sense": _sense_of_number(noun), "why": f"the dataset's noun_id, {noun}"})
+        )
     return _choice(_table()["objects"]["coco"].get(name))
 
 
@@ -160,9 +166,9 @@ def _choice(entry: str | dict[str, Any] | None, object_: str = "") -> CuratedSen
         return None
     entry = {"sense": entry} if isinstance(entry, str) else entry
     special = [sense for sense, objects in entry.get("for", {}).items() if object_ in objects]
-    own = _translated(open_wordnet(), special[0] if special else entry["sense"])
+    own = _translate_sense(open_wordnet(), special[0] if special else entry["sense"])
     better, why = entry.get("better", {}).get(object_), entry.get("why")
-    if better and (better := _translated(open_wordnet(), better)):
+    if better and (better := _translate_sense(open_wordnet(), better)):
         why = f"{why}; {better} would fit better"
     return None if own is None else CuratedSense(own, why)
 
@@ -173,7 +179,7 @@ def _table() -> dict[str, Any]:
     return table
 
 
-def _joined(words: list[tuple[str, str]]) -> Forms:
+def _join_words(words: list[tuple[str, str]]) -> Forms:
     """Spellings of some consecutive words as one lemma: as given, with underscores, with hyphens, in one word."""
     plain = [word for _, word in words]
     given = words[0][1] + "".join(("-" if before == "-" else "_") + word for before, word in words[1:])
@@ -191,7 +197,7 @@ def _bases(wordnet: Lexicon, form: str, pos: str) -> Forms:
 def _noun_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
     spans = [words[at : at + size] for size in range(len(words), 1, -1) for at in range(len(words) - size, -1, -1)]
     single = [[word] for word in reversed(words) if word[1] not in FUNCTION_WORDS or len(words) == 1]
-    return [lemma for span in spans + single for form in _joined(span) for lemma in _bases(wordnet, form, "n")]
+    return [lemma for span in spans + single for form in _join_words(span) for lemma in _bases(wordnet, form, "n")]
 
 
 def _verb_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
@@ -212,8 +218,8 @@ def _verb_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
 def _verb_forms(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
     """The lemmas that consecutive words are, inflected at the end ("hand-feeding") or at the first ("picking up")."""
     bases = _bases(wordnet, words[0][1], "v") if len(words) > 1 else []
-    forms = [form for base in bases for form in _joined([(" ", base), *words[1:]]) if wordnet.senses(form, "v")]
-    forms += [lemma for form in _joined(words) for lemma in _bases(wordnet, form, "v")]
+    forms = [form for base in bases for form in _join_words([(" ", base), *words[1:]]) if wordnet.senses(form, "v")]
+    forms += [lemma for form in _join_words(words) for lemma in _bases(wordnet, form, "v")]
     return list(dict.fromkeys(forms))
 
 
@@ -247,7 +253,7 @@ def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
 
 def _rows_of(label: str, pos: str, choice: CuratedSense | None) -> Iterator[dict[str, Any]]:
     wordnet = open_wordnet()
-    for sense, lemma in _resolved(wordnet, label, pos).items():
+    for sense, lemma in _candidates_with_lemmas(wordnet, label, pos).items():
         synset = wordnet.reader.synset(sense)
         chosen = choice is not None and sense == choice.sense
         why = None if lemma == normalise(label) else f"from {lemma!r}"

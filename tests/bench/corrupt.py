@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import HOICLI_1, IMAGENET_C, RECIPES, REFERENCE_SIDE, SEVERITIES
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
-from hoicli.corruption.images import Picture, encode, shown
-from hoicli.corruption.pixels import resized
+from hoicli.corruption.images import Picture, decoded_pixels, encode
+from hoicli.corruption.pixels import resize_image
 from hoicli.corruption.quality import Original
 from hoicli.io.pool import keep_memory
 from tests.bench.measuring import HOICLI, PYTHON, Options, Process, Table, say
@@ -180,7 +180,7 @@ def costs() -> Table:
     """Milliseconds of processor time for one picture of 640 x 480, and what every file takes besides."""
     cv2.setNumThreads(1)
     keep_memory()
-    photo = resized(photographs()["astronaut.png"], 480, 640, cv2.INTER_AREA)
+    photo = resize_image(photographs()["astronaut.png"], 480, 640, cv2.INTER_AREA)
     picture = Picture(photo, "JPEG", {})
     original = Original(photo)
     rows = []
@@ -192,7 +192,7 @@ def costs() -> Table:
             seconds, made = processor_time(effect.apply, photo, drawn, *HOICLI_1.level(name, severity))
             cells.append(seconds)
             encoding, data = processor_time(encode, picture, made)
-            decoding, seen = processor_time(shown, picture, made, data)
+            decoding, seen = processor_time(decoded_pixels, picture, made, data)
             besides += (
                 encoding,
                 decoding,

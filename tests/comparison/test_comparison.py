@@ -28,7 +28,7 @@ from hoicli.resampling.comparison import Difference, difference, image_differenc
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import interval
 from hoicli.resampling.ranked import RankedLists
-from hoicli.resampling.rounds import Rounds, resampled, swapped
+from hoicli.resampling.rounds import Rounds, resample, swap_outputs
 from tests.support import strategies
 from tests.support.kernel import HICO, Given, evaluate, ground_truth, lines, tally
 from tests.support.project import EIGHT, Hoicli, parsed
@@ -41,7 +41,7 @@ EVERY = chosen_protocols(["all"], "hico")
 def ranked(truth: Sequence[Record], predictions: Sequence[Record]) -> tuple[list[str], dict[str, Any]]:
     gathered = tally(truth, predictions, EVERY)
     ids = gathered.image_ids
-    return ids, {row.name: lists for row, _, lists in gathered.ranked(HICO, ids)}
+    return ids, {row.name: lists for row, _, lists in gathered.ranked_results(HICO, ids)}
 
 
 def without_ties(predictions: Sequence[Record]) -> None:
@@ -88,7 +88,7 @@ def test_interleaved_lists_are_each_model_again(
     _, others = ranked(truth, rivals)
     for name, first in lists.items():
         second, images = others[name], first.images
-        mixed = first.interleaved(second)
+        mixed = first.interleave(second)
         for alone, sides in ((first, (1, 0)), (second, (0, 1))):
             ap, positives = mixed.ap(np.repeat(sides, images).astype(np.int32)[:, np.newaxis])
             expected, counted = alone.ap(np.ones((images, 1), dtype=np.int32))
@@ -129,11 +129,11 @@ def test_every_oracle_ranks_as_it_counts(data: tuple[list[Record], list[Record]]
     found = diagnosis(truth, predictions)
     ids = sorted(record["image_id"] for record in truth)
     results = list(found.results(HICO))
-    for result, of in zip(results, found.ranked(ids)([result.oracle for result in results]), strict=True):
+    for result, of in zip(results, found.make_list_ranker(ids)([result.oracle for result in results]), strict=True):
         ap, _ = of.ap(np.ones((len(ids), 1), dtype=np.int32))
         np.testing.assert_allclose(ap[:, 0], result.ap, atol=1e-14)
     counts = found.counts()
-    for error, (image, class_) in found.by_image(ids).items():
+    for error, (image, class_) in found.group_errors(ids).items():
         assert np.bincount(class_, minlength=600).tolist() == counts[error].tolist()
         assert len(image) == len(class_)
         assert set(image.tolist()) <= set(range(len(ids)))
@@ -176,7 +176,7 @@ def test_intervals_cover_the_expected_map_of_a_test_set() -> None:
     estimates, ends, percentiles = [], [], []
     for trial in range(120):
         lists = model(rng, images=IMAGES, quality=1.5)
-        (rounds,) = resampled([lists], Resampling(128, trial), "")
+        (rounds,) = resample([lists], Resampling(128, trial), "")
         estimate = float(mean_of(Rounds(*lists.ap(np.ones((IMAGES, 1), dtype=np.int32))))[0])
         spread = mean_of(rounds)
         estimates.append(estimate)
@@ -197,8 +197,8 @@ def test_p_is_fair_when_two_models_are_alike_and_small_when_not() -> None:
         truth = np.repeat(np.arange(IMAGES), 2), rng.integers(0, CLASSES, 2 * IMAGES)
         first, second, better = (model(rng, images=IMAGES, quality=quality, truth=truth) for quality in (1.5, 1.5, 3.0))
         for rival, into in ((second, alike), (better, apart)):
-            paired = resampled([first, rival], Resampling(128, trial), "")
-            swaps = swapped(first, rival, Resampling(128, trial), "")
+            paired = resample([first, rival], Resampling(128, trial), "")
+            swaps = swap_outputs(first, rival, Resampling(128, trial), "")
             whole = [mean_of(Rounds(*side.ap(np.ones((IMAGES, 1), dtype=np.int32))))[0] for side in (first, rival)]
             resamples, coins = (mean_of(pair[1]) - mean_of(pair[0]) for pair in (paired, swaps))
             into.append(difference(float(whole[0]), float(whole[1]), resamples, coins, IMAGES))

@@ -13,7 +13,7 @@ from hoicli.comparison.oracles import OracleRounds
 from hoicli.evaluation.tally import subset_classes
 from hoicli.records.oracles import ORACLES
 from hoicli.resampling.draws import Resampling
-from hoicli.resampling.rounds import resampled, swapped
+from hoicli.resampling.rounds import resample, swap_outputs
 from tests.comparison.test_comparison import diagnosis
 from tests.support import strategies
 from tests.support.kernel import HICO
@@ -37,12 +37,12 @@ def test_all_oracles_at_once_are_each_of_them(rounds: int, crowds: list[Data]) -
     asked, never = Resampling(rounds, 7), np.zeros(len(HICO.interactions), dtype=bool)
     found = OracleRounds(runs, subsets, [*subsets.values()], HICO, ids).means(asked)
     assert [*found] == ["none", *ORACLES]
-    separate = zip(*(run.ranked(ids)([*found]) for run in runs), strict=True)
+    separate = zip(*(run.make_list_ranker(ids)([*found]) for run in runs), strict=True)
     every = zip(*(run.results(HICO) for run in runs), strict=True)
     for means, results, lists in zip(found.values(), every, separate, strict=True):
         assert means.estimates == [result.means(subsets) for result in results]
-        systems = [*resampled(lists, asked, "")]
-        systems += [side for rival in lists[1:] for side in swapped(lists[0], rival, asked, "")]
+        systems = [*resample(lists, asked, "")]
+        systems += [side for rival in lists[1:] for side in swap_outputs(lists[0], rival, asked, "")]
         shared = [*means.resamples, *(side for rival in means.swaps for side in rival)]
         for one, system in zip(shared, systems, strict=True):
             assert one.tobytes() == np.stack([system.means(rows, never) for rows in subsets.values()]).tobytes()

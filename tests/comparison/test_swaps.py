@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hoicli.evaluation.selection import chosen_protocols
 from hoicli.resampling.draws import Block, Resampling
 from hoicli.resampling.ranked import RankedLists
-from hoicli.resampling.rounds import swapped
+from hoicli.resampling.rounds import swap_outputs
 from tests.support import strategies
 from tests.support.kernel import HICO, evaluate, tally
 
@@ -56,7 +56,7 @@ def scored_by_place(records: Sequence[Record], *, of_class: bool) -> list[Record
 
 def lists_of(truth: Sequence[Record], predictions: Sequence[Record]) -> RankedLists:
     gathered = tally(truth, predictions, chosen_protocols(["hico"], "hico"))
-    return next(lists for _, _, lists in gathered.ranked(HICO, gathered.image_ids))
+    return next(lists for _, _, lists in gathered.ranked_results(HICO, gathered.image_ids))
 
 
 @pytest.mark.parametrize("of_class", [False, True])
@@ -76,7 +76,7 @@ def test_swapped_systems_are_mixed_dumps(
     first, second = (lists_of(truth, model) for model in models)
     if of_class:
         first, second = replace(first, score=None), replace(second, score=None)
-    systems = swapped(first, second, Resampling(ROUNDS, seed), "")
+    systems = swap_outputs(first, second, Resampling(ROUNDS, seed), "")
     coins = Block(seed, 0, ROUNDS).swaps(4)
     placed = [scored_by_place(model, of_class=of_class) for model in models]
     for side, times in np.ndindex(2, ROUNDS):

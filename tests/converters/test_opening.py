@@ -88,7 +88,7 @@ def test_a_record_is_placed_by_its_image() -> None:
 def test_a_joint_source_is_named_with_commas(hoicli: Hoicli) -> None:
     both = f"{FOREIGN / 'anno_bbox.mat'},{FOREIGN / 'anno.mat'}"
     converted = hoicli("convert", FOREIGN / "anno_bbox.mat", FOREIGN / "anno.mat")
-    found = list(Stream([both], "ground truth", Opening().of(truth=True)))
+    found = list(Stream([both], "ground truth", Opening().specialise(truth=True)))
     assert b"".join(line.data for line in found).decode() == converted.out == hoicli("convert", both).out
 
 
@@ -146,7 +146,9 @@ def test_errors_name_the_dump_and_the_item(tmp_path: Path) -> None:
         records(path)
     policy = ErrorPolicy(skip=True)
     assert len(records(path, opening=Opening(policy=policy))) == 6
-    assert policy.signed([{"signature": "data:hico|version:1"}]) == [{"signature": "data:hico|skipped:1|version:1"}]
+    assert policy.sign_skipped([{"signature": "data:hico|version:1"}]) == [
+        {"signature": "data:hico|skipped:1|version:1"}
+    ]
 
 
 @pytest.mark.parametrize("options", [["--to-vocabulary"], ["--coords", "1000"]])

@@ -37,7 +37,7 @@ def test_a_set_that_was_added_is_ground_truth_everywhere(hoicli: Hoicli, folder:
 def test_a_name_that_is_a_file_is_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine:val").write_text("")
-    assert named.located("mine:val") == "mine:val"
+    assert named.locate_truth("mine:val") == "mine:val"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import PIL.Image
 import pytest
 
 import hoicli as api
-from hoicli.corruption.catalogue import ROHOI, Corruption, Effect, added, parted
+from hoicli.corruption.catalogue import ROHOI, Corruption, Effect, added_corruption, split_recipe_text
 from tests.support.pictures import textured
 from tests.support.project import Hoicli, parsed
 
@@ -50,9 +50,9 @@ def add(monkeypatch: pytest.MonkeyPatch) -> Iterator[Add]:
         monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
         return imported
 
-    added.cache_clear()
+    added_corruption.cache_clear()
     yield entry_of
-    added.cache_clear()
+    added_corruption.cache_clear()
 
 
 @pytest.fixture
@@ -120,5 +120,5 @@ def test_an_entry_point_that_is_no_corruption(
 
 @pytest.mark.parametrize("shared", ["hoicli-1", "hoicli-1+kept", "mine@0123abcd", "mine@0123abcd+kept"])
 def test_a_recipe_is_told_from_the_package(shared: str) -> None:
-    assert parted(shared) == (shared, "")
-    assert parted(f"{shared}+fog@1.2+local") == (shared, "fog@1.2+local")
+    assert split_recipe_text(shared) == (shared, "")
+    assert split_recipe_text(f"{shared}+fog@1.2+local") == (shared, "fog@1.2+local")

@@ -16,7 +16,7 @@ from scipy import ndimage, stats
 from hoicli.corruption import cracks, environment, geometry, optical, pixels
 from hoicli.corruption.catalogue import CORRUPTIONS, HOICLI_1, RECIPES, ROHOI, SEVERITIES, Effect, scale_of
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
-from hoicli.corruption.pixels import filtered, gaussian_blur, resized
+from hoicli.corruption.pixels import filter_image, gaussian_blur, resize_image
 from tests.support.pictures import GOLDEN, Image, golden_sheet, textured
 
 SCENE = textured(90, 128)
@@ -104,7 +104,7 @@ def test_what_only_moves_light_leaves_an_even_picture(name: str, value: int) -> 
 def test_lengths_in_pixels_grow_with_large_pictures_only() -> None:
     assert [scale_of(480, 640), scale_of(100, 50), scale_of(4320, 7680)] == [1, 1, 12]
     small = textured(160, 640)
-    large = resized(small, 480, 1920, cv2.INTER_CUBIC)
+    large = resize_image(small, 480, 1920, cv2.INTER_CUBIC)
     for name in ("motion_blur", "defocus_blur", "gaussian_blur", "pixelate"):
         shrunk = cv2.resize(corrupt(large, name, 4), (640, 160), interpolation=cv2.INTER_AREA)
         apart = np.abs(shrunk.astype(float) - corrupt(small, name, 4))[20:-20, 20:-20]
@@ -163,7 +163,7 @@ def test_defocus_is_a_plain_sum_over_its_kernel() -> None:
         expected = np.stack(
             [ndimage.correlate(image[:, :, at].astype(float), kernel, mode="mirror") for at in range(3)], axis=2
         )
-        ours = filtered(image, kernel, anchor=(size // 2, size // 2), border=cv2.BORDER_REFLECT_101)
+        ours = filter_image(image, kernel, anchor=(size // 2, size // 2), border=cv2.BORDER_REFLECT_101)
         assert np.abs(ours - expected).max() <= 0.51 + 255 * size * size / 65536 / 8
 
 
@@ -337,7 +337,7 @@ def test_occlusion_is_black_rectangles_that_grow(image_id: int) -> None:
 
 
 def test_one_rectangle_is_where_it_is_drawn() -> None:
-    mask = environment.occluded((100, 200, 3), np.array([[0.5, 0.25, 0.0, 1.0]]), 1, 0.2)
+    mask = environment.covered_by_rectangles((100, 200, 3), np.array([[0.5, 0.25, 0.0, 1.0]]), 1, 0.2)
     expected = np.zeros((100, 200), dtype=bool)
     expected[15:35, 80:120] = True
     assert (mask == expected).all()

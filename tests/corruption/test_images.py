@@ -14,7 +14,7 @@ import PIL.Image
 import pytest
 
 from hoicli.corruption.effects import EFFECTS, corrupt
-from hoicli.corruption.images import decode, encode, finished, shown, stamp_of
+from hoicli.corruption.images import add_stamp, decode, decoded_pixels, encode, stamp_of
 from hoicli.errors import DataError
 from tests.support.pictures import textured
 
@@ -34,7 +34,7 @@ def scene(mode: str = "RGB") -> PIL.Image.Image:
 def written(data: bytes) -> PIL.Image.Image:
     """The file that is made of a file, without any corruption."""
     picture = decode(data)
-    image = PIL.Image.open(BytesIO(finished(picture, encode(picture, picture.pixels), {"psnr": 1})))
+    image = PIL.Image.open(BytesIO(add_stamp(picture, encode(picture, picture.pixels), {"psnr": 1})))
     image.load()
     return image
 
@@ -101,7 +101,7 @@ def test_jpeg_is_written_as_jpeg_near_the_pixels() -> None:
         assert apart.mean() < 2
         picture = decode(data)
         encoded = encode(picture, picture.pixels)
-        assert (shown(picture, picture.pixels, encoded).squeeze() == np.asarray(result)).all()
+        assert (decoded_pixels(picture, picture.pixels, encoded).squeeze() == np.asarray(result)).all()
         again = PIL.Image.fromarray(picture.pixels.squeeze())
         assert encoded == file_of(again, "JPEG", quality=95, subsampling="4:4:4", **picture.kept)
 
@@ -177,7 +177,7 @@ def test_a_stamp_is_read_back_and_nothing_else_is_taken_for_one(tmp_path: Path) 
     for data in (JPEG, PNG):
         picture = decode(data)
         stamp = {"digest": "0f", "psnr": 31.25, "ssim": None}
-        path.write_bytes(finished(picture, encode(picture, picture.pixels), stamp))
+        path.write_bytes(add_stamp(picture, encode(picture, picture.pixels), stamp))
         assert stamp_of(path) == stamp
         path.write_bytes(path.read_bytes()[:-1])
         assert stamp_of(path) is None

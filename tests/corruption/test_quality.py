@@ -9,7 +9,7 @@ import pytest
 
 from hoicli.corruption.catalogue import SEVERITIES
 from hoicli.corruption.effects import EFFECTS, corrupt
-from hoicli.corruption.pixels import rounded
+from hoicli.corruption.pixels import round_to_bytes
 from hoicli.corruption.quality import Original
 from tests.support.photographs import PHOTOS, Image, photograph
 from tests.support.pictures import textured
@@ -53,7 +53,7 @@ def test_rounding_is_numpy_s(shape: tuple[int, ...], kind: type[np.floating]) ->
     near = np.rint(np.random.default_rng(5).random(shape) * 400 - 60).astype(kind)
     halves = near + kind(0.5)
     for values in (near, halves, np.nextafter(halves, kind(-1e9)), np.nextafter(halves, kind(1e9)), halves[::-1]):
-        assert np.array_equal(rounded(values), np.clip(np.rint(values), 0, 255).astype(np.uint8))
+        assert np.array_equal(round_to_bytes(values), np.clip(np.rint(values), 0, 255).astype(np.uint8))
 
 
 def test_psnr_and_ssim_by_hand() -> None:

@@ -194,7 +194,7 @@ def test_what_is_hidden_counts_where_the_box_went() -> None:
     drawn = draw("screen_crack", shape, image_id="x", seed=0)
     record = record_of("screen_crack", 5, [list(box) for box in BOXES], "x")
     moved, shares = moved_boxes(cracks.splinter_motion(shape, drawn, *level), BOXES)
-    lines = cracks.cracked(shape, drawn, *level)
+    lines = cracks.covered_by_cracks(shape, drawn, *level)
     assert record["boxes"] == moved != [list(box) for box in BOXES]
     expected = [share * share_visible(lines, box) for share, box in zip(shares, moved, strict=True)]
     assert record["visibility"] == pytest.approx(expected, abs=5e-5)

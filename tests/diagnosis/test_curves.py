@@ -25,8 +25,8 @@ Row = dict[str, Any]
 
 
 def rows_of(truth: list[Record], predictions: list[Record], protocol: str) -> list[Row]:
-    ((row, results, lists),) = tally(truth, predictions, [PROTOCOLS[protocol]]).scored(HICO)
-    (evaluated,) = Evaluated.of(row, HICO, Wanted(), results, {"data": "hico", "gt": "0"}, {})
+    ((row, results, lists),) = tally(truth, predictions, [PROTOCOLS[protocol]]).scored_results(HICO)
+    (evaluated,) = Evaluated.split_by_slices(row, HICO, Wanted(), results, {"data": "hico", "gt": "0"}, {})
     return list(Curves(evaluated, lists, None).rows())
 
 

@@ -93,7 +93,7 @@ def test_every_error_is_where_it_was_made() -> None:
         expected["missed_gt"].update((record["image_id"], class_of(item)) for item in record["gt"] if item["missed"])
     expected["missed_gt"].update(unseen_truth())
     for ids in (IDS, [*reversed(IDS), "another"]):
-        found = of_fixtures().by_image(ids)
+        found = of_fixtures().group_errors(ids)
         assert list(found) == list(expected)
         for name, (images, classes) in found.items():
             assert classes.dtype == np.int64
@@ -105,7 +105,7 @@ def test_the_released_code_misses_nothing_in_images_without_predictions() -> Non
     unseen = np.bincount([number for _, number in unseen_truth()], minlength=len(HICO.interactions))
     assert (shared >= unseen).all()
     assert unseen.sum() > 0
-    images, _ = of_fixtures("released").by_image(IDS)["missed_gt"]
+    images, _ = of_fixtures("released").group_errors(IDS)["missed_gt"]
     assert UNSEEN.isdisjoint(IDS[row] for row in images)
     assert released.sum() == len(images)
 
@@ -119,7 +119,7 @@ def test_the_ranked_lists_give_the_results_and_know_their_images(reading: Readin
     found = of_fixtures(reading)
     without = {"false_positive", "false_negative"} if reading == "released" else set()  # it has them for V-COCO only
     every = [oracle for oracle in EVERY if oracle not in without]
-    ranked = list(found.ranked(ids)(every))
+    ranked = list(found.make_list_ranker(ids)(every))
     assert [result.oracle for result in found.results(HICO)] == every
     for lists, result in zip(ranked, found.results(HICO), strict=True):
         assert (lists.images, lists.grid, lists.cap) == (len(ids), DIAG.grid, None)
@@ -178,7 +178,7 @@ def test_a_diagnosis_gathered_in_parts_is_that_of_the_whole() -> None:
 def test_the_first_prediction_of_all_may_be_replaced() -> None:
     predicted = scored(3, 2)
     predicted["hois"].reverse()  # the right one first, with the lower score
-    plain, corrected = diagnosis([image(2)], [predicted]).ranked(["one"])(["none", "interaction"])
+    plain, corrected = diagnosis([image(2)], [predicted]).make_list_ranker(["one"])(["none", "interaction"])
     assert plain.hit.tolist() == [True, False]
     assert corrected.hit.tolist() == [True]
 

@@ -12,12 +12,12 @@ from hoicli.records.results import parse_tags
 @pytest.mark.parametrize("nms", ["0.5/nan/1", "0.5/1/nan", "0.5/-0.1/1", "0.5/1", "0.5/1/1/1", "x", "", "2", "nan"])
 def test_pair_nms_that_cannot_be(nms: str) -> None:
     with pytest.raises(UsageError, match=f"^--nms {nms}"):
-        Filters.of(None, nms, False)
+        Filters.from_options(None, nms, False)
 
 
 def test_exponents_of_pair_nms() -> None:
-    assert Filters.of(None, 0.5, False) == Filters.of(None, "0.5/1/0.5", False)
-    assert Filters.of(3, "0.5/0.5/1", False).signature() == {"topk": "3", "nms": "0.5/0.5/1"}
+    assert Filters.from_options(None, 0.5, False) == Filters.from_options(None, "0.5/1/0.5", False)
+    assert Filters.from_options(3, "0.5/0.5/1", False).signature() == {"topk": "3", "nms": "0.5/0.5/1"}
 
 
 def test_tags_are_text() -> None:

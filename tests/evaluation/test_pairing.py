@@ -73,7 +73,7 @@ def scene(
 def covered(truth: Record, predicted: Record, threshold: float) -> list[tuple[int, int]]:
     row = replace(HICO, threshold=threshold)
     ((batch, _),) = matched_batches(lines([predicted]), ground_truth([truth]), [row], Filters(), ErrorPolicy())
-    found, of_truth = batch.covered(row)
+    found, of_truth = batch.overlapping_pairs(row)
     return list(zip(found.tolist(), of_truth.tolist(), strict=True))
 
 
@@ -94,7 +94,7 @@ def test_what_is_no_interaction_meets_nothing_not_even_the_last_class_of_the_ima
     ]
     predicted = lines([{**record, "hois": [{**hoi, "score": 0.5} for hoi in hois]} for record in truth])
     ((batch, _),) = matched_batches(predicted, ground_truth(truth), [HICO], Filters(), ErrorPolicy())
-    assert [column.tolist() for column in batch.covered(HICO)] == [[0, 2], [0, 2]]
+    assert [column.tolist() for column in batch.overlapping_pairs(HICO)] == [[0, 2], [0, 2]]
 
 
 def test_boxes_match_those_of_one_label_and_a_dropped_triplet_takes_its_boxes_with_it() -> None:

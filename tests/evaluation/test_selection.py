@@ -8,7 +8,7 @@ import pytest
 
 from hoicli.errors import UsageError
 from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS
-from hoicli.evaluation.selection import adapted, chosen_protocols, main_protocol, protocol_of, rows_of
+from hoicli.evaluation.selection import adapt_protocol, chosen_protocols, main_protocol, protocol_of, rows_of
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES
 
@@ -41,24 +41,24 @@ def test_the_table_of_each_dataset(dataset: str, rows: list[str], main: str, dia
 
 def test_another_dataset_takes_the_rules_of_triplets_and_not_the_shifts_of_files() -> None:
     swig = load("swig")
-    row = adapted(PROTOCOLS["diag"], swig)  # moves the ground truth alone
+    row = adapt_protocol(PROTOCOLS["diag"], swig)  # moves the ground truth alone
     assert (row.prediction_shift, row.truth_shift, row.last_pixel_shift) == (NO_SHIFT, NO_SHIFT, NO_SHIFT)
     assert row.subsets == ("full", "zero_shot", "rare", "non_rare", "evaluated")
     assert (row.classes, row.drop_no_interaction) == ("", False)
     assert row.remark.startswith("the rules of hico, boxes as recorded; the paper's AP")
     alike = replace(PROTOCOLS["hico"], prediction_shift=(1.0,) * 4, truth_shift=(1.0,) * 4, remark="")
-    kept = adapted(alike, load("hico-det-sg"))
+    kept = adapt_protocol(alike, load("hico-det-sg"))
     assert (kept.prediction_shift, kept.truth_shift) == ((1.0,) * 4, (1.0,) * 4)
     assert kept.remark == "the rules of hico, boxes as recorded"
     assert kept.subsets == ()
-    assert adapted(PROTOCOLS["diag"], load("hico-det-sg")).drop_no_interaction
+    assert adapt_protocol(PROTOCOLS["diag"], load("hico-det-sg")).drop_no_interaction
 
 
 @pytest.mark.parametrize(
     ("name", "classes"), [("vcoco-agent", "agent"), ("vcoco-s1", "roles"), ("vcoco-qpic", "every_action")]
 )
 def test_another_dataset_with_roles_has_its_own_sets_of_classes(name: str, classes: str) -> None:
-    row = adapted(PROTOCOLS[name], load("vcoco"))
+    row = adapt_protocol(PROTOCOLS[name], load("vcoco"))
     assert (row.classes, row.subsets) == (classes, ())
 
 

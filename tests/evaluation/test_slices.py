@@ -31,7 +31,7 @@ Box = tuple[float, ...]
 
 
 def viewed(data: Data, views: Views, names: str = "all") -> dict[str, ClassResults]:
-    rows = views.of(chosen_protocols([names], "hico"))
+    rows = views.views_of(chosen_protocols([names], "hico"))
     return {row.key: results for row, results in tally(*data, rows).results(HICO)}
 
 
@@ -93,7 +93,7 @@ def test_parts_make_up_the_whole(data: Data) -> None:
     """Ground truth, true and false positives: each stands in one part of every slice."""
     truth, predictions = data
     views = sliced("objects:4:25", "distance", "people", "pairs")
-    rows = views.of(EVERY)
+    rows = views.views_of(EVERY)
     gathered = tally(truth, predictions, rows)
     annotated = ground_truth(truth)
     counts: dict[str, Counter[tuple[str, int]]] = {}
@@ -102,7 +102,7 @@ def test_parts_make_up_the_whole(data: Data) -> None:
         of = dict(row.view).get("slice", "")
         counts.setdefault(f"{row.name}|{of}", Counter()).update(
             Counter(("code", code) for code in codes if code < 2)
-            + Counter({("truth", 0): int(annotated.counted(row).sum())})
+            + Counter({("truth", 0): int(annotated.counted_triplets(row).sum())})
         )
     for row in EVERY:
         for slice_ in views.slices:
@@ -126,7 +126,7 @@ def test_order_changes_no_bit(data: Data, shuffle: random.Random) -> None:
 @settings(max_examples=20)
 @given(strategies.datasets(), st.integers(1, 4))
 def test_shards_merge_to_the_same_bits(data: Data, cut: int) -> None:
-    rows = Views(parse_thresholds(["0.3:0.5:0.1"]), sliced("objects:9", "people:2").slices).of(EVERY)
+    rows = Views(parse_thresholds(["0.3:0.5:0.1"]), sliced("objects:9", "people:2").slices).views_of(EVERY)
     whole = {row.key: results for row, results in tally(*data, rows).results(HICO)}
     first = {record["image_id"] for record in data[0][:cut]}
     if len(first) == len(data[0]):

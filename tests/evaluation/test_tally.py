@@ -33,7 +33,7 @@ DROPPED = OUTCOME_CODES["over_the_cap"]
 @cache
 def of_fixtures() -> Tally:
     views = Views.parse(["0.5", "0.3:0.7:0.2"], [], HICO)
-    return tally(TRUTH, PREDICTED, [*ROWS, *views.of([PROTOCOLS["hico"]])])
+    return tally(TRUTH, PREDICTED, [*ROWS, *views.views_of([PROTOCOLS["hico"]])])
 
 
 def given(*batches: tuple[str, list[tuple[int, float, int]]], classes: int = 600) -> Tally:
@@ -56,7 +56,7 @@ def given(*batches: tuple[str, list[tuple[int, float, int]]], classes: int = 600
 @pytest.mark.parametrize("ids", [IDS, ["another", *reversed(IDS)]])
 def test_ranked_lists_give_the_results_and_know_their_images(ids: list[str]) -> None:
     found = of_fixtures()
-    ranked = list(found.ranked(HICO, ids))
+    ranked = list(found.ranked_results(HICO, ids))
     hits: Counter[str] = Counter()
     for batch, outcomes in matched_batches(lines(PREDICTED), ground_truth(TRUTH), ROWS, Filters(), ErrorPolicy()):
         for row in np.flatnonzero(outcomes["diag"].code == TRUE_POSITIVE):
@@ -78,7 +78,7 @@ def test_ranked_lists_give_the_results_and_know_their_images(ids: list[str]) -> 
 def test_scores_stand_by_class_and_fall() -> None:
     found = of_fixtures()
     plain = {row.key: results for row, results in found.results(HICO)}
-    scored = list(found.scored(HICO))
+    scored = list(found.scored_results(HICO))
     assert [row.key for row, _, _ in scored] == [*(row.key for row in ROWS), "hico|0.5", "hico|0.3", "hico|0.7"]
     for row, results, lists in scored:
         assert results.ap.tolist() == plain[row.key].ap.tolist()
@@ -114,7 +114,7 @@ def test_a_tally_of_nothing_has_results_of_nothing() -> None:
         ((_, results),) = found.results(HICO)
         assert results.ap.tolist() == [0.0] * (len(HICO.verbs) if row.by_verb else 600)
         assert (found.image_ids, found.listed.classless(), found.listed.classless_best()) == ([], 0, (0, 0))
-        ((_, _, lists),) = found.scored(HICO)
+        ((_, _, lists),) = found.scored_results(HICO)
         assert (lists.score.dtype, len(lists.hit)) == (np.dtype(np.float64), 0)
 
 

@@ -95,12 +95,12 @@ def test_a_slice_of_triplets_does_not_suit_a_protocol_that_may_need_no_object(
     views = Views(slices=tuple(parse_slices(["objects"], load("vcoco"))))
     for named in (None, ["vcoco-s1"]):
         with pytest.raises(UsageError) as error:
-            views.of([V_COCO, PROTOCOLS["vcoco-qpic"]], named)
+            views.views_of([V_COCO, PROTOCOLS["vcoco-qpic"]], named)
         assert str(error.value) == (
             "--slice objects: vcoco-s1 go by the person first, and may need no object; use people, pairs, verb, a "
             "file, or protocol vcoco-qpic"
         )
-    rows = views.of([V_COCO], ["vcoco-s2"])
+    rows = views.views_of([V_COCO], ["vcoco-s2"])
     assert rows == [V_COCO]
     assert "left out: --slice objects: vcoco-s1 go by the person first" in capsys.readouterr().err
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from hoicli.corruption.catalogue import FAMILIES, ROHOI, SEVERITIES, family_of
-from hoicli.figures.confusion import Panel, most_confused, ordered, plot_confusion
+from hoicli.figures.confusion import Panel, most_confused, order_names, plot_confusion
 from hoicli.figures.curves import plot_curves, plot_pairs, wilson
 from hoicli.figures.diagnosis import plot_diagnosis
 from hoicli.figures.ratings import Counts, plot_counts, plot_kappa
@@ -212,7 +212,7 @@ def test_what_is_confused_stands_together_whatever_the_order_of_names() -> None:
     shares = np.zeros((6, 6))
     for one, two in ((0, 3), (1, 4), (2, 5)):
         shares[one, two] = shares[two, one] = 10.0
-    order = ordered(shares)
+    order = order_names(shares)
     assert {frozenset(order[at : at + 2]) for at in (0, 2, 4)} == {frozenset(p) for p in ((0, 3), (1, 4), (2, 5))}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hoicli.figures.overlays import INKS, TRUTH_INK, Layer, Overlay, Pair, drawn
+from hoicli.figures.overlays import INKS, TRUTH_INK, Layer, Overlay, Pair, draw_overlay
 from hoicli.figures.showing import names_of
 from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, written
 
@@ -49,7 +49,7 @@ def test_boxes_stand_where_they_are_on_pictures_of_any_size(width: int, height: 
         [width * 0.5, height * 0.6, width * 0.9, height * 0.95],
     )
     layer = Layer("model", INKS[0], [Pair(subject, object_, ["ride kite 0.75"])])
-    made = drawn(Overlay("a", (width, height), [layer]), Image.new("RGB", (width, height), "#808080"), 640)
+    made = draw_overlay(Overlay("a", (width, height), [layer]), Image.new("RGB", (width, height), "#808080"), 640)
     assert 480 <= max(made.width, made.height) <= 760  # with its caption
     scale = min(640, max(480, width, height)) / max(width, height)
     for x, whole in ((subject[0], True), (object_[2], False)):  # edges that the line between the two does not cross
@@ -65,8 +65,10 @@ def test_labels_do_not_cover_each_other() -> None:
         Pair([50 + n, 40, 120 + n, 200], [200, 60, 300, 220], [f"verb {n} thing", f"other {n} thing"]) for n in range(6)
     ]
     layers = [Layer("gt", TRUTH_INK, pairs[:2]), Layer("model", INKS[0], pairs[2:])]
-    without = drawn(Overlay("a", (640, 480), [Layer("gt", TRUTH_INK, []), Layer("model", INKS[0], [])]), None, 640)
-    made = drawn(Overlay("a", (640, 480), layers), None, 640)
+    without = draw_overlay(
+        Overlay("a", (640, 480), [Layer("gt", TRUTH_INK, []), Layer("model", INKS[0], [])]), None, 640
+    )
+    made = draw_overlay(Overlay("a", (640, 480), layers), None, 640)
     assert made.size == without.size
     grounds = np.asarray(made)[:480] == (255, 59, 48)
     assert grounds.all(axis=2).sum() > 4 * 2 * 60 * 10  # four labels of two lines, each with its own ground

@@ -11,7 +11,7 @@ import pytest
 
 import hoicli as package
 from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError
-from hoicli.io.messages import logged, note
+from hoicli.io.messages import log_as_asked, note
 from hoicli.validation.stream import ERRORS
 from tests.support.project import EIGHT, ROOT, Hoicli, parsed
 from tests.support.readme import DOCS
@@ -35,7 +35,7 @@ def test_each_code_is_listed_once_and_has_an_example() -> None:
     ("error", "data"),
     [
         (
-            DataError("is no box; give 4 numbers; or none", place=Place.of("a;b.jsonl", 7), field="boxes[0]"),
+            DataError("is no box; give 4 numbers; or none", place=Place.in_file("a;b.jsonl", 7), field="boxes[0]"),
             ("malformed", "a;b.jsonl", 7, "boxes[0]", "is no box", "give 4 numbers; or none"),
         ),
         (
@@ -50,7 +50,7 @@ def test_an_error_has_its_parts(error: HoicliError, data: tuple[object, ...]) ->
     assert tuple(error.data().values()) == data
     assert pickle.loads(pickle.dumps(error)).data() == error.data()
     if isinstance(error, DataError):
-        assert error.at("elsewhere").data() == error.data()
+        assert error.add_place("elsewhere").data() == error.data()
 
 
 def test_quiet_says_errors_alone(hoicli: Hoicli, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -61,7 +61,7 @@ def test_quiet_says_errors_alone(hoicli: Hoicli, capfdbinary: pytest.CaptureFixt
     assert (quiet.code, quiet.out, quiet.err) == (0, loud.out, "")
     assert hoicli(*EVAL, "gone", "--quiet").err == "gone: no such file; check the path\n"
     assert hoicli(*EVAL, PREDICTIONS).err == loud.err
-    with logged(["--quiet"]):
+    with log_as_asked(["--quiet"]):
         note("never")
         note("the explorer is at http://localhost", asked=True)
     assert capfdbinary.readouterr().err == b"hoicli: the explorer is at http://localhost\n"

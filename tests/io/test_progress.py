@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hoicli.io import messages
-from hoicli.io.messages import Progress, kept_notes, logged
+from hoicli.io.messages import Progress, kept_notes, log_as_asked
 from tests.support.project import parsed
 
 
@@ -13,13 +13,13 @@ def test_lines_of_json_come_without_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(messages, "EVERY", 0.0)
-    with logged(["--log", "json"]), Progress("reading\x1b", total=7, unit=" images") as reading:
-        reading.to(3)
-        reading.to(5)
-        reading.to(1)
+    with log_as_asked(["--log", "json"]), Progress("reading\x1b", total=7, unit=" images") as reading:
+        reading.advance_to(3)
+        reading.advance_to(5)
+        reading.advance_to(1)
         reading.advance(2)
-    with logged(["--log", "json", "--quiet"]), Progress("reading", total=7) as reading:
-        reading.to(3)
+    with log_as_asked(["--log", "json", "--quiet"]), Progress("reading", total=7) as reading:
+        reading.advance_to(3)
     about = {"level": "progress", "label": r"reading\x1b", "total": 7, "unit": "images"}
     assert parsed(capsys.readouterr().err) == [about | {"done": done} for done in (3, 5, 7)]
 
@@ -31,7 +31,7 @@ def test_nothing_shows_where_no_terminal_does(
 
     def work() -> None:
         with Progress("reading", total=1) as reading:
-            reading.to(1)
+            reading.advance_to(1)
 
     work()
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)

@@ -13,7 +13,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from hoicli.io.workers import fork_map, in_turns, shared_out
+from hoicli.io.workers import fork_map, shared_out, work_in_turns
 from tests.support.project import PATIENCE, ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
@@ -38,7 +38,7 @@ shared_out(work, range(10_000))
 def inside() -> tuple[list[int] | None, list[tuple[int, int]]]:
     """What a worker of somebody's pool gets."""
     items = [1, 2, 3]
-    return fork_map(abs, items), list(in_turns(abs, items, lambda: items, 2))
+    return fork_map(abs, items), list(work_in_turns(abs, items, lambda: items, 2))
 
 
 def test_a_worker_of_a_pool_has_no_children() -> None:
@@ -81,7 +81,7 @@ def test_an_item_goes_to_whoever_is_free(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def test_turns_go_round() -> None:
     items = range(6)
-    processes = [process for _, process in in_turns(lambda _: os.getpid(), items, lambda: items, 3)]
+    processes = [process for _, process in work_in_turns(lambda _: os.getpid(), items, lambda: items, 3)]
     assert processes[0] == os.getpid()
     assert len(set(processes)) == 3
     assert processes[3:] == processes[:3]
@@ -103,6 +103,6 @@ def test_what_forks_do_not_do_is_done_here(monkeypatch: pytest.MonkeyPatch) -> N
     assert shared_out(double, items[:1]) == [2]
     monkeypatch.setattr(os, "fork", refused)  # no more processes are allowed
     assert shared_out(double, items) == [2, 4, 6]
-    assert list(in_turns(double, items, lambda: items, 2)) == [(1, 2), (2, 4), (3, 6)]
+    assert list(work_in_turns(double, items, lambda: items, 2)) == [(1, 2), (2, 4), (3, 6)]
     monkeypatch.setattr(os, "fork", None)
     assert shared_out(double, items, worth=False) == [2, 4, 6]

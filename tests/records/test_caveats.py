@@ -13,7 +13,7 @@ import pytest
 
 from hoicli import __version__
 from hoicli.commands.doctor import schema_text
-from hoicli.records.caveats import CAVEATS, names, of_record
+from hoicli.records.caveats import CAVEATS, names, read_caveats
 from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, without_gt, written
 from tests.support.vcoco import with_labels
 
@@ -46,7 +46,7 @@ def test_formats_name_every_caveat() -> None:
     for kind, sides in (("ground_truth", "truth"), ("prediction", "predictions"), ("match", None)):
         listed = json.loads(schema_text(kind))["properties"]["caveats"]["items"]["enum"]
         assert listed == [row.name for row in CAVEATS.values() if sides is None or row.of in (sides, "both")]
-    assert names(of_record([*CAVEATS])) == [*CAVEATS]
+    assert names(read_caveats([*CAVEATS])) == [*CAVEATS]
 
 
 # Known Object from derived labels

@@ -11,7 +11,7 @@ import pytest
 from hoicli.errors import DataError
 from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.triplets import NOTHING, Triplets, merged, triplet_batches
+from hoicli.records.triplets import NOTHING, Triplets, merge, triplet_batches
 from tests.support.kernel import lines
 
 Record = dict[str, Any]
@@ -40,7 +40,7 @@ RECORDS = [FIRST, SECOND, THIRD]
 
 
 def read(records: Sequence[Record], **options: Any) -> Triplets:
-    return merged(triplet_batches(lines(records), **{"policy": ErrorPolicy(), **options}))
+    return merge(triplet_batches(lines(records), **{"policy": ErrorPolicy(), **options}))
 
 
 def names(found: Triplets) -> list[tuple[Any, ...]]:
@@ -93,24 +93,24 @@ def test_no_records() -> None:
 
 def test_some_of_the_images() -> None:
     found = read(RECORDS)
-    last = found.of_images(np.array([False, True, True]))
+    last = found.select_images(np.array([False, True, True]))
     assert names(last) == ALL[2:]
     assert (last.image_ids, last.caveats.tolist()) == (["7", "c"], [caveats.mask(["last_pixels"]), 0])
     assert (last.box_start.tolist(), last.hoi_start.tolist()) == ([0, 0, 3], [0, 0, 2])
     assert [last.labels[row] for row in last.box_label] == ["cup", "cup", "person"]
     assert last.verbs == found.verbs
-    first = found.of_images(np.array([True, False, False]))
+    first = found.select_images(np.array([True, False, False]))
     assert names(first) == ALL[:2]
-    assert names(found.of_images(np.zeros(3, dtype=bool))) == []
+    assert names(found.select_images(np.zeros(3, dtype=bool))) == []
 
 
 def test_some_of_the_triplets() -> None:
     found = read(RECORDS)
-    some = found.of_triplets(np.array([False, True, False, True]))
+    some = found.select_triplets(np.array([False, True, False, True]))
     assert names(some) == [ALL[1], ALL[3]]
     assert (some.image_ids, some.hoi_start.tolist()) == (found.image_ids, [0, 1, 1, 2])
     assert some.boxes is found.boxes
-    assert found.of_triplets(np.zeros(4, dtype=bool)).hoi_start.tolist() == [0, 0, 0, 0]
+    assert found.select_triplets(np.zeros(4, dtype=bool)).hoi_start.tolist() == [0, 0, 0, 0]
 
 
 def test_the_size_of_an_image_is_a_number_above_0_or_not_known() -> None:

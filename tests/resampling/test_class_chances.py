@@ -13,7 +13,7 @@ from hoicli.resampling.comparison import SELDOM, class_chances
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import false_discovery, p_swapped
 from hoicli.resampling.ranked import AveragedLists, RankedLists
-from hoicli.resampling.rounds import swapped
+from hoicli.resampling.rounds import swap_outputs
 
 CLASSES, IMAGES, TRIPLETS = 600, 1500, 15_000
 FEW_ROUNDS = Resampling(100, 0)
@@ -54,14 +54,14 @@ def test_one_class_of_600_is_found_from_100_rounds() -> None:
     q = false_discovery(p)
     assert [number for number in range(CLASSES) if q[number] < 0.05] == [0]
     assert p[0] == 1 / 12_801  # no swap of 100, 200, ... 12,800 was as large
-    assert chances((AveragedLists.of([models[0]]), AveragedLists.of([models[1]])), FEW_ROUNDS) == p
+    assert chances((AveragedLists.average([models[0]]), AveragedLists.average([models[1]])), FEW_ROUNDS) == p
 
 
 def test_classes_that_many_swaps_reach_keep_their_p() -> None:
     """That of the first swaps, by place in the classes' own lists."""
     models = world(0, 1)
     first, second = (replace(model, score=None) for model in models)
-    one, other = swapped(first, second, FEW_ROUNDS, "")
+    one, other = swap_outputs(first, second, FEW_ROUNDS, "")
     found, swaps = differences(models), other.ap - one.ap
     plain = [p_swapped(found[number], swaps[number]) for number in found]
     refined = chances(models, FEW_ROUNDS)

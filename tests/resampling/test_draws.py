@@ -49,16 +49,16 @@ def test_rounds_come_in_blocks_of_32(rounds: int, sizes: list[int]) -> None:
 def test_rounds_that_may_not(rounds: int) -> None:
     for or_none in {False, rounds != 0}:
         with pytest.raises(UsageError, match=f"^--bootstrap {rounds}: give a number of rounds from 2 to 100,000"):
-            Resampling.checked(rounds, 0, or_none=or_none)
+            Resampling.from_options(rounds, 0, or_none=or_none)
 
 
 def test_no_rounds_where_they_may_be_left_out() -> None:
-    assert Resampling.checked(0, 4, or_none=True) == Resampling(0, 4)
-    assert Resampling.asked(None, -1) is None
+    assert Resampling.from_options(0, 4, or_none=True) == Resampling(0, 4)
+    assert Resampling.from_rounds(None, -1) is None
     assert Resampling(0, 4).signature() == {}
     assert Resampling(20, 4).signature() == {"boot": "20", "ci": "student", "seed": "4"}
 
 
 def test_a_seed_is_not_below_0() -> None:
     with pytest.raises(UsageError, match=r"^--seed -1: give a whole number of at least 0"):
-        Resampling.checked(2, -1)
+        Resampling.from_options(2, -1)

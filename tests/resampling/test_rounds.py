@@ -14,7 +14,7 @@ from hoicli.resampling.comparison import Difference, count_differences, differen
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval, p_resampled, p_swapped
 from hoicli.resampling.ranked import AveragedLists
-from hoicli.resampling.rounds import HIDDEN, Observed, Rounds, resampled, swapped
+from hoicli.resampling.rounds import HIDDEN, Observed, Rounds, resample, swap_outputs
 from hoicli.resampling.sums import ImageSums, rate
 from tests.resampling.test_ranked import IMAGES, LIKE, lists
 
@@ -87,9 +87,9 @@ def test_resamples_are_of_all_models_the_same_and_in_the_order_of_blocks() -> No
     some, of = counts(1), counts(2)
     models = [rates(some, of), rates(of, some)]
     weights = np.concatenate([block.resamples(70) for block in blocks(Resampling(40, 3))], axis=1)
-    (alone,) = resampled(models[:1], Resampling(40, 3), "")
-    assert alone.ap.tolist() == resampled(models, Resampling(40, 3), "")[0].ap.tolist()
-    for model, (above, below) in zip(resampled(models, Resampling(40, 3), ""), [(some, of), (of, some)], strict=True):
+    (alone,) = resample(models[:1], Resampling(40, 3), "")
+    assert alone.ap.tolist() == resample(models, Resampling(40, 3), "")[0].ap.tolist()
+    for model, (above, below) in zip(resample(models, Resampling(40, 3), ""), [(some, of), (of, some)], strict=True):
         sums = below @ weights
         assert model.positives.tolist() == sums.tolist()
         assert model.ap.tolist() == np.where(sums > 0, (above @ weights) / np.maximum(sums, 1), 0).tolist()
@@ -98,7 +98,7 @@ def test_resamples_are_of_all_models_the_same_and_in_the_order_of_blocks() -> No
 def test_swaps_give_each_images_output_to_one_side_or_the_other() -> None:
     models = [(counts(1), counts(2)), (counts(3), counts(4))]
     coins = np.concatenate([block.swaps(70) for block in blocks(Resampling(40, 3))], axis=1)
-    found = swapped(rates(*models[0]), rates(*models[1]), Resampling(40, 3), "")
+    found = swap_outputs(rates(*models[0]), rates(*models[1]), Resampling(40, 3), "")
     for side, taken in zip(found, (1 - coins, coins), strict=True):
         some, of = (models[0][at] @ taken + models[1][at] @ (1 - taken) for at in (0, 1))
         assert side.positives.tolist() == of.tolist()
@@ -131,7 +131,7 @@ def test_differences_in_counts_are_those_of_each_round() -> None:
 @pytest.mark.parametrize(("grid", "cap"), LIKE)
 def test_lists_at_several_thresholds_are_their_mean(grid: tuple[float, ...], cap: int | None) -> None:
     parts = [lists(1, grid, cap), lists(1, grid, cap, right=0.1)]
-    both = AveragedLists.of(parts)
+    both = AveragedLists.average(parts)
     weights = np.random.default_rng(4).integers(0, 4, (IMAGES, 6)).astype(np.int32)
     members = np.arange(4)
     aps = [part.ap(weights)[0] for part in parts]
@@ -150,6 +150,6 @@ def test_a_class_of_too_many_images_at_one_threshold_has_no_images_left_out(monk
     most = max(len(part._one_class(number)[1]) for part in (one, other) for number in range(4))
     members = np.arange(4)
     monkeypatch.setattr("hoicli.resampling.ranked.MOST_LEFT_OUT", most)
-    assert AveragedLists.of([one, other]).without_each_image(members) is not None
+    assert AveragedLists.average([one, other]).without_each_image(members) is not None
     monkeypatch.setattr("hoicli.resampling.ranked.MOST_LEFT_OUT", most - 1)
-    assert AveragedLists.of([one, other]).without_each_image(members) is None
+    assert AveragedLists.average([one, other]).without_each_image(members) is None

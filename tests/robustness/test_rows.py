@@ -29,7 +29,7 @@ from hoicli.records.parsing import dump
 from hoicli.robustness.gathering import Gathering
 from hoicli.robustness.grids import Benchmark, Grid, grids
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
-from hoicli.robustness.rows import ranked, robustness_rows
+from hoicli.robustness.rows import rank_grids, robustness_rows
 from tests.support import standin
 from tests.support.figures import words
 from tests.support.forks import put_hoicli
@@ -246,7 +246,7 @@ def test_neither_order_nor_shards_change_a_byte(shuffle: random.Random, shards: 
         gathering = Gathering()
         for number, part in enumerate(parts):
             gathering.read(lines(part, f"{number}.jsonl"), ErrorPolicy())
-        return b"".join(map(dump, robustness_rows(ranked(grids(gathering, Benchmark())[0]))))
+        return b"".join(map(dump, robustness_rows(rank_grids(grids(gathering, Benchmark())[0]))))
 
     expected = bytes_of([rows])
     mixed = [
@@ -300,7 +300,7 @@ def test_a_package_that_made_images_is_part_of_the_recipe() -> None:
 
     ((grid,), _) = gather(of(ours, ours), allow_missing=True)
     assert mri(grid.levels()) == pytest.approx((30 + 21.5) / 2)
-    assert all(f"|recipe:{ours}|" in each["signature"] for each in robustness_rows(ranked([grid])))
+    assert all(f"|recipe:{ours}|" in each["signature"] for each in robustness_rows(rank_grids([grid])))
     for other in ("hoicli-1+hoicli-fog@1.3", "imagenet-c+hoicli-fog@1.2"):
         with pytest.raises(DataError, match="images made in different ways do not average"):
             gather(of(ours, other), allow_missing=True)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from hoicli.io.streams import Line
 from hoicli.robustness.curriculum import EPSILON, LEVELS, Epoch, decisions, read_epochs
-from hoicli.robustness.masks import blackened, chances, chosen_boxes, mask_rectangle, masks_of
+from hoicli.robustness.masks import blacken, chances, chosen_boxes, mask_rectangle, masks_of
 from hoicli.robustness.pixelation import block_of, pixelate
 from tests.support.project import FIXTURES, Hoicli, parsed, written
 
@@ -160,7 +160,7 @@ def test_masked_images(hoicli: Hoicli, out: Path) -> None:
     assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in IMAGES.iterdir())
     for record in records:
         before, after = (pixels_of(folder / record["file_name"]) for folder in (IMAGES, out))
-        expected = blackened(before, record["masks"])
+        expected = blacken(before, record["masks"])
         assert np.array_equal(after, expected)
         assert not np.array_equal(after, before)
     first = {path.name: path.read_bytes() for path in out.iterdir()}

@@ -110,11 +110,11 @@ def test_a_server_that_sends_the_key_back(
 
 def test_what_is_shown_instead(hoicli: Hoicli, tmp_path: Path, pairs: Path) -> None:
     endpoint = Endpoint(URL, KEY)
-    assert endpoint.shown(f"no such key: {KEY}, sorry") == f"no such key: {IN_ITS_PLACE}, sorry"
-    assert endpoint.shown(f"no such key: {KEY.upper()}") == WITHHELD
-    assert endpoint.shown("the model is not known") == "the model is not known"
-    assert endpoint.shown("sk-Proj-***c0") == "sk-Proj-***c0"  # as servers name a key that they do not print
-    assert Endpoint(URL).shown(KEY) == KEY
+    assert endpoint.hide_key(f"no such key: {KEY}, sorry") == f"no such key: {IN_ITS_PLACE}, sorry"
+    assert endpoint.hide_key(f"no such key: {KEY.upper()}") == WITHHELD
+    assert endpoint.hide_key("the model is not known") == "the model is not known"
+    assert endpoint.hide_key("sk-Proj-***c0") == "sk-Proj-***c0"  # as servers name a key that they do not print
+    assert Endpoint(URL).hide_key(KEY) == KEY
     with serving(lambda *_: Response(401, json.dumps({"error": {"message": f"bad key {KEY}"}}))) as stub:
         result = hoicli(*ask(stub.url, pairs))
     assert "HTTP 401 (bad key [key]): put a valid key into OPENAI_API_KEY" in result.err
@@ -123,7 +123,7 @@ def test_what_is_shown_instead(hoicli: Hoicli, tmp_path: Path, pairs: Path) -> N
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=5), st.text(max_size=30))
 def test_a_short_key_hides_itself_and_no_other_word(key: str, text: str) -> None:
     """Servers on one's own machine want any key: `x`, `none`. They are in many words, not only in disguise."""
-    assert Endpoint(URL, key).shown(text) == text.replace(key, IN_ITS_PLACE)
+    assert Endpoint(URL, key).hide_key(text) == text.replace(key, IN_ITS_PLACE)
 
 
 def test_a_rating_beside_the_key_counts(hoicli: Hoicli, tmp_path: Path, pairs: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hoicli.shoe.labels import classes_of, normalised
+from hoicli.shoe.labels import classes_of, normalise
 from tests.support.shoe import candidates, image, read
 
 
@@ -25,5 +25,5 @@ def test_where_ground_truth_has_its_senses_from() -> None:
 
 def test_labels_are_compared_by_the_signs_of_a_keyboard() -> None:
     labels = ("Tennis\u2011Racket", "\u201ctennis-racket\u201d", "\uff54ennis\u2013racket", "tennis-\u200bracket")
-    assert {normalised(label) for label in labels} == {"tennis-racket"}
-    assert normalised("tennis\u00a0racket") == normalised("Tennis  racket") == "tennis_racket"
+    assert {normalise(label) for label in labels} == {"tennis-racket"}
+    assert normalise("tennis\u00a0racket") == normalise("Tennis  racket") == "tennis_racket"

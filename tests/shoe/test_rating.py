@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.records.intake import ErrorPolicy
-from hoicli.shoe.labels import normalised
-from hoicli.shoe.table import combined, merged_rows
+from hoicli.shoe.labels import normalise
+from hoicli.shoe.table import combine, merged_rows
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.senses import candidates, ground_truth_sense
 from tests.support.kernel import lines
@@ -57,7 +57,7 @@ def looked_up(truth: Path, predicted: Path) -> set[tuple[str, str, str]]:
             guesses = guess["verb"], other["labels"][guess["object"]]
             for pos, name, sense, word in zip("vn", names, ground_truth_sense("hico", *names), guesses, strict=True):
                 pool = candidates(word, pos)
-                if sense is not None and sense not in pool and normalised(word) != normalised(name):
+                if sense is not None and sense not in pool and normalise(word) != normalise(name):
                     found |= {(pos, *sorted((sense, other_sense))) for other_sense in pool}
     return found  # type: ignore[return-value]
 
@@ -226,7 +226,7 @@ def test_rules(ratings: list[int], shuffle: random.Random) -> None:
         "majority": next(rating for rating in ratings if ratings.count(rating) == often),
     }
     for rule, value in expected.items():
-        assert combined(ratings, rule) == pytest.approx(value)
+        assert combine(ratings, rule) == pytest.approx(value)
     # Tables come in any order: the models' names decide
     rows = [
         {"pos": "v", "a": "a.v.01", "b": "b.v.01", "scores": {f"m{at}": rating}} for at, rating in enumerate(ratings)

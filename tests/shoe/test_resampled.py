@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from hoicli.resampling.comparison import PairedRounds
 from hoicli.resampling.draws import Resampling
-from hoicli.resampling.rounds import Rounds, resampled, swapped
+from hoicli.resampling.rounds import Rounds, resample, swap_outputs
 from hoicli.shoe.matching import UNIT
-from hoicli.shoe.scores import Run, intervals_of, means, scores_of, soft_entries, weighted
+from hoicli.shoe.scores import Run, intervals_of, means, scores_of, soft_entries, weighted_metrics
 from hoicli.shoe.settings import AREAS
 from tests.support.shoe import AWAY, Record, datasets, image, shoe_of
 
@@ -32,7 +32,7 @@ def run_of(truth: list[Record], found: list[Record], **options: Any) -> Run:
 def test_each_image_once_is_the_number_itself(data: tuple[list[Record], list[Record]], area: str) -> None:
     run = run_of(*data, ap=area)
     ones = np.ones((len(data[0]), 1), dtype=np.int32)
-    for name, metric in weighted(run).items():
+    for name, metric in weighted_metrics(run).items():
         (value,) = means(name, Rounds(*metric.ap(ones)))
         assert value == pytest.approx(getattr(run.scores, name), abs=1e-12), name
 
@@ -54,7 +54,7 @@ def test_weights_are_copies(data: tuple[list[Record], list[Record]], weights: li
         ]
         for side in data
     ]
-    metrics = weighted(run)
+    metrics = weighted_metrics(run)
     shoe = shoe_of(copies[0], copies[1])
     expected = scores_of(shoe, shoe.match())
     for name in RATES:
@@ -127,17 +127,17 @@ def test_intervals_hold_the_number_and_narrow_with_the_set() -> None:
 
 
 def test_swapping_two_models_is_symmetric() -> None:
-    models = [weighted(run_of(*many(shift))) for shift in (0.0, 0.3)]
+    models = [weighted_metrics(run_of(*many(shift))) for shift in (0.0, 0.3)]
     for name in models[0]:
         first, second = (model[name] for model in models)
         asked = Resampling(64, 3)
-        alone = resampled([first, second], asked, "")
-        forth = swapped(first, second, asked, "")
-        back = swapped(second, first, asked, "")
+        alone = resample([first, second], asked, "")
+        forth = swap_outputs(first, second, asked, "")
+        back = swap_outputs(second, first, asked, "")
         pair = PairedRounds((alone[0], alone[1]), (forth[0], forth[1]))
         swaps = pair.differences(partial(means, name))[1]
         assert swaps.tolist() == pytest.approx((means(name, back[0]) - means(name, back[1])).tolist(), abs=1e-12)
-        same = swapped(first, first, asked, "")
+        same = swap_outputs(first, first, asked, "")
         assert means(name, same[0]).tolist() == pytest.approx(means(name, same[1]).tolist(), abs=1e-12)
 
 

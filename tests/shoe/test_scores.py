@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.shoe.explanation import explain
-from hoicli.shoe.labels import normalised
+from hoicli.shoe.labels import normalise
 from hoicli.shoe.matching import UNIT
 from hoicli.shoe.run import kept_by
 from hoicli.shoe.scores import average_precision, scores_of
@@ -89,17 +89,17 @@ def slow_sigma(similar: dict[tuple[str, str], float], how: str, weight: float) -
 
     def sigma(truth: Record, item: Record, record: Record, hoi: Record) -> float:
         name, other = shoe_reference.label_of(truth, item), shoe_reference.label_of(record, hoi)
-        verb_sense, object_sense = curated(normalised(item["verb"]), normalised(name or ""))
+        verb_sense, object_sense = curated(normalise(item["verb"]), normalise(name or ""))
         verb = shoe_reference.similarity_of(
             item["verb"],
             verb_sense,
             hoi["verb"],
             hoi.get("verb_synset"),
-            lambda label: candidates(normalised(label), "v"),
+            lambda label: candidates(normalise(label), "v"),
             table,
         )
         thing = shoe_reference.similarity_of(
-            name, object_sense, other, None, lambda label: candidates(normalised(label), "n"), table
+            name, object_sense, other, None, lambda label: candidates(normalise(label), "n"), table
         )
         return shoe_reference.combined(verb, thing, name is None and other is None, how, weight)
 
@@ -111,8 +111,8 @@ def spelled_alike(data: list[Record]) -> list[Record]:
     return [
         {
             **record,
-            "labels": [normalised(label) for label in record["labels"]],
-            "hois": [{**hoi, "verb": normalised(hoi["verb"])} for hoi in record["hois"]],
+            "labels": [normalise(label) for label in record["labels"]],
+            "hois": [{**hoi, "verb": normalise(hoi["verb"])} for hoi in record["hois"]],
         }
         for record in data
     ]

@@ -165,7 +165,7 @@ def main() -> None:
         for models in (1, 2, 3):
             for votes, sure in [*((votes, usual) for votes in range(1, models + 1)), (1, usual / 2)]:
                 of = means(made, Rules(votes=votes, sure=sure), models, options)
-                mark = " (default)" if (votes, sure) == (Rules().of(models).votes, usual) else ""
+                mark = " (default)" if (votes, sure) == (Rules().set_votes(models).votes, usual) else ""
                 print(f"| {classes} | {models} | {votes}{mark} | {sure:g} |", *(f"{of[key]} |" for key in SHOWN))
     print("\n| classes | `--same` | box twice | false |\n| --- | ---: | ---: | ---: |")
     for classes, made in worlds.items():

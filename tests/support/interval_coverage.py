@@ -23,8 +23,8 @@ from hoicli.resampling.comparison import Difference, PairedRounds, difference
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import interval
 from hoicli.resampling.ranked import RankedLists
-from hoicli.resampling.rounds import HIDDEN, HIDDEN_OF_MEANS, Rounds, Weighted, resampled, swapped
-from hoicli.resampling.sums import ImageSums, by_image
+from hoicli.resampling.rounds import HIDDEN, HIDDEN_OF_MEANS, Rounds, Weighted, resample, swap_outputs
+from hoicli.resampling.sums import ImageSums, sum_by_image
 from hoicli.shoe.matching import UNIT
 from hoicli.shoe.scores import f1_of
 
@@ -67,8 +67,10 @@ def detector(rng: np.random.Generator, truth: Truth, quality: float) -> dict[str
     columns = hit[order], image[order], np.searchsorted(class_[order], np.arange(classes + 1))
     asked = truth.image, truth.class_, images
     shape = classes, images
-    parts = [by_image(class_, image, worth, shape) for worth in (gain, UNIT * (score > 0.5) * ~hit)]
-    parts += [by_image(truth.class_, truth.image, worth, shape) for worth in (UNIT * ~found, np.ones_like(truth.image))]
+    parts = [sum_by_image(class_, image, worth, shape) for worth in (gain, UNIT * (score > 0.5) * ~hit)]
+    parts += [
+        sum_by_image(truth.class_, truth.image, worth, shape) for worth in (UNIT * ~found, np.ones_like(truth.image))
+    ]
     return {
         "mAP": RankedLists(*columns, *asked, PROTOCOLS["hico"].grid, score=score[order]),
         "SHOE, soft mAP": RankedLists(*columns, *asked, (), gain=gain[order], unit=UNIT, score=score[order]),
@@ -91,10 +93,10 @@ def cases(seed: int, images: int, classes: int, rounds: int) -> dict[str, Case]:
     detectors = [detector(rng, truth, quality) for quality in (1.5, 1.5, 1.9)]
     for name in detectors[0]:
         models = [numbers[name] for numbers in detectors]
-        drawn = resampled(models, asked, "")
+        drawn = resample(models, asked, "")
         whole = [model.ap(np.ones((images, 1), dtype=np.int32)) for model in models]
         values, there = np.stack([of[:, 0] for of, _ in whole]), whole[PLAIN][1][:, 0]
-        swaps = swapped(models[PLAIN], models[ALIKE], asked, "")
+        swaps = swap_outputs(models[PLAIN], models[ALIKE], asked, "")
         for subset, first in (("", 0), (", rarer half of classes", classes // 2)):
             members = first + np.flatnonzero(there[first:])
             over = len(np.unique(truth.image[np.isin(truth.class_, members)]))

@@ -10,7 +10,7 @@ import PIL.Image
 import pytest
 from numpy.typing import NDArray
 
-from hoicli.corruption.pixels import resized
+from hoicli.corruption.pixels import resize_image
 
 Image = NDArray[np.uint8]
 
@@ -30,4 +30,4 @@ def photograph(name: str, side: int) -> Image:
     pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels[:, :, :3]
     share = min(1.0, side / max(pixels.shape[:2]))
     height, width = (round(length * share) for length in pixels.shape[:2])
-    return resized(pixels, height, width, cv2.INTER_AREA)
+    return resize_image(pixels, height, width, cv2.INTER_AREA)

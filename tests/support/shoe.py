@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.triplets import Triplets, merged, triplet_batches
-from hoicli.shoe.labels import classes_of, likenesses, normalised
+from hoicli.records.triplets import Triplets, merge, triplet_batches
+from hoicli.shoe.labels import classes_of, likenesses, normalise
 from hoicli.shoe.matching import UNIT, Matching, Shoe
 from hoicli.shoe.scores import Scores, scores_of
 from hoicli.shoe.settings import ShoeOptions
@@ -24,7 +24,7 @@ SHOE = FIXTURES / "shoe"
 
 
 def read(records: list[Record]) -> Triplets:
-    return merged(triplet_batches(lines(records), policy=ErrorPolicy()))
+    return merge(triplet_batches(lines(records), policy=ErrorPolicy()))
 
 
 HUMAN, THING = [0, 0, 10, 10], [20, 0, 30, 10]
@@ -73,7 +73,7 @@ def candidates(label: str, pos: str) -> list[str]:
 
 
 def curated(verb: str, name: str | None) -> tuple[str | None, str | None]:
-    verb, name = normalised(verb), name and normalised(name)
+    verb, name = normalise(verb), name and normalise(name)
     return (None if verb == "no_interaction" else f"{verb}.v.01", f"{name}.n.01" if name else None)
 
 

@@ -24,7 +24,7 @@ from scipy.stats import spearmanr
 
 from hoicli.wordnet import lexical, measures
 from hoicli.wordnet.graph import Graph
-from hoicli.wordnet.lexicon import Lexicon, embedded
+from hoicli.wordnet.lexicon import Lexicon, open_embedded
 
 Floats = npt.NDArray[np.float64]
 Rated = tuple[str, str, float]
@@ -101,7 +101,7 @@ def opinions(wordnet: Lexicon, rated: Sequence[Rated], pos: str, *, ablate: bool
 
 
 def _classic(name: str, graph: Graph, pairs: npt.NDArray[np.int64]) -> Floats:
-    return measures.rescaled(graph, name, pairs, measures.raw_similarities(graph, name, pairs))
+    return measures.rescale(graph, name, pairs, measures.raw_similarities(graph, name, pairs))
 
 
 def main() -> None:
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--pos", choices=("n", "v", "a", "r"), help="part of speech of a file that names none")
     parser.add_argument("--ablate", action="store_true", help="also lexical without each of its parts")
     options = parser.parse_args()
-    wordnet = embedded()
+    wordnet = open_embedded()
     for path in options.files:
         ratings = read_ratings(path, options.pos)
         said: dict[str, dict[str, Floats]] = {}

@@ -15,13 +15,13 @@ import numpy as np
 from hoicli.io.workers import no_garbage_collection
 from hoicli.wordnet.graph import Files
 from hoicli.wordnet.lexicon import GRAPH, PRINCETON
-from hoicli.wordnet.reader import WordNetReader, compiled
+from hoicli.wordnet.reader import WordNetReader, compile_arrays
 
 
 def arrays() -> dict[str, Any]:
     """What the file holds, made anew."""
     with no_garbage_collection():
-        return compiled(WordNetReader(Files(PRINCETON)))
+        return compile_arrays(WordNetReader(Files(PRINCETON)))
 
 
 def differ() -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hoicli.wordnet.graph import Graph
-from hoicli.wordnet.lexicon import PRINCETON, embedded
+from hoicli.wordnet.lexicon import PRINCETON, open_embedded
 
 FILES = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 TYPES = {"n": 1, "v": 2, "a": 3, "r": 4}
@@ -34,7 +34,7 @@ def nltk_wordnet() -> Any:
 @cache
 def nltks(synset: int) -> Any:
     """nltk's own object for a synset of the embedded WordNet."""
-    graph = embedded().graph
+    graph = open_embedded().graph
     return nltk_wordnet().synset_from_pos_and_offset(graph.pos(synset), int(graph.offset[synset]))
 
 
@@ -61,7 +61,7 @@ def install(folder: Path) -> None:
     """The embedded WordNet as a corpus that nltk loads without hoicli: with index.sense, made of its own keys."""
     shutil.copytree(PRINCETON, folder, dirs_exist_ok=True)
     senses = []
-    for synset in embedded().reader.all_synsets():
+    for synset in open_embedded().reader.all_synsets():
         senses += [f"{lemma.key()} {synset.offset():08d} 1 0\n" for lemma in synset.lemmas()]
     (folder / "index.sense").write_text("".join(sorted(senses)))
 

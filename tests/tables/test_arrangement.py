@@ -14,12 +14,12 @@ from hoicli.errors import DataError, UsageError
 from hoicli.io.messages import kept_notes
 from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.results import Row, signature, signed
-from hoicli.tables.arrangement import by_keys, by_layout, tables_of
+from hoicli.records.results import Row, parse_signature, signature
+from hoicli.tables.arrangement import arrange_by_keys, arrange_by_layout, tables_of
 from hoicli.tables.layouts import LAYOUTS, layout_of
 from hoicli.tables.reading import read_rows
 from hoicli.tables.values import PlacedRow, Showing, TextTable
-from hoicli.tables.writers import WRITERS, written
+from hoicli.tables.writers import WRITERS, write_table
 
 SUBSETS = ("full", "rare", "non_rare")
 
@@ -37,7 +37,7 @@ def row(model: str, value: float | None, subset: str = "full", **more: Any) -> P
 
 
 def hico(rows: Sequence[PlacedRow], **showing: Any) -> TextTable:
-    return by_layout(rows, LAYOUTS["hico"], Showing(**showing))[0]
+    return arrange_by_layout(rows, LAYOUTS["hico"], Showing(**showing))[0]
 
 
 def test_a_line_a_model() -> None:
@@ -63,13 +63,13 @@ def test_values_that_print_equal_share_their_mark() -> None:
 
 def test_lower_is_better_where_it_is() -> None:
     rows = [row(model, value, protocol="shoe", metric="gt_miss_rate") for model, value in (("a", 3.0), ("b", 2.0))]
-    table, _ = by_layout(rows, LAYOUTS["shoe"], Showing())
+    table, _ = arrange_by_layout(rows, LAYOUTS["shoe"], Showing())
     assert table.best == {(1, 1)}
     gains = [
         row(model, value, protocol="diag", metric="delta_mAP", oracle="duplicate")
         for model, value in (("a", 3.0), ("b", 2.0))
     ]
-    assert not by_layout(gains, LAYOUTS["diagnose"], Showing())[0].best, "it is not known which is better"
+    assert not arrange_by_layout(gains, LAYOUTS["diagnose"], Showing())[0].best, "it is not known which is better"
 
 
 def test_two_rows_of_one_value_are_refused_with_both_places() -> None:
@@ -80,12 +80,12 @@ def test_two_rows_of_one_value_are_refused_with_both_places() -> None:
     with pytest.raises(
         DataError, match=r"mean_max_recall full .* a.jsonl:1 has; they differ in metric \(mAP, mean_max"
     ):
-        by_keys([row("a", 1.0), row("a", 2.0, metric="mean_max_recall")], ["tag.model"], ["subset"], Showing())
+        arrange_by_keys([row("a", 1.0), row("a", 2.0, metric="mean_max_recall")], ["tag.model"], ["subset"], Showing())
 
 
 def test_another_protocol_stands_in_with_a_note_and_without_a_rank() -> None:
     rows = [row("a", 1.0), row("b", 2.0), row("c", 9.0, protocol="upt"), row("a", 5.0, protocol="upt")]
-    table, left = by_layout(rows, LAYOUTS["hico"], Showing())
+    table, left = arrange_by_layout(rows, LAYOUTS["hico"], Showing())
     assert [line[1] for line in table.lines] == ["1.00", "2.00", "9.00"]
     assert (table.best, table.second) == ({(1, 1)}, {(0, 1)})
     assert table.notes == [("*", "made with protocol:upt, unlike the others (protocol:hico): not ranked with them")]
@@ -162,7 +162,7 @@ def test_splits_side_by_side() -> None:
     ]
     layout = layout_of(rows)
     assert layout is LAYOUTS["zero-shot"]
-    table, _ = by_layout(rows, layout, Showing())
+    table, _ = arrange_by_layout(rows, layout, Showing())
     assert table.above == ["", "RF-UC", "", "", "UV", "", ""]
     assert table.lines == [["a", "1.00", "1.00", "1.00", "0.00", "0.00", "0.00"]]
 
@@ -201,7 +201,7 @@ def test_a_column_is_no_setting_for_being_called_like_one() -> None:
     """A tag `noint`, a class's `verb` beside SHOE's weight of verbs: their values are not the settings'."""
     rows = [row("a", 17.91, tags={"noint": "no"}, oracle="none"),
             row("a", 22.71, tags={"noint": "yes"}, oracle="none", settings={"noint": "ignored"})]  # fmt: skip
-    assert by_keys(rows, ["oracle"], ["tag.noint"], Showing()).settings.endswith("; yes: noint:ignored")
+    assert arrange_by_keys(rows, ["oracle"], ["tag.noint"], Showing()).settings.endswith("; yes: noint:ignored")
     (of_class,) = tables_of([row("a", 1.0, verb="ride", object="bicycle", settings={"verb": "0.5"})])
     assert "|verb:0.5|" in of_class.settings
     (view,) = tables_of([row("a", 1.0, nms=0.7, settings={"nms": "0.5/1/0.5"})])
@@ -221,25 +221,25 @@ def test_every_setting_is_shown_in_every_layout_and_notation(seed: int) -> None:
         for protocol in ("hico", "hico-ko")
         for subset in SUBSETS
     ]
-    tables = [hico(rows), by_keys(rows, ["tag.model"], ["protocol", "subset"], Showing()), *tables_of(rows)]
-    tables.append(by_keys(rows, ["subset"], ["tag.model", "protocol"], Showing()))
-    settings = {part for of_row in rows for part in signed(of_row["signature"]) if part[0] != "protocol"}
+    tables = [hico(rows), arrange_by_keys(rows, ["tag.model"], ["protocol", "subset"], Showing()), *tables_of(rows)]
+    tables.append(arrange_by_keys(rows, ["subset"], ["tag.model", "protocol"], Showing()))
+    settings = {part for of_row in rows for part in parse_signature(of_row["signature"]) if part[0] != "protocol"}
     for table in tables:
         for notation in WRITERS:
-            text = written(table, notation)
+            text = write_table(table, notation)
             assert [f"{key}:{value}" for key, value in settings if f"{key}:{value}" not in text] == [], notation
 
 
 def test_pivots() -> None:
     rows = [row(model, 1.0, subset) for model in "ab" for subset in SUBSETS]
-    table = by_keys(rows, ["tag.model"], ["protocol", "subset"], Showing())
+    table = arrange_by_keys(rows, ["tag.model"], ["protocol", "subset"], Showing())
     assert (table.above, table.heads) == (["", "hico", "", ""], ["model", *SUBSETS])
     assert "protocol" not in table.settings
-    table = by_keys(rows, ["subset"], ["tag.model"], Showing())
+    table = arrange_by_keys(rows, ["subset"], ["tag.model"], Showing())
     assert table.heads == ["subset", "a", "b"]
     assert not table.best, "subsets are no rivals"
     with pytest.raises(UsageError, match=r"tag.seed: no row has it; choose from tag.model, metric, subset, protocol"):
-        by_keys(rows, ["tag.seed"], ["subset"], Showing())
+        arrange_by_keys(rows, ["tag.seed"], ["subset"], Showing())
 
 
 def test_the_order_of_models_is_all_that_order_changes() -> None:
@@ -247,7 +247,7 @@ def test_the_order_of_models_is_all_that_order_changes() -> None:
     rows += [row("c", 5.0, protocol="hico-ko", settings={"labels": "derived"}), row("b", 4.0, protocol="hico-ko")]
 
     def lines(rows: Sequence[PlacedRow]) -> list[str]:
-        return sorted(written(hico(rows), "csv").splitlines())
+        return sorted(write_table(hico(rows), "csv").splitlines())
 
     assert lines(rows[::-1]) == lines(rows)
 
@@ -284,4 +284,4 @@ def test_a_bad_line_is_named_or_skipped(tmp_path: Path) -> None:
 def test_a_tag_of_its_own_for_each_row_is_refused(*, laid_out: bool) -> None:
     rows: list[Row] = [{**row("a", 1.0), "tags": {f"t{number}": "x"}} for number in range(1500)]
     with pytest.raises(DataError, match="1,500 values would be an empty table"):
-        by_layout(rows, LAYOUTS["hico"], Showing()) if laid_out else tables_of(rows, strict=True)
+        arrange_by_layout(rows, LAYOUTS["hico"], Showing()) if laid_out else tables_of(rows, strict=True)

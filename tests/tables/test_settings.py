@@ -8,7 +8,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.records.results import Row, signature, signed
+from hoicli.records.results import Row, parse_signature, signature
 from hoicli.tables.notes import settings_line
 from hoicli.tables.values import Place
 from hoicli.version import __version__
@@ -56,7 +56,7 @@ def test_no_setting_is_lost(chosen: dict[Place, str]) -> None:
     """Whatever has which value: every setting of every row is told once, under names that are there."""
     rows = {place: row(data="hico", **({"nms": value} if value else {})) for place, value in chosen.items()}
     told = line(rows).removeprefix("settings: ")
-    settings = {setting for each in rows.values() for setting in signed(each["signature"])}
+    settings = {setting for each in rows.values() for setting in parse_signature(each["signature"])}
     assert sorted(re.findall(r"\w+:[\w.]+", told)) == sorted(f"{key}:{value}" for key, value in settings)
     for part in told.split("; ")[1:]:
         names = part.rpartition(": ")[0].removeprefix("some of ").split(", ")

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.tables.arrangement import by_layout, tables_of
+from hoicli.tables.arrangement import arrange_by_layout, tables_of
 from hoicli.tables.layouts import LAYOUTS, layout_of
-from hoicli.tables.notes import in_two
+from hoicli.tables.notes import join_notes
 from hoicli.tables.published import SETS, published_rows
 from hoicli.tables.values import ABOVE, HEAD, Showing, TextTable
-from hoicli.tables.writers import WRITERS, written
+from hoicli.tables.writers import WRITERS, write_table
 from tests.support.project import PATIENCE
 
 TABLE = TextTable(
@@ -55,25 +55,25 @@ b,2.00 ± 0.10,3.00,4.00,all; head; 50 %,data:hico|version:0
 
 @pytest.mark.parametrize("notation", ["latex", "csv"])
 def test_notations(notation: str) -> None:
-    assert written(TABLE, notation) == WRITTEN[notation]
+    assert write_table(TABLE, notation) == WRITTEN[notation]
 
 
 def test_published_lines_are_cited_above_a_rule() -> None:
     table = replace(TABLE, cites={0: "zhang2023pvic", 1: "a}b"}, own=1)
-    latex = written(table, "latex").splitlines()
+    latex = write_table(table, "latex").splitlines()
     first = next(number for number, line in enumerate(latex) if line.startswith("a\\_1"))
     assert latex[first].startswith("a\\_1~\\cite{zhang2023pvic} & ")
     assert latex[first + 1] == "\\midrule"
     assert latex[first + 2].startswith("b & ")  # what is no key is no command either
-    assert set(written(table, "table").splitlines()[3]) == {"-"}
-    assert "cite" not in written(table, "md")
+    assert set(write_table(table, "table").splitlines()[3]) == {"-"}
+    assert "cite" not in write_table(table, "md")
 
 
 def test_titles_are_words_in_latex() -> None:
     table = replace(TABLE, above=["", "mri_diff", "", "non_rare"], heads=["Method", "a_b c", "mAP", "cri"])
-    assert r"\multicolumn{2}{c}{MRI difference} & non rare" in written(table, "latex")
-    assert r"Method & a\_b c$^{1,2}$ & mAP & CRI" in written(table, "latex")
-    assert "mri_diff" in written(table, "table")
+    assert r"\multicolumn{2}{c}{MRI difference} & non rare" in write_table(table, "latex")
+    assert r"Method & a\_b c$^{1,2}$ & mAP & CRI" in write_table(table, "latex")
+    assert "mri_diff" in write_table(table, "table")
 
 
 def test_at_most_two_paragraphs_of_notes() -> None:
@@ -81,23 +81,23 @@ def test_at_most_two_paragraphs_of_notes() -> None:
     upt, other = (f"made with protocol:upt, unlike the others ({of}): not ranked with them" for of in ("a", "b"))
     notes = [("*1", upt), ("*2", "by hand"), ("*3", "copied: not comparable"), ("*4", other), ("", "all of them")]
     marks = {(0, 0): "*1*2", (1, 0): "*2*3", (HEAD, 3): "*4"}
-    table = in_two(replace(TABLE, notes=notes, marks=marks))
+    table = join_notes(replace(TABLE, notes=notes, marks=marks))
     assert table.marks == {(0, 0): "*1*3", (1, 0): "*2*3", (HEAD, 3): "*1"}
     for notation, before in (("table", "*"), ("md", r"\*")):
-        below = written(table, notation)
+        below = write_table(table, notation)
         assert f"not ranked with the others: {before}1 made with protocol:upt; {before}2 copied\n" in below
         assert f"\nall of them; {before}3 by hand\n" in below
-    assert r"others: $^{1}$ made with protocol:upt; $^{2}$ copied}" in written(table, "latex")
-    csv = written(replace(TABLE, notes=notes, marks=marks), "csv").splitlines()
+    assert r"others: $^{1}$ made with protocol:upt; $^{2}$ copied}" in write_table(table, "latex")
+    csv = write_table(replace(TABLE, notes=notes, marks=marks), "csv").splitlines()
     assert f'"all of them; {upt}; by hand",' in csv[1]  # with no value where the other has its mark
     assert f"all of them; by hand; copied: not comparable; {other}" in csv[2]
-    assert in_two(replace(TABLE, notes=notes[:2])).notes == notes[:2]
+    assert join_notes(replace(TABLE, notes=notes[:2])).notes == notes[:2]
 
 
 def test_one_s_own_line_is_not_said_to_be_copied() -> None:
     own = {"metric": "mAP", "subset": "full", "value": 30.0, "protocol": "hico", "tags": {"model": "ours"},
            "signature": "protocol:hico|data:hico|gt:aa|version:1"}  # fmt: skip
-    table = in_two(by_layout([*published_rows("hico"), own], LAYOUTS["hico"], Showing())[0])
+    table = join_notes(arrange_by_layout([*published_rows("hico"), own], LAYOUTS["hico"], Showing())[0])
     mark = table.marks[table.own, 0]
     assert dict(table.notes)[mark] == "made with gt:aa"
 
@@ -106,25 +106,25 @@ def test_one_s_own_line_is_not_said_to_be_copied() -> None:
 def test_no_name_is_an_argument_of_the_line_before_it(name: str) -> None:
     """LaTeX looks past spaces for the argument of a line's end."""
     table = TextTable(["", ""], ["Method", "x"], [["a", "1"], [name, "2"]], 1)
-    assert f"{{}}{name} & 2" in written(table, "latex")
+    assert f"{{}}{name} & 2" in write_table(table, "latex")
 
 
 def test_nothing_is_lost_in_any_notation() -> None:
     for notation in WRITERS:
-        text = written(TABLE, notation)
+        text = write_table(TABLE, notation)
         for part in ("1.00", "2.00", "3.00", "4.00", "head", "all", "data:hico", "Method"):
             assert part in text, (notation, part)
 
 
 def test_markdown_and_pages_set_the_best_apart() -> None:
-    assert "| b | **2.00** ± 0.10 | **3.00** | 4.00 |" in written(TABLE, "md")
-    assert r"| <u>1.00</u>\*1 |" in written(TABLE, "md")
-    assert "<b>2.00</b> ± 0.10</td>" in written(TABLE, "html")
-    assert '<th colspan="2">A &amp; B</th><th colspan="1">C<sup>2</sup></th>' in written(TABLE, "html")
+    assert "| b | **2.00** ± 0.10 | **3.00** | 4.00 |" in write_table(TABLE, "md")
+    assert r"| <u>1.00</u>\*1 |" in write_table(TABLE, "md")
+    assert "<b>2.00</b> ± 0.10</td>" in write_table(TABLE, "html")
+    assert '<th colspan="2">A &amp; B</th><th colspan="1">C<sup>2</sup></th>' in write_table(TABLE, "html")
 
 
 def test_the_plain_table_is_aligned() -> None:
-    lines = written(TABLE, "table").splitlines()[1:4]
+    lines = write_table(TABLE, "table").splitlines()[1:4]
     assert len({len(line) for line in lines}) == 1
 
 
@@ -136,14 +136,14 @@ def test_latex_compiles_as_pasted(tmp_path: Path) -> None:
         found = list(published_rows(name))
         layout = layout_of(found)
         assert layout is not None
-        tables.append(by_layout(found, layout, Showing())[0])
+        tables.append(arrange_by_layout(found, layout, Showing())[0])
         tables += tables_of(found)
     texts = (r"\input{/etc/passwd}", "#$%&_{}~^<>|\\", "[0.5pt]", "*", "a--b ``q''", "%\n\\end{document}", "\x1b[2J")
     lines = [[text, "1.00"] for text in texts]
     tables.append(
         replace(TABLE, above=["", r"\input{x}"], heads=["%", "#&_"], lines=lines, best=(), second=(), marks={})
     )
-    body = "\n\n".join(written(table, "latex") for table in tables)
+    body = "\n\n".join(write_table(table, "latex") for table in tables)
     document = (
         "\\documentclass{article}\\usepackage{booktabs}\\usepackage[a2paper,margin=1cm]{geometry}\n"
         f"\\begin{{document}}\n{body}\n\\end{{document}}\n"

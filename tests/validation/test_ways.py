@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from hoicli.evaluation.run import gathered
+from hoicli.evaluation.run import gather_in_parallel
 from hoicli.io.streams import Line, Stream
 from hoicli.validation import stream as stream_room
 from hoicli.validation.stream import CHECKS, Checking, validate_images
@@ -153,11 +153,11 @@ def test_a_file_that_forks_share_is_found_to_have_the_same_faults(
     merged: set[bool] = set()
 
     def noted(*arguments: Any, **options: Any) -> list[Checking]:
-        parts: list[Checking] = gathered(*arguments, **options)
+        parts: list[Checking] = gather_in_parallel(*arguments, **options)
         merged.add(len(parts) > 1)
         return parts
 
-    monkeypatch.setattr(stream_room, "gathered", noted)
+    monkeypatch.setattr(stream_room, "gather_in_parallel", noted)
 
     def read(lines: list[bytes], name: str) -> Stream:
         Path(name).write_bytes(b"\n".join(lines))

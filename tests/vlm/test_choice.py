@@ -16,7 +16,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vlm.answers import read_answers
 from hoicli.vlm.bank import SETTINGS, Bank, Question, read_bank
-from hoicli.vlm.choice import METRICS, tallied
+from hoicli.vlm.choice import METRICS, tally_answers
 from hoicli.vlm.measured import Measured
 from tests.support import questions as made
 from tests.support.project import EIGHT, FIXTURES, SHARED, Hoicli, dumped, written
@@ -30,7 +30,7 @@ def measured(bank: Path, answers: Path, *, released: bool = False) -> Measured:
     policy = ErrorPolicy()
     questions = read_bank(str(bank), policy)
     given = read_answers([Source(str(answers))], questions, policy, released=released)
-    return tallied(given, released=released)
+    return tally_answers(given, released=released)
 
 
 def rows(hoicli: Hoicli, *arguments: object) -> dict[str, Any]:

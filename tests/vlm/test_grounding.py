@@ -11,8 +11,8 @@ import pytest
 
 from hoicli.converters.containers.source import Source
 from hoicli.records.intake import ErrorPolicy
-from hoicli.vlm.results import grounded, read_results
 from hoicli.vlm.results import grounding as of_row
+from hoicli.vlm.results import measure_grounding, read_results
 from tests.support.project import Hoicli
 from tests.support.questions import Json, grounding
 
@@ -26,7 +26,7 @@ def written(folder: Path, rows: Any) -> Path:
 
 
 def values(path: Path, *, released: bool = False) -> dict[str, float | None]:
-    recalls = grounded(read_results([Source(str(path))], ErrorPolicy(), of_row), released=released).scores()
+    recalls = measure_grounding(read_results([Source(str(path))], ErrorPolicy(), of_row), released=released).scores()
     return {" ".join(key): recall.value for key, recall in recalls.items()}
 
 

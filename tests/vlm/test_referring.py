@@ -10,7 +10,7 @@ import pytest
 
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vlm.measured import Score
-from hoicli.vlm.referring import compared, needed, referred, similarities
+from hoicli.vlm.referring import measure_referring, needed_pairs, read_senses, similarities
 from hoicli.vlm.results import Referring
 from tests.support.project import FIXTURES, Hoicli, dumped
 
@@ -18,7 +18,7 @@ ROWS = FIXTURES / "choice/referred.json"
 
 
 def similar(rows: list[Referring], backend: str) -> dict[tuple[str, str], float]:
-    return similarities(compared(rows, "hico"), backend, ErrorPolicy())[0]
+    return similarities(read_senses(rows, "hico"), backend, ErrorPolicy())[0]
 
 
 def values(hoicli: Hoicli, *arguments: object) -> dict[str, Any]:
@@ -84,15 +84,17 @@ def test_a_table_is_the_measure_it_was_made_with(hoicli: Hoicli, tmp_path: Path)
 def test_senses_of_a_dataset() -> None:
     """HICO-DET's sense of `sit_on`, whatever the form of the verb; WordNet's first without a dataset."""
     rows = [Referring("a", "sitting on bench", "lying on bench"), Referring("a", "running a marathon", "jogging")]
-    with_dataset, without = (needed(compared(rows, name)) for name in ("hico", None))
+    with_dataset, without = (needed_pairs(read_senses(rows, name)) for name in ("hico", None))
     assert with_dataset
     assert without
     toasting = [Referring("a", "toasting wine glass", "crisping wine glass")]
-    assert needed(compared(toasting, "hico")) != needed(compared(toasting, None))
+    assert needed_pairs(read_senses(toasting, "hico")) != needed_pairs(read_senses(toasting, None))
 
 
 def test_no_rows_are_no_mean() -> None:
-    found = referred([Referring("a", "x", "", failed=True)], "lexical", None, ErrorPolicy(), released=True).scores()
+    found = measure_referring(
+        [Referring("a", "x", "", failed=True)], "lexical", None, ErrorPolicy(), released=True
+    ).scores()
     assert found == dict.fromkeys((("exact_match", "full"), ("verb_similarity", "full")), Score(None, 0))
 
 

@@ -17,9 +17,9 @@ from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval
 from hoicli.vlm.answers import Answers, read_answers
 from hoicli.vlm.bank import read_bank
-from hoicli.vlm.choice import tallied
+from hoicli.vlm.choice import tally_answers
 from hoicli.vlm.measured import Measured, Shares
-from hoicli.vlm.results import Grounding, grounded, grounding, read_results
+from hoicli.vlm.results import Grounding, grounding, measure_grounding, read_results
 from tests.support import questions as made
 from tests.support.project import dumped
 
@@ -56,7 +56,9 @@ def test_choices(tmp_path: Path, released: bool) -> None:
             for question in bank.by_image[image].values()
         ]
         answers = {new.key: given[old.key] for old, new in again if old.key in given}
-        return tallied(Answers(replace(bank, questions=tuple(new for _, new in again)), answers), released=released)
+        return tally_answers(
+            Answers(replace(bank, questions=tuple(new for _, new in again)), answers), released=released
+        )
 
     hold(measured)
 
@@ -66,7 +68,7 @@ def test_pairs(tmp_path: Path) -> None:
     images = sorted({row.image for row in rows if row.truth})[:IMAGES]
 
     def measured(times: Ints) -> Measured:
-        return grounded([replace(row, image=name) for image, name in copies(images, times) for row in rows
+        return measure_grounding([replace(row, image=name) for image, name in copies(images, times) for row in rows
                          if row.image == image])  # fmt: skip
 
     hold(measured)
@@ -76,7 +78,7 @@ def test_a_size_is_of_the_pairs_between_its_bounds() -> None:
     """32 and 96 pixels a side begin the next; an area below 0, of a box the wrong way round, is small."""
     areas = (-1.0, 0.0, 1023.0, 1024.0, 9215.0, 9216.0, math.inf, 1e9)
     truth = tuple(((0.0, 0.0, 1.0, 1.0), (0.0, 0.0, 1.0, area)) for area in areas)
-    found = grounded([Grounding("a", truth, ())]).scores()
+    found = measure_grounding([Grounding("a", truth, ())]).scores()
     assert [found["AR", size].n for size in ("small", "medium", "large")] == [3, 2, 2]
 
 
@@ -106,5 +108,5 @@ def test_an_interval_needs_two_images() -> None:
 
 
 def test_nothing_asked_is_no_value() -> None:
-    for measured in (grounded([Grounding("a", (), ())]), means(np.zeros(0), np.zeros(0, np.int64), 0)):
+    for measured in (measure_grounding([Grounding("a", (), ())]), means(np.zeros(0), np.zeros(0, np.int64), 0)):
         assert {(score.value, score.n) for score in measured.scores().values()} == {(None, 0)}

@@ -12,7 +12,7 @@ import pytest
 
 from hoicli.errors import DataError, UsageError
 from hoicli.vocabulary.datasets import load, suggestion
-from hoicli.vocabulary.labels import coco_objects, normalise, spelled
+from hoicli.vocabulary.labels import coco_objects, normalise, normalise_spelling
 from tests.support.project import Hoicli, dumped, parsed
 
 HICO = load("hico")
@@ -35,15 +35,21 @@ TYPOGRAPHIC = [
 
 @pytest.mark.parametrize("label", TYPOGRAPHIC)
 def test_typographic_signs_are_signs(label: str) -> None:
-    assert spelled(label) == normalise(label) == "tennis-racket"
+    assert normalise_spelling(label) == normalise(label) == "tennis-racket"
     assert label in replace(HICO, objects=("tennis-racket",)).object_ids
 
 
 def test_letters_stay_letters() -> None:
-    assert spelled("sit on") == spelled("sit\u00a0on") == "sit_on"
-    assert spelled("'sit on'") == "'sit_on'"  # plain signs are as they were: digests of ground truth have them
-    assert [spelled(label) for label in ("B\u00e4r", "h\u00e4lt", "\u732b")] == ["B\u00e4r", "h\u00e4lt", "\u732b"]
-    assert spelled("driver\u2019s seat") == "driver's_seat"
+    assert normalise_spelling("sit on") == normalise_spelling("sit\u00a0on") == "sit_on"
+    assert (
+        normalise_spelling("'sit on'") == "'sit_on'"
+    )  # plain signs are as they were: digests of ground truth have them
+    assert [normalise_spelling(label) for label in ("B\u00e4r", "h\u00e4lt", "\u732b")] == [
+        "B\u00e4r",
+        "h\u00e4lt",
+        "\u732b",
+    ]
+    assert normalise_spelling("driver\u2019s seat") == "driver's_seat"
 
 
 def test_the_three_object_orders() -> None:

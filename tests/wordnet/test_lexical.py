@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from hoicli.records.kit import starts_of
 from hoicli.wordnet import lexical, measures
 from hoicli.wordnet.graph import HYPERNYMS, POS
-from hoicli.wordnet.lexicon import embedded
+from hoicli.wordnet.lexicon import open_embedded
 from tests.support import word_similarity
 from tests.support.wordnet_files import nltks
 
-LEXICON = embedded()
+LEXICON = open_embedded()
 WORDNET = LEXICON.graph
 
 
@@ -113,7 +113,7 @@ def related(synset: int, *kinds: str) -> list[int]:
     for method in map(METHODS.__getitem__, kinds):
         found |= set(getattr(nltks(synset), method)()) if hasattr(nltks(synset), method) else set()
         found |= {other.synset() for lemma in nltks(synset).lemmas() for other in getattr(lemma, method)()}
-    return sorted(WORDNET.at(other.pos(), other.offset()) for other in found)
+    return sorted(WORDNET.row_at_offset(other.pos(), other.offset()) for other in found)
 
 
 def lemmas(synset: int) -> list[str]:

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.wordnet.graph import POS
-from hoicli.wordnet.lexicon import PRINCETON, embedded
+from hoicli.wordnet.lexicon import PRINCETON, open_embedded
 from tests.support import wordnet_files
 from tests.wordnet.test_lexical import METHODS
 
-WN = embedded()
+WN = open_embedded()
 GRAPH_ = WN.graph
 
 
@@ -36,13 +36,13 @@ def test_a_sense_is_nltks(pos: str) -> None:
         assert (ours.name(), ours.pos(), ours.offset()) == (theirs.name(), theirs.pos(), theirs.offset())
         assert (ours.definition(), ours.examples()) == (theirs.definition(), theirs.examples())
         assert (ours.lemma_names(), ours.lexname()) == (theirs.lemma_names(), theirs.lexname())
-        assert WN.index(theirs.name()) == row == GRAPH_.at(pos, theirs.offset())
+        assert WN.index(theirs.name()) == row == GRAPH_.row_at_offset(pos, theirs.offset())
         assert GRAPH_.array("min_depth")[row] == theirs.min_depth()
         assert GRAPH_.array("max_depth")[row] == theirs.max_depth()
         for kind, method in METHODS.items():
             whole = set(getattr(theirs, method)()) if hasattr(theirs, method) else set()
             whole |= {other.synset() for lemma in theirs.lemmas() for other in getattr(lemma, method)()}
-            assert all((row, GRAPH_.at(other.pos(), other.offset())) in joined[kind] for other in whole)
+            assert all((row, GRAPH_.row_at_offset(other.pos(), other.offset())) in joined[kind] for other in whole)
 
 
 @pytest.mark.long
@@ -58,7 +58,7 @@ def test_words_are_looked_up_as_nltk_does(pos: str) -> None:
         assert WN.forms(word, pos) == plain._morphy(word, pos)
         theirs = [(synset.pos(), synset.offset()) for synset in plain.synsets(word, pos)]
         assert [(synset.pos(), synset.offset()) for synset in WN.reader.synsets(word, pos)] == theirs
-        assert WN.word_senses(word, pos) == list(dict.fromkeys(GRAPH_.at(*place) for place in theirs))
+        assert WN.word_senses(word, pos) == list(dict.fromkeys(GRAPH_.row_at_offset(*place) for place in theirs))
         found += bool(theirs)
     assert found > len(words) / 100
 
@@ -105,7 +105,7 @@ def test_a_count_in_the_concordance_is_its_own_and_that_of_all_below() -> None:
     for synset in plain.all_synsets("v"):
         own = 1 + sum(int(tagged.get(key, 0)) for key in {lemma.key() for lemma in synset.lemmas()})
         for above in {synset, *(other for level in synset._iter_hypernym_lists() for other in level)}:
-            total[GRAPH_.at("v", above.offset())] += own
+            total[GRAPH_.row_at_offset("v", above.offset())] += own
     concordance = GRAPH_.array("concordance")
     assert list(total.values()) == concordance[GRAPH_.ranges["v"].start :].tolist()
     assert concordance[WN.index("entity.n.01")] == concordance[: GRAPH_.ranges["v"].start].max()
@@ -114,7 +114,7 @@ def test_a_count_in_the_concordance_is_its_own_and_that_of_all_below() -> None:
 def test_swig_hoi_numbers_its_objects_by_this_database(shared: Path) -> None:
     vocabulary = json.loads((shared / "data/swig-hoi/swig_vocabulary.json").read_text())
     for entry in vocabulary["categories"]:
-        name = GRAPH_.names[GRAPH_.at(entry["noun_id"][0], int(entry["noun_id"][1:]))]
+        name = GRAPH_.names[GRAPH_.row_at_offset(entry["noun_id"][0], int(entry["noun_id"][1:]))]
         assert entry["def"].startswith(WN.reader.synset(name).definition()[:40])
 
 

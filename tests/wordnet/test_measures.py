@@ -16,18 +16,18 @@ from hypothesis import strategies as st
 from hoicli.records.kit import Floats, Ints
 from hoicli.wordnet import measures
 from hoicli.wordnet.graph import Graph
-from hoicli.wordnet.lexicon import embedded
-from hoicli.wordnet.measures import MEASURES, information_content, raw_similarities, rescaled
+from hoicli.wordnet.lexicon import open_embedded
+from hoicli.wordnet.measures import MEASURES, information_content, raw_similarities, rescale
 from tests.support import wordnet_files
 from tests.support.wordnet_files import nltks
 
-WN = embedded().graph
+WN = open_embedded().graph
 BY_COUNTS = ("res", "lin", "jcn")
 
 
 def similarities(graph: Graph, measure: str, pairs: Ints) -> Floats:
     """The measure in [0, 1]."""
-    return rescaled(graph, measure, pairs, raw_similarities(graph, measure, pairs))
+    return rescale(graph, measure, pairs, raw_similarities(graph, measure, pairs))
 
 
 def senses(*names: str) -> Ints:
@@ -36,7 +36,7 @@ def senses(*names: str) -> Ints:
 
 def hypernyms(synset: int) -> list[int]:
     above = nltks(synset).hypernyms() + nltks(synset).instance_hypernyms()
-    return [WN.at(other.pos(), other.offset()) for other in above]
+    return [WN.row_at_offset(other.pos(), other.offset()) for other in above]
 
 
 @pytest.fixture(scope="module")
@@ -131,4 +131,4 @@ def test_zero_has_no_sign(measure: str) -> None:
         [senses("entity.n.01", "dog.n.01"), senses("dog.n.01", "act.n.02"), senses("be.v.01", "run.v.01")]
     )
     assert not np.signbit(similarities(WN, measure, pairs)).any()
-    assert not np.signbit(measures.rescaled(WN, measure, pairs, np.array([-0.0] * len(pairs)))).any()
+    assert not np.signbit(measures.rescale(WN, measure, pairs, np.array([-0.0] * len(pairs)))).any()

@@ -15,7 +15,7 @@ import pytest
 
 from hoicli.wordnet import lexicon
 from hoicli.wordnet.graph import DATABASE
-from hoicli.wordnet.lexicon import PRINCETON, embedded
+from hoicli.wordnet.lexicon import PRINCETON, open_embedded
 from hoicli.wordnet.measures import raw_similarities
 from hoicli.wordnet.senses import candidates, ground_truth_sense
 from tests.support.project import FIXTURES, Hoicli, parsed
@@ -333,7 +333,7 @@ def test_a_packed_corpus_that_unpacks_to_too_much_or_not_at_all(
 
 
 def offset_of(sense: str) -> str:
-    return f"{embedded().reader.synset(sense).offset():08d}"
+    return f"{open_embedded().reader.synset(sense).offset():08d}"
 
 
 @pytest.fixture

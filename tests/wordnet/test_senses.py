@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import coco_objects
 from hoicli.wordnet.lexicon import open_wordnet
-from hoicli.wordnet.senses import CURATED, _resolved, _table, candidates, ground_truth_sense, object_choice, verb_choice
+from hoicli.wordnet.senses import (
+    CURATED,
+    _candidates_with_lemmas,
+    _table,
+    candidates,
+    ground_truth_sense,
+    object_choice,
+    verb_choice,
+)
 from tests.support.project import Hoicli, parsed
 
 WN = open_wordnet()
@@ -46,7 +54,7 @@ WN = open_wordnet()
     ],
 )
 def test_the_words_of_a_label(pos: str, label: str, expected: list[str]) -> None:
-    assert list(dict.fromkeys(_resolved(WN, label, pos).values())) == expected
+    assert list(dict.fromkeys(_candidates_with_lemmas(WN, label, pos).values())) == expected
 
 
 def test_the_order_is_wordnets_within_a_lemma_and_each_sense_comes_once() -> None:
@@ -203,7 +211,7 @@ def test_a_wrong_call(hoicli: Hoicli) -> None:
 
 def test_a_long_run_of_separators_costs_no_more_than_its_length() -> None:
     """It took the square of it: a minute for 30 kB."""
-    assert _resolved(WN, "ride" + "/" * 1_000_000, "v") == _resolved(WN, "ride", "v")
+    assert _candidates_with_lemmas(WN, "ride" + "/" * 1_000_000, "v") == _candidates_with_lemmas(WN, "ride", "v")
 
 
 @pytest.mark.parametrize(

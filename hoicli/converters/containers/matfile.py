@@ -120,7 +120,7 @@ def variables(source: Source) -> dict[str, Variable]:
         raise DataError(problem, place=source.name, code="damaged")
     position = HEADER
     while position < len(data):
-        with _undamaged(source):
+        with _damage_as_error(source):
             kind, size = TAG(data, position)
             end = position + 8 + size
             if kind not in (MATRIX, COMPRESSED) or end > len(data):
@@ -134,7 +134,7 @@ def variables(source: Source) -> dict[str, Variable]:
 def load(source: Source, name: str) -> Any:
     """A variable: `Numbers`, `Cells`, `Structs` or text, and the same inside. Raises `DataError` for a damaged file."""
     start, end, *_ = variables(source)[name]
-    with _undamaged(source):
+    with _damage_as_error(source):
         element = _element(source.data, start, end, source.stored)
         value, end = _MatrixReader(element, source.stored).matrix(0, len(element), DEEPEST)
         if end != len(element):
@@ -143,7 +143,7 @@ def load(source: Source, name: str) -> Any:
 
 
 @contextmanager
-def _undamaged(source: Source) -> Iterator[None]:
+def _damage_as_error(source: Source) -> Iterator[None]:
     """Turn errors of parsing damaged bytes into a `DataError`."""
     try:
         yield

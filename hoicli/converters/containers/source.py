@@ -144,14 +144,14 @@ class Source:
             for index, item in enumerate(self.unpickled):
                 yield f"[{index}]", item
         elif self.kind == "json-list":
-            yield from self._numbered(items_of(self.data, self.data.index(b"[") + 1, json_item, to_end=True))
+            yield from self._number_items(items_of(self.data, self.data.index(b"[") + 1, json_item, to_end=True))
         else:
             opening = b"'preds': ["
             start = self.text.find(opening)
             if start < 0:
                 problem = f"is a JSON string without {opening.decode()}...]; the file may be cut off: write it again"
                 raise DataError(problem, place=self.name)
-            yield from self._numbered(items_of(self.text, start + len(opening), literal))
+            yield from self._number_items(items_of(self.text, start + len(opening), literal))
 
     @cached_property
     def text(self) -> bytes:
@@ -163,7 +163,7 @@ class Source:
         except ValueError as error:
             raise DataError(f"not JSON ({error}); the file may be cut off", place=self.name, code="damaged") from None
 
-    def _numbered(self, items: Iterator[Any]) -> Iterator[tuple[str, Any]]:
+    def _number_items(self, items: Iterator[Any]) -> Iterator[tuple[str, Any]]:
         position = 0
         try:
             for item in items:
@@ -215,7 +215,7 @@ class Source:
 
         def refuse(*_: object) -> None:
             problem = "has a document type (DOCTYPE), which could declare entities; take it out"
-            raise DataError(problem, place=Place.of(self.name, parser.CurrentLineNumber), code="damaged")
+            raise DataError(problem, place=Place.in_file(self.name, parser.CurrentLineNumber), code="damaged")
 
         parser.StartDoctypeDeclHandler = refuse
         parser.StartElementHandler, parser.EndElementHandler = builder.start, builder.end
@@ -223,7 +223,7 @@ class Source:
         try:
             parser.Parse(self.data, True)
         except (expat.ExpatError, LookupError, ValueError) as error:
-            place = Place.of(self.name, parser.ErrorLineNumber)
+            place = Place.in_file(self.name, parser.ErrorLineNumber)
             raise DataError(f"not XML ({error}); export it again", place=place, code="damaged") from None
         return builder.close()
 

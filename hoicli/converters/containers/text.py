@@ -126,13 +126,13 @@ def literal(span: bytes) -> Any:
     text = span.decode()
     if '"' not in text and "\\" not in text:
         try:
-            return orjson.loads(_without_scalars(text).replace("'", '"'))
+            return orjson.loads(_unwrap_scalars(text).replace("'", '"'))
         except orjson.JSONDecodeError:
             pass
-    return _writable(json.loads(_TOKEN.sub(_as_json, text)))
+    return _writable(json.loads(_TOKEN.sub(_token_to_json, text)))
 
 
-def _as_json(token: re.Match[str]) -> str:
+def _token_to_json(token: re.Match[str]) -> str:
     """A part of a Python literal as JSON writes it."""
     if token["string"] is not None:
         content = token["string"][1:-1]
@@ -140,7 +140,7 @@ def _as_json(token: re.Match[str]) -> str:
             content = content.encode("latin-1", "backslashreplace").decode("unicode_escape")
         return json.dumps(content)
     if token["scalar"] is not None:
-        return _TOKEN.sub(_as_json, token["scalar"])
+        return _TOKEN.sub(_token_to_json, token["scalar"])
     if token["word"] is not None:
         if token["word"] not in _WORDS:
             raise ValueError(f"{token['word'][:60]} is no Python literal")
@@ -148,7 +148,7 @@ def _as_json(token: re.Match[str]) -> str:
     return "[" if token["open"] else "]"
 
 
-def _without_scalars(text: str) -> str:
+def _unwrap_scalars(text: str) -> str:
     """`np.float32(0.5)` as 0.5, if only such scalars have parentheses (file names may have them, too)."""
     if "np." not in text:
         return text

@@ -56,12 +56,12 @@ def load_pickle(data: bytes, name: str) -> Any:
     except (MemoryError, OverflowError):
         problem = "asks for more memory than its size can justify; copy or write it again"
     except Exception as error:  # noqa: BLE001 (a damaged pickle raises nearly anything: pickle's documentation says so)
-        what = _shown(str(error) or type(error).__name__)
+        what = _quote_text(str(error) or type(error).__name__)
         problem = f"is cut off, or no readable pickle ({what}); copy or write it again"
     raise DataError(problem, place=name, code="damaged")
 
 
-def _shown(text: str) -> str:
+def _quote_text(text: str) -> str:
     """Text from a pickle for a message: printable, on one line, cut to 80 characters."""
     plain = text[:200].encode("unicode_escape").decode()
     return plain if len(plain) <= 80 else plain[:77] + "..."
@@ -86,7 +86,7 @@ class _Machine(pickle.Unpickler):
         found = _NAMES.get((module_name, global_name))
         if found is not None:
             return found
-        return _refuse(_shown(f"{module_name}.{global_name}"))
+        return _refuse(_quote_text(f"{module_name}.{global_name}"))
 
     def persistent_load(self, pid: Any, /) -> Any:
         _refuse("data outside of itself, as files of torch.save do")
@@ -181,9 +181,11 @@ def _dictionary(items: Any = None, /) -> dict[Any, Any]:
     return dict(items) if type(items) is list else {}
 
 
-def _encoded(text: str, encoding: str) -> bytes:
+def _encode_latin(text: str, encoding: str) -> bytes:
     """Bytes in protocols 0 to 2: text, to be encoded as latin-1."""
-    return text.encode("latin-1") if encoding in ("latin1", "latin-1") else _refuse(f"the codec {_shown(encoding)}")
+    return (
+        text.encode("latin-1") if encoding in ("latin1", "latin-1") else _refuse(f"the codec {_quote_text(encoding)}")
+    )
 
 
 # NumPy
@@ -198,7 +200,7 @@ class _Dtype:
         if type(code) is not str:
             _refuse("an odd numpy dtype")
         if re.fullmatch(r"[biuSU]\d{1,9}|f[248]", code) is None:  # of objects, O8
-            _refuse(f"a numpy array of dtype {_shown(code)}")
+            _refuse(f"a numpy array of dtype {_quote_text(code)}")
         self.real: np.dtype[Any] = np.dtype(code)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -260,7 +262,7 @@ _NDARRAY = _Name(lambda *_: _refuse("numpy.ndarray called by itself"))
 _NAMES: dict[tuple[str, str], _Name] = {
     ("collections", "OrderedDict"): _DICTIONARY,
     ("collections", "defaultdict"): _DICTIONARY,
-    ("_codecs", "encode"): _Name(_encoded),
+    ("_codecs", "encode"): _Name(_encode_latin),
     ("numpy", "ndarray"): _NDARRAY,
     ("numpy", "dtype"): _Name(_Dtype),
 }

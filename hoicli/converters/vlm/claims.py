@@ -97,7 +97,7 @@ class Claims:
         for value in values:
             self.read(value)
         if self.located:
-            self.triplets = [claim for claim in map(self._with_boxes, self.triplets) if claim is not None]
+            self.triplets = [claim for claim in map(self._look_up_boxes, self.triplets) if claim is not None]
 
     def read(self, value: Any) -> None:
         """Add the claims in a value."""
@@ -213,7 +213,7 @@ class Claims:
         for item in chain.from_iterable(lists):
             self.read(item)
 
-    def _with_boxes(self, claim: Claim) -> Claim | None:
+    def _look_up_boxes(self, claim: Claim) -> Claim | None:
         """A claim with boxes of the answer for ids; None, and reported, where there is none or which one is not
         said."""
         found: dict[str, Any] = {}

@@ -35,7 +35,7 @@ def read_answer(
     label: the verbs and the object of the question, for answers of boxes alone; persons: who may act, by name."""
     claims = Claims(persons, verbs, label)
     try:
-        text = final_part(answer) if isinstance(answer, str) else Spoken.at("", 0)
+        text = final_part(answer) if isinstance(answer, str) else Spoken.starting_at("", 0)
         if kinds := {_kind(match) for match in _MENTION.finditer(text)} if _SIGN.search(text) else set():
             claims.tokens = kinds.pop() if len(kinds) == 1 else ""
             _read_tokens(text, claims)

@@ -65,7 +65,7 @@ class Frame:
         copy = self.numbers if self.kind == "resized" else resized_by_qwen(width, height, *self.numbers)
         return width, copy[0], height, copy[1]
 
-    def to_pixels(self, box: Sequence[float], size: Size | None) -> list[float]:
+    def scale_to_pixels(self, box: Sequence[float], size: Size | None) -> list[float]:
         """A box of four numbers as [x1, y1, x2, y2] in pixels of the original image."""
         width, across, height, down = self._scale(size)
         x1, y1, x2, y2 = map(float, box)
@@ -73,9 +73,9 @@ class Frame:
             x1, y1, x2, y2 = y1, x1, y2, x2
         return [x1 * width / across, y1 * height / down, x2 * width / across, y2 * height / down]
 
-    def from_pixels(self, box: Sequence[float], size: Size | None) -> list[float]:
-        """The inverse of `to_pixels`, in whole numbers (`relative`: four decimals), for prompts. Raises `DataError` for
-        a number that overflows."""
+    def scale_from_pixels(self, box: Sequence[float], size: Size | None) -> list[float]:
+        """The inverse of `scale_to_pixels`, in whole numbers (`relative`: four decimals), for prompts. Raises
+        `DataError` for a number that overflows."""
         width, across, height, down = self._scale(size)
         x1, x2 = (box[at] * across / width for at in (0, 2))
         y1, y2 = (box[at] * down / height for at in (1, 3))

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-from hoicli.vocabulary.labels import Vocabulary, typed, unaccented
+from hoicli.vocabulary.labels import Vocabulary, replace_typography, strip_accents
 
 PREPOSITIONS = frozenset(
     (
@@ -48,7 +48,7 @@ def denies(words: Iterable[str]) -> bool:
 
 def label_of(text: str) -> str:
     """A name in the records' spelling: lower case, no article, underscores for spaces."""
-    words = re.sub(r"[`*\"]+", "", typed(text)).strip().strip(".!?,;:'").lower()
+    words = re.sub(r"[`*\"]+", "", replace_typography(text)).strip().strip(".!?,;:'").lower()
     words = re.sub(r"^(?:a/an|a|an|the)[\s_]+", "", words)
     return re.sub(r"[\s_]+", "_", words)
 
@@ -64,7 +64,7 @@ def verbs_of(said: Any, label: str | None = None) -> list[str]:
     verbs = []
     for words in _phrases(said) if isinstance(said, str) else ():
         if label is not None:
-            words = _without_object(words, label)
+            words = _strip_object(words, label)
         words = [word for word in words if word not in _ARTICLES]
         if _is_plain(words):
             verbs.append(_verb(words))
@@ -108,9 +108,9 @@ def _is_person(word: str) -> bool:
         return True
     if not word.isalpha() or len(word) > 40:
         return False
-    from hoicli.wordnet.lexicon import embedded
+    from hoicli.wordnet.lexicon import open_embedded
 
-    wordnet = embedded()
+    wordnet = open_embedded()
     senses = wordnet.word_senses(word, "n")
     return bool(senses) and wordnet.reader.synset(wordnet.graph.names[senses[0]]).lexname() == "noun.person"
 
@@ -138,7 +138,9 @@ def _is_strange(word: str) -> bool:
 def _phrases(said: str) -> Iterator[list[str]]:
     """The words, in lower case, of each phrase of a text: commas, semicolons, line ends and "and" stand between them.
     "no interaction" is one word."""
-    text = re.sub(r"[^\S\n]+", " ", re.sub(r"[`*\"]+", "", typed(said))).strip()  # a run of spaces is looked at once
+    text = re.sub(
+        r"[^\S\n]+", " ", re.sub(r"[`*\"]+", "", replace_typography(said))
+    ).strip()  # a run of spaces is looked at once
     for part in re.split(r"\s*[,;\n]\s*|\s+and\s+", text):
         words = [word for word in re.split(r"[\s_]+", part.strip().strip(".!?,;:'").lower()) if word]
         if words[:2] == ["no", "interaction"]:
@@ -147,7 +149,7 @@ def _phrases(said: str) -> Iterator[list[str]]:
             yield words
 
 
-def _without_object(words: list[str], label: str) -> list[str]:
+def _strip_object(words: list[str], label: str) -> list[str]:
     """The words without the object's name at their end."""
     name = label_of(label).split("_")
     for ending in (name, [*name[:-1], name[-1] + "s"], [*name[:-1], name[-1] + "es"]):
@@ -161,7 +163,7 @@ class Spelling:
     differ by them alone, accents do not matter, and a gerund is also looked up as its base form."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._verbs, self._objects = _by_spelling(vocabulary.verbs), _by_spelling(vocabulary.objects)
+        self._verbs, self._objects = _index_spellings(vocabulary.verbs), _index_spellings(vocabulary.objects)
 
     def object(self, name: str) -> str | None:
         """The vocabulary's spelling of an object, None for one it does not have."""
@@ -174,17 +176,17 @@ class Spelling:
         return next((self._verbs[form] for form in spelled if form in self._verbs), None)
 
 
-def _by_spelling(names: Sequence[str]) -> dict[str, str]:
+def _index_spellings(names: Sequence[str]) -> dict[str, str]:
     """The names by what is looked up of them; of two that one spelling fits, the one that is nearest to it."""
     return {_forms(name)[1]: name for name in names} | {_forms(name)[0]: name for name in names}
 
 
 def _forms(name: str) -> tuple[str, str]:
     """The letters of a name in lower case, and these without accents."""
-    return _folded(typed(name)), _folded(unaccented(typed(name)))
+    return _fold_spelling(replace_typography(name)), _fold_spelling(strip_accents(replace_typography(name)))
 
 
-def _folded(name: str) -> str:
+def _fold_spelling(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 

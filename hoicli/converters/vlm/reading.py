@@ -47,7 +47,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         try:
             reader.add(row)
         except DataError as error:
-            context.policy.handle(error.at(place))
+            context.policy.handle(error.add_place(place))
         except RecursionError:
             context.policy.handle(DataError("is nested too deeply for an answer", place=place))
     yield from reader.records()
@@ -137,7 +137,7 @@ class _AnswerReader:
             return
         image.read |= key != "person_bbox" or bool(claims.triplets)
         if self._scores == "tokens":
-            claims.triplets = self._by_tokens(claims.triplets, answer, logprobs_in(row))
+            claims.triplets = self._score_by_tokens(claims.triplets, answer, logprobs_in(row))
             if any(claim.score is not None for claim in claims.triplets):
                 image.caveat = BY_TOKENS
         elif self._scores == "ones":
@@ -203,7 +203,13 @@ class _AnswerReader:
             self._context.announce(f"boxes in <{tokens}> tokens: taken as their model writes them")
             return Frame("1000" if tokens == "loc" else "relative")
         name = "coords" if isinstance(row.get("coords"), str) else "box_scale"
-        said = row.get("coords") if name == "coords" else _resized(row["box_scale"]) if row.get("box_scale") else None
+        said = (
+            row.get("coords")
+            if name == "coords"
+            else _resized_coords(row["box_scale"])
+            if row.get("box_scale")
+            else None
+        )
         own = None if said is None else parse_frame(said, f"{self._context.place}: {name}")
         if self._frame is not None:
             if own not in (None, self._frame):
@@ -211,26 +217,26 @@ class _AnswerReader:
                 raise UsageError(f"{self._context.place}: {name}: {problem}; leave the option out, or mend the rows")
             return self._frame
         if tokens == "box":
-            return self._known("1000", "boxes in <box> or <|box_start|> tokens")
+            return self._note_frame("1000", "boxes in <box> or <|box_start|> tokens")
         if key == "person_bbox":
-            return self._known("pixels", "person_bbox and object_bbox of the rows")
+            return self._note_frame("pixels", "person_bbox and object_bbox of the rows")
         if own is not None and name == "box_scale":
             self._context.announce("box_scale of R1-SGG's rows: taken as the size of the copy that boxes are pixels of")
         if own is not None:
             return own
         if key == "predicted_pairs":
-            return self._known("pixels", "predicted_pairs of hoi-benchmarks")
+            return self._note_frame("pixels", "predicted_pairs of hoi-benchmarks")
         first = answer[0] if isinstance(answer, list) and answer else None
         if isinstance(first, dict) and {"sub_bbox", "obj_bbox"} <= first.keys():
-            return self._known("pixels", "sub_bbox and obj_bbox of mllms-zs-hoi")
+            return self._note_frame("pixels", "sub_bbox and obj_bbox of mllms-zs-hoi")
         return None
 
-    def _known(self, kind: str, what: str) -> Frame:
+    def _note_frame(self, kind: str, what: str) -> Frame:
         """The frame of boxes whose convention is known; a note says so once."""
         self._context.announce(f"{what}: taken as {kind}; {arg('coords')} says otherwise")
         return Frame(kind)
 
-    def _by_tokens(self, claims: Sequence[Claim], answer: Any, logprobs: Any) -> list[Claim]:
+    def _score_by_tokens(self, claims: Sequence[Claim], answer: Any, logprobs: Any) -> list[Claim]:
         """The claims of one verb each with the score of their tokens, or without, and counted, where there is none.
 
         The score of a triplet is the probability with which the model said its words, where this triplet says them.
@@ -276,7 +282,7 @@ class _AnswerReader:
         named = self._box_name if claim.of_box else self._object_name
         label = None if claim.label is None else named(label_of(claim.label))
         ends = (claim.subject, self._actor(claim.acts)), (claim.object, label)
-        placed = [self._placed(image, *end, frame) for end in ends]
+        placed = [self._place_claim(image, *end, frame) for end in ends]
         subject, object_ = (end if isinstance(end, int) else image.table.add(*end) for end in placed)
         for said in claim.verbs:
             verb = said if self._spelling is None else self._spelling.verb(said)
@@ -297,7 +303,7 @@ class _AnswerReader:
         """The label of a box that does not act; all names of persons become `person`, but for the dataset's own."""
         return name if name in self._own else self._object_name(SUBJECT if name in PERSONS else name)
 
-    def _placed(
+    def _place_claim(
         self, image: _Image, place: Place, label: str | None, frame: Frame | None
     ) -> int | tuple[list[float], str]:
         """A claim's person or object: the index of one of --boxes (those of the answer itself are found by then), or
@@ -323,7 +329,7 @@ class _AnswerReader:
         if frame is None:
             problem = f"nothing says what the boxes' numbers mean; tell it with {arg('coords')}: {CONVENTIONS}"
             raise UsageError(f"{self._context.place}: {problem}")
-        x1, y1, x2, y2 = pixels = frame.to_pixels(box, image.size)
+        x1, y1, x2, y2 = pixels = frame.scale_to_pixels(box, image.size)
         if x2 < x1 or y2 < y1:
             raise _NotPlacedError("a box whose second corner lies before its first")
         self._boxes += 1
@@ -340,7 +346,7 @@ def _boxes(claims: Claims) -> list[list[float]]:
     return [box for box in (*places, *(box for box, _ in claims.located)) if isinstance(box, list) and len(box) == 4]
 
 
-def _resized(copy: Any) -> str:
+def _resized_coords(copy: Any) -> str:
     """R1-SGG's [width, height] of the copy that its boxes are pixels of, as `--coords` has it."""
     sides = copy if isinstance(copy, list) and all(map(is_number, copy)) else [copy]
     return "resized:" + "x".join(f"{side:.0f}" if is_number(side) else str(side) for side in sides)

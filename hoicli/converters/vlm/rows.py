@@ -83,11 +83,11 @@ def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
     return image_id, file_name
 
 
-def listed(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
+def iterate_list(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
     """(place, item) of a list. Where it breaks off, the policy is asked; what came before is kept."""
     with policy.item():
         for position, item in source.items():
-            yield Place.of(source.name, position), item
+            yield Place.in_file(source.name, position), item
 
 
 def parsed_lines(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
@@ -100,7 +100,7 @@ def parsed_lines(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any
 def rows_in(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]] | None:
     """(place, row) of a list or of lines; None for an object by file name."""
     if source.is_list:
-        return listed(source, policy)
+        return iterate_list(source, policy)
     if source.kind == "json-lines" or is_row(source.first_line()):
         return parsed_lines(source, policy)
     return None

@@ -28,7 +28,7 @@ class Spoken(str):
     start: int
 
     @classmethod
-    def at(cls, text: str, start: int) -> Spoken:
+    def starting_at(cls, text: str, start: int) -> Spoken:
         """A text that begins at `start` of the answer."""
         made = cls(text)
         made.start = start
@@ -62,10 +62,10 @@ def final_part(text: str) -> Spoken:
         inner, end, after = answer.partition("</answer>")
         if not end or after.strip() or "<answer>" in inner:
             raise ValueError("an <answer> without an end, or with more after it")
-        return Spoken.at(inner, len(text) - len(answer))
+        return Spoken.starting_at(inner, len(text) - len(answer))
     if "<think>" in final:
         raise ValueError("an answer whose thought has no end")
-    return Spoken.at(final, len(text) - len(final))
+    return Spoken.starting_at(final, len(text) - len(final))
 
 
 def values_in(part: Spoken) -> tuple[list[Any], bool]:
@@ -76,7 +76,7 @@ def values_in(part: Spoken) -> tuple[list[Any], bool]:
     if len(fences) > 1:
         raise ValueError("several code fences in one answer")
     if fences:
-        part = Spoken.at(fences[0][1], part.start + fences[0].start(1))
+        part = Spoken.starting_at(fences[0][1], part.start + fences[0].start(1))
     found: list[Any] = []
     reader = _ValueReader(part)
     try:
@@ -202,10 +202,10 @@ class _ValueReader:
     def _string(self, token: re.Match[str]) -> str:
         """The content of a string, or a word, with its place."""
         kind = token.lastgroup or ""
-        return Spoken.at(_unescaped(token[kind]), self._text.start + token.start(kind))
+        return Spoken.starting_at(_unescape(token[kind]), self._text.start + token.start(kind))
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """A string's content with escapes resolved; an unknown escape means its character."""
     if "\\" not in text:
         return text
@@ -230,7 +230,7 @@ class Tokens:
         if not isinstance(answer, str) or not isinstance(said, list) or not said:
             raise ValueError
         pieces, self._logs = zip(*map(_piece, said), strict=True)
-        if not b"".join(pieces).startswith(_encoded(answer)):  # an end token may follow
+        if not b"".join(pieces).startswith(_encode_text(answer)):  # an end token may follow
             raise ValueError
         self._ends = list(accumulate(map(len, pieces)))
         self._answer = answer
@@ -239,12 +239,12 @@ class Tokens:
         """The probability of the tokens that hold a character of the spans, each whole and once."""
         held: set[int] = set()
         for span in spans:
-            first, last = (len(_encoded(self._answer[:end])) for end in span)
+            first, last = (len(_encode_text(self._answer[:end])) for end in span)
             held.update(range(bisect_right(self._ends, first), bisect_left(self._ends, last) + 1))
         return math.exp(math.fsum(self._logs[number] for number in held))
 
 
-def _encoded(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -259,4 +259,4 @@ def _piece(item: Any) -> tuple[bytes, float]:
         return bytes(given), min(float(log), 0.0)
     if given is not None or not isinstance(text, str):
         raise ValueError
-    return _encoded(text), min(float(log), 0.0)
+    return _encode_text(text), min(float(log), 0.0)

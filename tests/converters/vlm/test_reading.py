@@ -204,14 +204,14 @@ def test_every_gerund_of_hico_finds_its_verb() -> None:
 def test_frames_lead_to_pixels_and_back(name: str, box: list[float], pixels: list[float]) -> None:
     frame = parse_frame(name)
     assert str(frame) == name
-    assert frame.to_pixels(box, (1000, 500)) == pytest.approx(pixels)
-    assert frame.from_pixels(pixels, (1000, 500)) == box
+    assert frame.scale_to_pixels(box, (1000, 500)) == pytest.approx(pixels)
+    assert frame.scale_from_pixels(pixels, (1000, 500)) == box
     if frame.kind in ("1000", "1000-yx"):
         with pytest.raises(DataError, match="a number of a box is too large for a prompt"):
-            frame.from_pixels([0, 0, 1e308, 1e308], (10, 10))
+            frame.scale_from_pixels([0, 0, 1e308, 1e308], (10, 10))
     if name != "pixels":
         with pytest.raises(DataError, match="the image's size is not known"):
-            frame.to_pixels(box, None)
+            frame.scale_to_pixels(box, None)
 
 
 @pytest.mark.parametrize(
