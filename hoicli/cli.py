@@ -185,8 +185,8 @@ def _outcome(words: list[str]) -> int:
         problem = "out of memory; split the input (one line is one image) or use a larger machine"
         return _fail(DataError(problem, code="out-of-memory"))
     except UnicodeEncodeError as error:  # half of a character in the name of a file or in an option
-        called = error.object[max(0, error.start - 20) : error.end].split()[-1]
-        problem = f"{called} is no UTF-8 and cannot be written; rename what is called so"
+        quoted = error.object[max(0, error.start - 20) : error.end].split()[-1]
+        problem = f"{quoted} is no UTF-8 and cannot be written; rename what is called so"
         return _fail(DataError(problem, code="unwritable"))
     except Exception as error:
         if os.environ.get("HOICLI_DEBUG"):

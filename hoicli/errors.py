@@ -66,10 +66,10 @@ def arg(name: str, value: object = None, *, like: str = "") -> str:
     number = write_number(value) if isinstance(value, float) else None
     if IN_PYTHON.get():
         return name if value is None else f"{name}={number or repr(value)}"
-    called = "-o" if name == "output" else f"--{name.rstrip('_').replace('_', '-')}"
+    option_name = "-o" if name == "output" else f"--{name.rstrip('_').replace('_', '-')}"
     if value is None:
-        return f"{called} {like}".rstrip()
-    return f"{called} {number or value}"
+        return f"{option_name} {like}".rstrip()
+    return f"{option_name} {number or value}"
 
 
 def write_number(value: float) -> str:
@@ -99,18 +99,18 @@ MOST_LIKE, LONGEST_LIKE = 2_000, 60
 square of their length."""
 
 
-def nearest(name: str, known: Collection[str]) -> list[str]:
+def nearest(name: str, names: Collection[str]) -> list[str]:
     """The known name that is most like this one, if one is alike and looking costs little; else nothing."""
-    if len(name) > LONGEST_LIKE or len(known) > MOST_LIKE:
+    if len(name) > LONGEST_LIKE or len(names) > MOST_LIKE:
         return []
     from difflib import get_close_matches
 
-    return get_close_matches(name, [one for one in known if len(one) <= LONGEST_LIKE], n=1)
+    return get_close_matches(name, [candidate for candidate in names if len(candidate) <= LONGEST_LIKE], n=1)
 
 
-def did_you_mean(name: str, known: Collection[str], otherwise: str = "") -> str:
+def did_you_mean(name: str, names: Collection[str], otherwise: str = "") -> str:
     """The end of a message about an unknown name: a question with the most similar known one, if there is one."""
-    near = nearest(name, known)
+    near = nearest(name, names)
     return f"did you mean {near[0]!r}?" if near else otherwise
 
 

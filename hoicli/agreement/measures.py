@@ -51,55 +51,55 @@ def value_of(measure: Measure, ratings: Floats) -> float | None:
 
 
 def estimate_of(
-    measure: Measure, ratings: Floats, resampling: Resampling | None, *, least: int = 2, lowest: float = -1.0,
+    measure: Measure, ratings: Floats, resampling: Resampling | None, *, fewest: int = 2, lowest: float = -1.0,
     highest: float = 1.0,
 ) -> tuple[float | None, Ends]:  # fmt: skip
     """The measure of ratings, and its 95 % interval: what another sample of items, rated by the same raters, might
     give.
 
-    Drawn are the items with at least `least` ratings: the others say nothing, and would make each resample's number of
+    Drawn are the items with at least `fewest` ratings: the others say nothing, and would make each resample's number of
     items a matter of chance. There is no interval with fewer than two of them, nor where all resamples give one number:
     items that are alike (all agree) do not say how much others might differ.
     """
     value = value_of(measure, ratings)
-    ratings = ratings[(~np.isnan(ratings)).sum(axis=1) >= least]
+    ratings = ratings[(~np.isnan(ratings)).sum(axis=1) >= fewest]
     if resampling is None or value is None or len(ratings) < FEWEST_IMAGES:
         return value, None
-    drawn = (block.resamples(len(ratings)).astype(np.float64) for block in blocks(resampling))
-    rounds = np.concatenate([measure(ratings, each) for each in drawn])
-    known = rounds[~np.isnan(rounds)]
-    if not len(known) or float(known.max() - known.min()) <= TOLERANCE:
+    resamples = (block.resamples(len(ratings)).astype(np.float64) for block in blocks(resampling))
+    rounds = np.concatenate([measure(ratings, each) for each in resamples])
+    defined = rounds[~np.isnan(rounds)]
+    if not len(defined) or float(defined.max() - defined.min()) <= TOLERANCE:
         return value, None
     return value, interval(value, rounds, len(ratings), lowest=lowest, highest=highest)
 
 
-def kappa(ratings: Floats, drawn: Floats) -> Floats:
+def kappa(ratings: Floats, weights: Floats) -> Floats:
     """Quadratic weighted kappa of two raters, over the items that both rated (Fleiss and Cohen 1973).
 
     With weights (i - j)^2 the counts fold into moments: 1 - mean (a - b)^2 / (mean a^2 + mean b^2 - 2 mean a mean b),
     whatever the number of levels. Not defined where both always give one and the same rating.
     """
     both = ~np.isnan(ratings).any(axis=1)
-    a, b, drawn = ratings[both, 0], ratings[both, 1], drawn[both]
-    count = drawn.sum(axis=0)
-    squares = _sum_drawn(a * a, drawn) + _sum_drawn(b * b, drawn)
-    expected = count * squares - 2 * _sum_drawn(a, drawn) * _sum_drawn(b, drawn)
+    a, b, weights = ratings[both, 0], ratings[both, 1], weights[both]
+    count = weights.sum(axis=0)
+    squares = _sum_drawn(a * a, weights) + _sum_drawn(b * b, weights)
+    expected = count * squares - 2 * _sum_drawn(a, weights) * _sum_drawn(b, weights)
     # Of fractions, what should cancel to 0 may leave a last digit
-    return 1 - _ratio(count * _sum_drawn((a - b) ** 2, drawn), expected, expected > 1e-12 * count * squares)
+    return 1 - _ratio(count * _sum_drawn((a - b) ** 2, weights), expected, expected > 1e-12 * count * squares)
 
 
-def mean_kappa(ratings: Floats, drawn: Floats) -> Floats:
+def mean_kappa(ratings: Floats, weights: Floats) -> Floats:
     """The mean kappa of every two raters that have one."""
-    total, number = np.zeros(drawn.shape[1]), np.zeros(drawn.shape[1])
+    total, number = np.zeros(weights.shape[1]), np.zeros(weights.shape[1])
     for a, b in combinations(range(ratings.shape[1]), 2):
-        found = kappa(ratings[:, [a, b]], drawn)
-        known = ~np.isnan(found)
-        total += np.where(known, found, 0.0)
-        number += known
+        kappas = kappa(ratings[:, [a, b]], weights)
+        defined = ~np.isnan(kappas)
+        total += np.where(defined, kappas, 0.0)
+        number += defined
     return _ratio(total, number, number > 0)
 
 
-def alpha(ratings: Floats, drawn: Floats, *, level: str) -> Floats:
+def alpha(ratings: Floats, weights: Floats, *, level: str) -> Floats:
     """Krippendorff's alpha for a level of measurement (of LEVELS): 1 - observed / expected disagreement.
 
     Items with fewer than two ratings say nothing. The distance of two values is 0 or 1 (nominal), the number of ratings
@@ -108,21 +108,21 @@ def alpha(ratings: Floats, drawn: Floats, *, level: str) -> Floats:
     """
     paired = (~np.isnan(ratings)).sum(axis=1) >= 2
     values, counts = _count_values(ratings[paired])
-    drawn, raters = drawn[paired], counts.sum(axis=1)
+    weights, raters = weights[paired], counts.sum(axis=1)
     if not len(values):
-        return np.full(drawn.shape[1], math.nan)
-    total = np.stack([_sum_drawn(column, drawn) for column in counts.T])
+        return np.full(weights.shape[1], math.nan)
+    total = np.stack([_sum_drawn(column, weights) for column in counts.T])
     if level == "ordinal":
         # The only distance that depends on how often values occur, so on the resample: half the sums of squared
         # distances, by their moments. Between two values are half the ratings at either end.
         middle = np.cumsum(total, axis=0) - total / 2
         within = raters[:, np.newaxis] * (counts @ middle**2) - (counts @ middle) ** 2
-        observed = 2 * np.cumsum(drawn * (within / (raters - 1)[:, np.newaxis]), axis=0)[-1]
+        observed = 2 * np.cumsum(weights * (within / (raters - 1)[:, np.newaxis]), axis=0)[-1]
         expected = 2 * (total.sum(axis=0) * (total * middle**2).sum(axis=0) - (total * middle).sum(axis=0) ** 2)
     else:
         distance = _distances(values, level)
-        observed = _sum_drawn(((counts @ distance) * counts).sum(axis=1) / (raters - 1), drawn)
-        expected = np.zeros(drawn.shape[1])
+        observed = _sum_drawn(((counts @ distance) * counts).sum(axis=1) / (raters - 1), weights)
+        expected = np.zeros(weights.shape[1])
         for at, row in enumerate(distance):
             expected += total[at] * np.cumsum(total * row[:, np.newaxis], axis=0)[-1]
     coefficient: Floats = 1 - (total.sum(axis=0) - 1) * _ratio(observed, expected, expected > 0)
@@ -140,7 +140,7 @@ def _distances(values: Floats, level: str) -> Floats:
     return np.square(difference)
 
 
-def gwet(ratings: Floats, drawn: Floats, *, levels: int, quadratic: bool) -> Floats:
+def gwet(ratings: Floats, weights: Floats, *, levels: int, quadratic: bool) -> Floats:
     """Gwet's AC1, or AC2 with `quadratic` weights, of ratings that are levels from 0 to levels - 1 (Gwet 2008; Handbook
     of Inter-Rater Reliability, 4th edition, chapters 2 and 3).
 
@@ -152,69 +152,69 @@ def gwet(ratings: Floats, drawn: Floats, *, levels: int, quadratic: bool) -> Flo
 
     def weight(distance: Floats) -> Floats:
         """Of pairs of levels, as whole numbers up to `most`, so that sums are exact."""
-        return most - distance * distance if quadratic else (distance == 0).astype(np.float64)
+        return largest - distance * distance if quadratic else (distance == 0).astype(np.float64)
 
-    most = float((levels - 1) ** 2) if quadratic else 1.0
+    largest = float((levels - 1) ** 2) if quadratic else 1.0
     values, counts = _count_values(ratings)
     raters = counts.sum(axis=1)
     several, rated = raters >= 2, raters > 0
-    within = ((counts @ weight(values[:, np.newaxis] - values)) * counts).sum(axis=1) - most * raters
-    of_pairs = _ratio(within, most * raters * (raters - 1), several, 0.0)
+    within = ((counts @ weight(values[:, np.newaxis] - values)) * counts).sum(axis=1) - largest * raters
+    of_pairs = _ratio(within, largest * raters * (raters - 1), several, 0.0)
     shares = _ratio(counts, raters[:, np.newaxis], rated[:, np.newaxis], 0.0)
     # A weight depends on the distance alone, which `levels - distance` pairs have, each in two orders but for 0.
     steps = weight(np.arange(levels, dtype=np.float64))
     total = math.fsum(float((levels - at) * step * (2 if at else 1)) for at, step in enumerate(steps))
-    items = _sum_drawn(rated, drawn)
+    items = _sum_drawn(rated, weights)
     spread = np.zeros_like(items)
     for level in range(len(values)):
-        share = _ratio(_sum_drawn(shares[:, level], drawn), items, items > 0)
+        share = _ratio(_sum_drawn(shares[:, level], weights), items, items > 0)
         spread += share * (1 - share)
-    pairable = _sum_drawn(several, drawn)
-    observed = _ratio(_sum_drawn(of_pairs, drawn), pairable, pairable > 0)
-    expected = total / most / (levels * (levels - 1)) * spread
+    pairable = _sum_drawn(several, weights)
+    observed = _ratio(_sum_drawn(of_pairs, weights), pairable, pairable > 0)
+    expected = total / largest / (levels * (levels - 1)) * spread
     return _ratio(observed - expected, 1 - expected, expected != 1)
 
 
-def agreement(columns: Floats, drawn: Floats, *, levels: int) -> Floats:
+def agreement(columns: Floats, weights: Floats, *, levels: int) -> Floats:
     """The agreement in [0, 1] of a model and people's mean, the columns of [items, 2], over the items that both have:
     1 - mean |model - mean human| / (levels - 1)."""
     both = ~np.isnan(columns).any(axis=1)
     apart = np.abs(columns[both, 0] - columns[both, 1])
-    return 1 - share(np.stack([apart, np.ones(len(apart))], axis=1), drawn[both]) / (levels - 1)
+    return 1 - share(np.stack([apart, np.ones(len(apart))], axis=1), weights[both]) / (levels - 1)
 
 
-def share(columns: Floats, drawn: Floats) -> Floats:
+def share(columns: Floats, weights: Floats) -> Floats:
     """The sum of the first of two columns [items, 2] over that of the second, not defined where that is 0."""
-    whole = _sum_drawn(columns[:, 1], drawn)
-    return _ratio(_sum_drawn(columns[:, 0], drawn), whole, whole > 0)
+    whole = _sum_drawn(columns[:, 1], weights)
+    return _ratio(_sum_drawn(columns[:, 0], weights), whole, whole > 0)
 
 
 def _count_values(ratings: Floats) -> tuple[Floats, Floats]:
     """(values [V] that occur, rising; [items, V] how often each item has each)."""
-    given = ~np.isnan(ratings)
-    values, code = np.unique(ratings[given], return_inverse=True)
+    rated = ~np.isnan(ratings)
+    values, code = np.unique(ratings[rated], return_inverse=True)
     counts = np.zeros((len(ratings), len(values)))
-    np.add.at(counts, (np.nonzero(given)[0], code), 1)
+    np.add.at(counts, (np.nonzero(rated)[0], code), 1)
     return values, counts
 
 
 def _ratio(part: Floats, whole: Floats | Ints, where: Bools, otherwise: float = math.nan) -> Floats:
     """part / whole, and `otherwise` elsewhere."""
-    found: Floats = np.divide(part, whole, out=np.full(part.shape, otherwise), where=where)
-    return found
+    ratio: Floats = np.divide(part, whole, out=np.full(part.shape, otherwise), where=where)
+    return ratio
 
 
-def _sum_drawn(values: Floats | Bools, drawn: Floats) -> Floats:
-    """[R] the sums of values [items], each counted as often as drawn [items, R] says.
+def _sum_drawn(values: Floats | Bools, weights: Floats) -> Floats:
+    """[R] the sums of values [items], each counted as often as weights [items, R] says.
 
     Sums of whole numbers are exact; others are added one after the other in the items' order, so that no processor's
     way of adding has a part in the last digit.
     """
     values = values.astype(np.float64)
     if not len(values):
-        return np.zeros(drawn.shape[1])
+        return np.zeros(weights.shape[1])
     whole = bool((values == np.rint(values)).all())
-    total: Floats = values @ drawn if whole else np.cumsum(drawn * values[:, np.newaxis], axis=0)[-1]
+    total: Floats = values @ weights if whole else np.cumsum(weights * values[:, np.newaxis], axis=0)[-1]
     return total
 
 
@@ -270,18 +270,18 @@ def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "ma
             f"{arg('models')}"
         )
     for size in range(1, count + 1):
-        found: Subsets = {}
+        agreements: Subsets = {}
         for members in combinations(range(count), size):
             pair = np.stack([merged_rating(models[:, list(members)], rule), human], axis=1)
             items = int((~np.isnan(pair).any(axis=1)).sum())
-            found[members] = value_of(partial(agreement, levels=levels), pair), items
-        yield found
+            agreements[members] = value_of(partial(agreement, levels=levels), pair), items
+        yield agreements
 
 
 def mean_and_deviation(subsets: Subsets) -> tuple[float | None, float | None]:
     """Of the agreement of subsets; the deviation is of a sample, and of two or more."""
-    known = [value for value, _ in subsets.values() if value is not None]
-    return fmean(known) if known else None, stdev(known) if len(known) > 1 else None
+    values = [value for value, _ in subsets.values() if value is not None]
+    return fmean(values) if values else None, stdev(values) if len(values) > 1 else None
 
 
 @dataclass(frozen=True)
@@ -315,12 +315,12 @@ def spearman(first: Floats, second: Floats, *, permutations: int = PERMUTATIONS,
     product = int(a @ b)
     rho = max(-1.0, min(1.0, product / scale))
     random = np.random.RandomState(seed)
-    hits, left = 0, permutations
-    while left:
-        rows = min(left, max(1, _BLOCK // count))
+    hits, remaining = 0, permutations
+    while remaining:
+        rows = min(remaining, max(1, _BLOCK // count))
         shuffled = a[random.random_sample((rows, count)).argsort(axis=1, kind="stable")]
         hits += int((np.abs(shuffled @ b) >= abs(product)).sum())
-        left -= rows
+        remaining -= rows
     low, high = fisher_interval(rho, count)
     return Correlation(rho, low, high, (1 + hits) / (1 + permutations), count)
 
@@ -388,9 +388,11 @@ def updates_of(change: Floats) -> tuple[Floats, Floats]:
     be [6.49, 8.81]. It is wider, as it is where an item's ratings are updated together: items are resampled here,
     whole.
     """
-    given = (~np.isnan(change)).sum(axis=1)
-    change, given = change[given > 0], given[given > 0]
+    rated_twice = (~np.isnan(change)).sum(axis=1)
+    change, rated_twice = change[rated_twice > 0], rated_twice[rated_twice > 0]
     changed = ((change != 0) & ~np.isnan(change)).sum(axis=1)
     moved = np.nansum(np.abs(change), axis=1)
-    updated, size = (np.stack(columns, axis=1).astype(np.float64) for columns in ((changed, given), (moved, changed)))
+    updated, size = (
+        np.stack(columns, axis=1).astype(np.float64) for columns in ((changed, rated_twice), (moved, changed))
+    )
     return updated, size

@@ -64,32 +64,34 @@ def read_ratings(
     if group in KEYS:
         problem = "that key has a meaning of its own; name one that says what an item is of"
         raise UsageError(f"{arg('group', group)}: {problem}")
-    said: dict[tuple[str, ...], tuple[Any, str]] = {}
+    given_values: dict[tuple[str, ...], tuple[Any, str]] = {}
     for place, record in _records(lines, policy, group):
         try:
             for field, problem in _problems(record, levels, group):
                 raise DataError(problem, place=place, field=field)
             facts = dict(_facts(record, group))
             for (field, *names), value in facts.items():
-                known, first = said.get((field, *names), (value, ""))
-                if first and (field == "rating" or known != value):
-                    problem = f"{value} here and {known} at {first} for {' and '.join(map(repr, names))}; keep one"
+                value_before, first = given_values.get((field, *names), (value, ""))
+                if first and (field == "rating" or value_before != value):
+                    problem = (
+                        f"{value} here and {value_before} at {first} for {' and '.join(map(repr, names))}; keep one"
+                    )
                     raise DataError(problem, place=place, field=field)
         except DataError as error:
             policy.handle(error)
         else:
             for key, value in facts.items():
-                said.setdefault(key, (value, place))
-    given = {(key[1], key[2]): value for key, (value, _) in said.items() if key[0] == "rating"}
-    if not given:
+                given_values.setdefault(key, (value, place))
+    ratings = {(key[1], key[2]): value for key, (value, _) in given_values.items() if key[0] == "rating"}
+    if not ratings:
         raise DataError("no ratings in it; give lines of item, rater and rating", code="empty")
-    items, raters = (sorted({key[side] for key in given}) for side in (0, 1))
+    items, raters = (sorted({key[side] for key in ratings}) for side in (0, 1))
     values = np.full((len(items), len(raters)), np.nan)
     row, column = ({name: at for at, name in enumerate(names)} for names in (items, raters))
-    for (item, rater), rating in given.items():
+    for (item, rater), rating in ratings.items():
         values[row[item], column[rater]] = rating
-    chosen = [rater for rater in raters if said.get(("kind", rater), ("",))[0] == "model"]
-    groups = tuple(said.get((group, item), ("",))[0] for item in items)
+    chosen = [rater for rater in raters if given_values.get(("kind", rater), ("",))[0] == "model"]
+    groups = tuple(given_values.get((group, item), ("",))[0] for item in items)
     named = _match_raters(models, raters) if models else chosen
     parted = any(groups) and all(is_number(_number(name)) for name in groups if name)
     return Ratings(items, raters, values, tuple(named), groups, bool(models), parted)
@@ -99,10 +101,10 @@ def _match_raters(patterns: Sequence[str], raters: Sequence[str]) -> list[str]:
     """The raters that patterns name, in their order; those of one pattern by name."""
     named: dict[str, None] = {}
     for pattern in patterns:
-        found = [rater for rater in raters if fnmatchcase(rater, pattern)]
-        if not found:
+        matching = [rater for rater in raters if fnmatchcase(rater, pattern)]
+        if not matching:
             raise UsageError(f"{arg('models', pattern)}: no such rater; there are {', '.join(raters)}")
-        named |= dict.fromkeys(found)
+        named |= dict.fromkeys(matching)
     return list(named)
 
 
@@ -176,10 +178,10 @@ class _Sheet:
             problem = f"{len(cells)} cells under {len(self._names)} columns; fix the row"
             raise DataError(problem, place=line.place)
         row: Record = {name: cell for name, cell in zip(self._names, cells, strict=True) if cell}
-        own = {"item", self._group} if self._wide else {*KEYS, self._group}
-        record = {name: cell for name, cell in row.items() if name in own}
+        reserved = {"item", self._group} if self._wide else {*KEYS, self._group}
+        record = {name: cell for name, cell in row.items() if name in reserved}
         if self._wide:
-            record["ratings"] = {name: _number(cell) for name, cell in row.items() if name not in own}
+            record["ratings"] = {name: _number(cell) for name, cell in row.items() if name not in reserved}
         elif "rating" in record:
             record["rating"] = _number(record["rating"])
         return record

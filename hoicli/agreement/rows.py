@@ -133,11 +133,11 @@ class _Rows:
 
     def measure_row(
         self, metric: str, subset: str, n: int, unit: str, measure: Measure, ratings: Floats, *, rule: str = "",
-        least: int = 2, lowest: float = -1.0, highest: float = 1.0, **more: Any,
+        fewest: int = 2, lowest: float = -1.0, highest: float = 1.0, **more: Any,
     ) -> Row:  # fmt: skip
         """The row of a measure, with its interval where one is asked for."""
         resampling = self.settings.resampling
-        value, ends = estimate_of(measure, ratings, resampling, least=least, lowest=lowest, highest=highest)
+        value, ends = estimate_of(measure, ratings, resampling, fewest=fewest, lowest=lowest, highest=highest)
         low, high = ends or (None, None)
         if unit == "%":
             value, low, high = map(percent, (value, low, high))
@@ -160,7 +160,7 @@ class _Rows:
         rated = np.full_like(values, np.nan) if (values % 1 > 0).any() else values  # AC1 and AC2 are of levels
         for metric, weights in WEIGHTS.items():
             measure = partial(gwet, levels=levels, quadratic=metric == "ac2")
-            yield self.measure_row(metric, weights, paired, "ac", measure, rated, least=1)
+            yield self.measure_row(metric, weights, paired, "ac", measure, rated, fewest=1)
         *spread, items = variability(values)
         for metric, value in zip(("within_sd", "se"), spread, strict=True):
             yield self.row(metric, "humans" if self.people else "models", value, items, "levels")
@@ -179,12 +179,12 @@ class _Rows:
             items, raters = int((~np.isnan(both).any(axis=1)).sum()), models if name == "models" else [name]
             yield self.measure_row("agreement", name, items, "%", measure, both, rule=merged, lowest=0.0, raters=raters)
         for name, column, merged in columns:
-            found = spearman(column, human, seed=settings.seed)
-            interval = {"ci_low": found.low, "ci_high": found.high}
-            yield row("spearman", name, found.rho, found.items, "rho", merged, **interval, p=found.p)
+            correlation = spearman(column, human, seed=settings.seed)
+            interval = {"ci_low": correlation.low, "ci_high": correlation.high}
+            yield row("spearman", name, correlation.rho, correlation.items, "rho", merged, **interval, p=correlation.p)
             for metric, value in interval.items():
-                yield row(metric, name, value, found.items, "rho", merged)
-            yield row("p", name, found.p, found.items, "probability", merged)
+                yield row(metric, name, value, correlation.items, "rho", merged)
+            yield row("p", name, correlation.p, correlation.items, "probability", merged)
 
     def subset_rows(self) -> Iterator[Row]:
         """How well every subset of models, as one, agrees with the mean of people."""
@@ -218,10 +218,10 @@ class _Rows:
         for names, part in ((raters, change), *each):
             subset = names[0] if len(names) == 1 else "all"
             updated, size = updates_of(part)
-            most = self.settings.levels - 1.0
+            highest_rating = self.settings.levels - 1.0
             for metric, unit, columns, highest in (
                 ("updated", "%", updated, 1.0),
-                ("update_size", "levels", size, most),
+                ("update_size", "levels", size, highest_rating),
             ):
                 n = int(columns[:, 1].sum())
                 yield self.measure_row(
@@ -240,11 +240,11 @@ class _Rows:
         for one that is not in both. Raises `DataError` where none is in both."""
         items = sorted(set(self.ratings.items) & set(again.items))
         raters = [rater for rater in self.raters if rater in again.raters]
-        one, two = (
+        before, two = (
             table.columns(raters)[[table.items.index(item) for item in items]] if items else np.empty((0, len(raters)))
             for table in (self.ratings, again)
         )
-        change: Floats = two - one
+        change: Floats = two - before
         rated = np.flatnonzero(~np.isnan(change).all(axis=0)).tolist()
         if not rated:
             problem = "none of its ratings is of an item and a person of the first ratings; use their names"
@@ -264,7 +264,7 @@ def _signed_rule(rule: str, models: Sequence[str]) -> str:
 def _signed_name(name: str) -> str:
     """A name as a signature has room for it: what parts settings or names is written as in an address, `%7C`, so that
     two names stay two."""
-    return re.sub(r"[|:+=%\s]", lambda found: quote(found[0], safe=""), name)
+    return re.sub(r"[|:+=%\s]", lambda match: quote(match[0], safe=""), name)
 
 
 def blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:

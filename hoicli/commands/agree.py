@@ -93,5 +93,5 @@ def agree(
     return Result(
         rows,
         blocks=lambda notation: blocks_of(rows) if notation in ("table", "md", "latex") else [rows],
-        drawn=lambda path, look: draw(table, path, kind=plot_kind, levels=levels, look=look),
+        draw=lambda path, look: draw(table, path, kind=plot_kind, levels=levels, look=look),
     )

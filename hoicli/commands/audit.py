@@ -61,21 +61,24 @@ def audit(
     from hoicli.validation.audit import Audit
     from hoicli.validation.candidates import Rules
 
-    gt, own, most = require_truth(gt, "audit"), text_of(dataset), count_of("top", top)
-    row = one_protocol([protocol] if protocol else [], own)
-    vocabulary = load(own or (row.dataset if row else "hico"))
+    gt, dataset_name, limit = require_truth(gt, "audit"), text_of(dataset), count_of("top", top)
+    row = one_protocol([protocol] if protocol else [], dataset_name)
+    vocabulary = load(dataset_name or (row.dataset if row else "hico"))
     row = row or main_protocol(vocabulary)
     if predictions and row.whole_image:
         raise UsageError(f"{arg('protocol', row.name)}: has no boxes; name another, or give the ground truth alone")
-    tags, inputs = tags_of(tag, "model", "annotations"), Inputs(own, shared, within=vocabulary.path or vocabulary.name)
+    tags, inputs = (
+        tags_of(tag, "model", "annotations"),
+        Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name),
+    )
     models = inputs.models(predictions, name) if predictions else []
     rules = Rules(same, votes, sure)
     rules.set_votes(len(models))
     for model in models:
         model.refuse_match_records("audit")
     streams = [(model.model, model) for model in models]
-    made = Audit(inputs.read_truth(gt, vocabulary), row, rules, streams, inputs.filters, inputs.policy, tags)
-    found = list(made.candidates(most))
-    if made.more:
-        note(made.more)
-    return Result(inputs.policy.sign_skipped([*found, *made.means()]))
+    audited = Audit(inputs.read_truth(gt, vocabulary), row, rules, streams, inputs.filters, inputs.policy, tags)
+    rows = list(audited.candidates(limit))
+    if audited.more:
+        note(audited.more)
+    return Result(inputs.policy.sign_skipped([*rows, *audited.means()]))

@@ -40,7 +40,7 @@ class Read:
         if value is None and piped and (not self.only_with or any(values.get(name) for name in self.only_with)):
             return ["-"]
         several = value if isinstance(value, list | tuple) else [value]  # which may also be records or arrays
-        words = [os.fspath(one) for one in several if isinstance(one, str | os.PathLike)]
+        words = [os.fspath(path) for path in several if isinstance(path, str | os.PathLike)]
         if wrong := [word for word in words if "\0" in word]:
             raise UsageError(f"{wrong[0]!r}: no path has a NUL character; check it")
         names = {name for name, _ in choices.entries(self.names)}
@@ -64,15 +64,15 @@ class Written:
 class Count:
     """Marks a number that time or memory grows with, and limits it. or_zero: 0 is none of it."""
 
-    least: int
-    most: int
+    minimum: int
+    maximum: int
     or_zero: bool = False
 
-    def refuse(self, value: int | None, said: str) -> None:
-        """Raises `UsageError` for a number out of range. said: the parameter with its value, in messages."""
-        if value is not None and not self.least <= value <= self.most and not (self.or_zero and value == 0):
+    def refuse(self, value: int | None, option_text: str) -> None:
+        """Raises `UsageError` for a number out of range. option_text: the parameter with its value, in messages."""
+        if value is not None and not self.minimum <= value <= self.maximum and not (self.or_zero and value == 0):
             none = ", or 0 for none" if self.or_zero else ""
-            raise UsageError(f"{said}: give a whole number from {self.least:,} to {self.most:,}{none}")
+            raise UsageError(f"{option_text}: give a whole number from {self.minimum:,} to {self.maximum:,}{none}")
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,14 @@ class OneOf:
 
     offer: choices.Offer
 
-    def refuse(self, value: str | None, said: str) -> None:
-        """Raises `UsageError` for any other name. said: the parameter with its value, in messages."""
+    def refuse(self, value: str | None, option_text: str) -> None:
+        """Raises `UsageError` for any other name. option_text: the parameter with its value, in messages."""
         offered = choices.entries(self.offer) if value is not None else []
-        known = [name for name, _ in offered]
-        if value is not None and value not in known:
-            choice = f"from {', '.join(known)}" if len(known) > 2 else " or ".join(known)
+        names = [name for name, _ in offered]
+        if value is not None and value not in names:
+            choice = f"from {', '.join(names)}" if len(names) > 2 else " or ".join(names)
             fitting = ", ".join(name for name, about in offered if value.lower() in re.findall(r"\w+", about.lower()))
-            raise UsageError(f"{said}: choose {choice}{f' (for {value}: {fitting})' if fitting else ''}")
+            raise UsageError(f"{option_text}: choose {choice}{f' (for {value}: {fitting})' if fitting else ''}")
 
 
 Mark = Read | Written | Count | OneOf

@@ -59,8 +59,8 @@ def _rows(offer: Offer) -> Iterator[tuple[Any, Any]]:
 
 
 def _meaning(row: Any) -> str:
-    said = (getattr(row, name) for name in ("title", "description", "words") if hasattr(row, name))
-    return row if isinstance(row, str) else next(said, "")
+    texts = (getattr(row, name) for name in ("title", "description", "words") if hasattr(row, name))
+    return row if isinstance(row, str) else next(texts, "")
 
 
 def completer(offer: Offer, *, several: bool = False) -> Callable[[str], list[tuple[str, str]]]:
@@ -86,12 +86,12 @@ def splits() -> list[tuple[str, str]]:
     """The zero-shot splits of all datasets, and the papers' names for them."""
     from hoicli.vocabulary.datasets import load
 
-    found: dict[str, str] = {}
+    splits_by_name: dict[str, str] = {}
     for name in ("hico", "vcoco"):  # swig has none, and takes a while to load
         vocabulary = load(name)
-        found |= {split: f"{len(unseen)} unseen" for split, unseen in vocabulary.unseen.items()}
-        found |= vocabulary.split_aliases
-    return list(found.items())
+        splits_by_name |= {split: f"{len(unseen)} unseen" for split, unseen in vocabulary.unseen.items()}
+        splits_by_name |= vocabulary.split_aliases
+    return list(splits_by_name.items())
 
 
 def _formats(*, written: bool) -> list[tuple[str, str]]:

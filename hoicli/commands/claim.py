@@ -59,28 +59,33 @@ def claim(
     from hoicli.evaluation.selection import chosen_protocols, explicit
     from hoicli.tables.published import lines_with
 
-    truth, names, own, most = require_truth(gt, "claim"), names_of(protocol), text_of(dataset), count_of("top", top)
+    truth, names, dataset_name, limit = (
+        require_truth(gt, "claim"),
+        names_of(protocol),
+        text_of(dataset),
+        count_of("top", top),
+    )
     if numbers is None:
         raise UsageError("claim: give the numbers after the predictions, as 46.06/43.72/46.76")
-    given = predictions if isinstance(predictions, list | tuple) else ()
-    loose = [word for word in given if isinstance(word, str) and is_number(word) and not os.path.exists(word)]
+    streams = predictions if isinstance(predictions, list | tuple) else ()
+    loose = [word for word in streams if isinstance(word, str) and is_number(word) and not os.path.exists(word)]
     if loose:
         raise UsageError(f"claim: give the numbers as one word: {'/'.join([*loose, numbers])}")
     claimed, thresholds = Claim.parse(numbers), names_of(",".join(texts_of(nms)))
-    kept = counts_of("top_k", top_k)
-    chosen = chosen_protocols(names, own)
-    known, tags = load(own or chosen[0].dataset), tags_of(tag, "options")
-    inputs = Inputs(own, shared, within=known.path or known.name)
+    top_ks = counts_of("top_k", top_k)
+    chosen = chosen_protocols(names, dataset_name)
+    vocabulary, tags = load(dataset_name or chosen[0].dataset), tags_of(tag, "options")
+    inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name)
     stream = inputs.predictions(predictions).refuse_match_records("claim")
-    found = search(
-        claimed, stream, inputs.truth(truth), known, chosen, inputs.policy, nms=thresholds, top_k=kept, tags=tags,
-        split=known.split(split) if split else None, named=explicit(names),
+    settings = search(
+        claimed, stream, inputs.truth(truth), vocabulary, chosen, inputs.policy, nms=thresholds, top_k=top_ks,
+        tags=tags, split=vocabulary.split(split) if split else None, named=explicit(names),
         allow_uncounted=inputs.filters.allow_uncounted,
     )  # fmt: skip
-    fitting = sum(bool(tried.rounding) for tried in found)
-    shown = found[: None if most is None else max(most, fitting)]
-    printed = lines_with((tried.printed for tried in found), known.signed)
-    above = [claim_sentence(claimed, found), *(f"published with these numbers: {line}" for line in printed)]
-    rows = inputs.policy.sign_skipped([row for tried in shown for row in tried.rows()])
-    lines = [tried.line() for tried in shown]
+    fitting = sum(bool(tried.rounding) for tried in settings)
+    shown_settings = settings[: None if limit is None else max(limit, fitting)]
+    printed = lines_with((tried.printed for tried in settings), vocabulary.signed)
+    above = [claim_sentence(claimed, settings), *(f"published with these numbers: {line}" for line in printed)]
+    rows = inputs.policy.sign_skipped([row for tried in shown_settings for row in tried.rows()])
+    lines = [tried.line() for tried in shown_settings]
     return Result(rows, above=above, blocks=lambda notation: [rows if notation in ("jsonl", "csv") else lines])

@@ -94,7 +94,10 @@ class Command:
     @property
     def documentation(self) -> str:
         """What `help()` shows: the docstring with the text of every argument, those that commands share among them."""
-        texts = [fill(f"    {one.name}: {one.text}", 100, subsequent_indent=" " * 8) for one in self.parameters]
+        texts = [
+            fill(f"    {parameter.name}: {parameter.text}", 100, subsequent_indent=" " * 8)
+            for parameter in self.parameters
+        ]
         return "\n".join([self.about, "", f"Reads {self.reads}; gives {self.writes}.", "", "Arguments:", *texts])
 
 
@@ -114,12 +117,14 @@ def shared_by(function: Callable[..., Any]) -> dict[str, Any]:
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     """The signature as both doors show it: with the options of a shared group one by one, and tags and output last."""
     plain = inspect.signature(function)
-    own = [one for one in plain.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    parameters = [parameter for parameter in plain.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
     shared = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=options.DEFAULTS.get(name), annotation=of)
         for name, (of, *_) in ((name, get_args(kind)) for name, kind in shared_by(function).items())
     ]
-    return plain.replace(parameters=sorted([*own, *shared], key=lambda one: one.name in ("tag", "output")))
+    return plain.replace(
+        parameters=sorted([*parameters, *shared], key=lambda parameter: parameter.name in ("tag", "output"))
+    )
 
 
 @cache
@@ -127,13 +132,13 @@ def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
     """The parameters of a function with their options; what an annotation does not say is in its docstring."""
     # not typing.get_type_hints, which hides the marks of an argument whose default is None on Python 3.10
     hints, texts = inspect.get_annotations(function, eval_str=True) | shared_by(function), _split_docstring(function)[1]
-    found = []
-    for name, one in signature_of(function).parameters.items():
+    parameters = []
+    for name, parameter in signature_of(function).parameters.items():
         kind, option = hints.get(name), Option()
         if hasattr(kind, "__metadata__"):
             kind, option = get_args(kind)[0], next(data for data in kind.__metadata__ if isinstance(data, Option))
-        found.append(Parameter(name, kind, one.default, option, option.text or texts.get(name, "")))
-    return found
+        parameters.append(Parameter(name, kind, parameter.default, option, option.text or texts.get(name, "")))
+    return parameters
 
 
 _ARGUMENTS = re.compile(r"\n*^Arguments:\n((?:(?:    .*)?(?:\n|\Z))+)", re.MULTILINE)
@@ -158,12 +163,12 @@ def python_call(notes: list[str] | None = None) -> Iterator[list[str]]:
     """A call from Python: in the block notes are kept, and messages name arguments."""
     token = IN_PYTHON.set(True)
     try:
-        with kept_notes() as kept:
+        with kept_notes() as kept_list:
             try:
-                yield kept if notes is None else notes
+                yield kept_list if notes is None else notes
             finally:
                 if notes is not None:
-                    notes += kept
+                    notes += kept_list
     finally:
         IN_PYTHON.reset(token)
 
@@ -208,25 +213,25 @@ def _iterate_in_call(lines: Iterator[Any], notes: list[str]) -> Iterator[Any]:
 
 def bound(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The value of every parameter; raises as `wrap_for_python`."""
-    signature, shown = signature_of(function), f"hoicli.{function.__qualname__.removesuffix('.__init__')}"
+    signature, function_name = signature_of(function), f"hoicli.{function.__qualname__.removesuffix('.__init__')}"
     names = [name for name in signature.parameters if name not in ("self", "cls")]
     for name in kwargs.keys() - signature.parameters.keys():
         meant = did_you_mean(
             f"{name}_" if f"{name}_" in names else name, names, f"the arguments are {', '.join(names)}"
         )
-        raise UsageError(f"{shown}: no argument {name!r}; {meant}")
+        raise UsageError(f"{function_name}: no argument {name!r}; {meant}")
     try:
         arguments = signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise UsageError(f"{shown}: {error}; help({shown}) has them all") from None
+        raise UsageError(f"{function_name}: {error}; help({function_name}) has them all") from None
     parameters = parameters_of(function)
-    for one in parameters:
-        members = get_args(one.kind) or (one.kind,)
-        if one.name in arguments.arguments and (one.kind in _SAID or set(members) <= _TYPES.keys()):
-            arguments.arguments[one.name] = value = _plain(arguments.arguments[one.name])
-            if not _is_a(value, one.kind):
-                wanted = _SAID.get(one.kind) or " or ".join(_TYPES[each][1] for each in members)
-                raise UsageError(f"{one.name}={_shorten_value(value)}: give {wanted}")
+    for parameter in parameters:
+        members = get_args(parameter.kind) or (parameter.kind,)
+        if parameter.name in arguments.arguments and (parameter.kind in _SAID or set(members) <= _TYPES.keys()):
+            arguments.arguments[parameter.name] = value = _plain(arguments.arguments[parameter.name])
+            if not _is_a(value, parameter.kind):
+                expected = _SAID.get(parameter.kind) or " or ".join(_TYPES[each][1] for each in members)
+                raise UsageError(f"{parameter.name}={_shorten_value(value)}: give {expected}")
     arguments.apply_defaults()
     check(parameters, arguments.arguments)
     return dict(arguments.arguments)
@@ -236,31 +241,31 @@ def check(parameters: Sequence[Parameter], values: Values) -> None:
     """Raises `UsageError` if a count is out of range, a name is unknown, two inputs are stdin, a folder to read does
     not exist, or an output cannot be written, is also an input, or is also another output (`claims`, which from here on
     knows them). Raises `DataError` if stdout is closed."""
-    marked = [(one, one.option.check, values.get(one.name)) for one in parameters]
-    for one, mark, value in sorted(marked, key=lambda each: each[0].name != "output"):
+    marked = [(parameter, parameter.option.check, values.get(parameter.name)) for parameter in parameters]
+    for parameter, mark, value in sorted(marked, key=lambda each: each[0].name != "output"):
         if isinstance(mark, Count | OneOf):
-            mark.refuse(value, one.option_text(value))
+            mark.refuse(value, parameter.option_text(value))
         elif isinstance(mark, Written) and value is not None:
             if isinstance(value, str) and not value:
-                raise UsageError(f"{one.option_text()}: the name is empty; give one (an unset variable?)")
-            mark.refuse(os.fspath(value), one.option_text())
-            claims.writes(os.fspath(value), one.option_text(), whole=mark.whole)
-    inputs = [(one, path) for one, mark, value in marked if isinstance(mark, Read)
-              for path in _inputs(one, mark, value, values)]  # fmt: skip
+                raise UsageError(f"{parameter.option_text()}: the name is empty; give one (an unset variable?)")
+            mark.refuse(os.fspath(value), parameter.option_text())
+            claims.writes(os.fspath(value), parameter.option_text(), whole=mark.whole)
+    inputs = [(parameter, path) for parameter, mark, value in marked if isinstance(mark, Read)
+              for path in _inputs(parameter, mark, value, values)]  # fmt: skip
     if not IN_PYTHON.get() and sum(path == "-" or descriptor(path) == 0 for _, path in inputs) > 1:
         raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
-    for one, path in inputs:
-        called = path if isinstance(one.option, Argument) else f"{one.option_text()} {path}"
-        claims.reads(path, "stdin" if path == "-" else called)
-    for one, mark, value in marked:
+    for parameter, path in inputs:
+        name = path if isinstance(parameter.option, Argument) else f"{parameter.option_text()} {path}"
+        claims.reads(path, "stdin" if path == "-" else name)
+    for parameter, mark, value in marked:
         if isinstance(mark, Read) and mark.folder and value is not None and not os.path.isdir(value):
-            raise UsageError(f"{one.option_text(value)}: there is no such folder", code="no-such-folder")
+            raise UsageError(f"{parameter.option_text(value)}: there is no such folder", code="no-such-folder")
 
 
-def _inputs(one: Parameter, mark: Read, value: Any, values: Values) -> Iterator[str]:
+def _inputs(parameter: Parameter, mark: Read, value: Any, values: Values) -> Iterator[str]:
     if isinstance(value, str) and not value and mark.names:
-        raise UsageError(f"{one.option_text()}: the name is empty; give one (an unset variable?)")
-    for path in mark.paths(value, values, piped=isinstance(one.option, Piped) and not IN_PYTHON.get()):
+        raise UsageError(f"{parameter.option_text()}: the name is empty; give one (an unset variable?)")
+    for path in mark.paths(value, values, piped=isinstance(parameter.option, Piped) and not IN_PYTHON.get()):
         yield from parts_of(path)
 
 

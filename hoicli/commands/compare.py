@@ -81,16 +81,23 @@ def compare(
     from hoicli.evaluation.selection import chosen_protocols, explicit, main_protocol
     from hoicli.resampling.draws import Resampling
 
-    gt, own, names, most = require_truth(gt, "compare"), text_of(dataset), names_of(protocol), count_of("top", top)
-    most = sys.maxsize if most is None else most
+    gt, dataset_name, names, limit = (
+        require_truth(gt, "compare"),
+        text_of(dataset),
+        names_of(protocol),
+        count_of("top", top),
+    )
+    limit = sys.maxsize if limit is None else limit
     resampling = Resampling.from_options(bootstrap, seed, or_none=True)
     if margin is not None and not (fail_if_worse and 0 <= margin < inf):
         problem = "give a number of at least 0" if fail_if_worse else f"goes with {arg('fail_if_worse')}"
         raise UsageError(f"{arg('margin', margin)}: {problem}")
     if fail_if_worse and not bootstrap:
         raise UsageError(f"{arg('fail_if_worse')} goes by the interval: leave {arg('bootstrap', 0)} out")
-    chosen = [] if metric else chosen_protocols(names or [main_protocol(load(own or "hico")).name], own)
-    inputs = Inputs(own, shared, within=chosen[0].dataset if chosen else "hico")
+    chosen = (
+        [] if metric else chosen_protocols(names or [main_protocol(load(dataset_name or "hico")).name], dataset_name)
+    )
+    inputs = Inputs(dataset_name, shared, within=chosen[0].dataset if chosen else "hico")
     policy, filters = inputs.policy, inputs.filters
     models = inputs.models(predictions, name, what="two or more PREDS")
     if len(models) < 2:
@@ -106,29 +113,33 @@ def compare(
         from hoicli.shoe.settings import METRICS, ShoeOptions
 
         metrics = chosen_of("metric", metric, METRICS)
-        asked = ShoeOptions(ignore_no_interaction=ignore_no_interaction)
-        tags = tags_of(tag, "model", "baseline", *asked.tags)
-        evaluation = Evaluation(truth, similarities(sim, "compare --metric"), asked, policy, dataset=own or "hico")
+        shoe_options = ShoeOptions(ignore_no_interaction=ignore_no_interaction)
+        tags = tags_of(tag, "model", "baseline", *shoe_options.tags)
+        evaluation = Evaluation(
+            truth, similarities(sim, "compare --metric"), shoe_options, policy, dataset=dataset_name or "hico"
+        )
         streams = [(model.model, model) for model in models]
         rows = list(compare_shoe(streams, evaluation, metrics, resampling, tags))
     else:
         if sim:
             raise UsageError(f"{arg('sim')}: goes with {arg('metric')}, for example {arg('metric', 'soft_map,mf1')}")
-        vocabulary = load(own or chosen[0].dataset)
+        vocabulary = load(dataset_name or chosen[0].dataset)
         views = inputs.views(vocabulary)
         unseen = vocabulary.split(split) if split else None
-        wanted = Wanted(unseen, ignore_no_interaction, per_class, views.of_classes, [RECALL])
+        requested = Wanted(unseen, ignore_no_interaction, per_class, views.of_classes, [RECALL])
         tags = inputs.tags(tag, "model", "baseline")
         named = explicit(names) if names else None
         rows = list(
             compared(
-                models, truth, vocabulary, chosen, filters, policy, wanted, resampling,
-                named=named, errors=errors, top=most, tags=tags, views=views,
+                models, truth, vocabulary, chosen, filters, policy, requested, resampling,
+                named=named, errors=errors, top=limit, tags=tags, views=views,
             )
         )  # fmt: skip
     rows = policy.sign_skipped(rows)
     above = answers(rows)  # of all of them
-    rows = list(_first(rows, {"image_diff": most} if per_class else {"image_diff": most, "AP_diff": most, RECALL: 0}))
+    rows = list(
+        _first(rows, {"image_diff": limit} if per_class else {"image_diff": limit, "AP_diff": limit, RECALL: 0})
+    )
     return Result(
         rows,
         above=above,
@@ -137,11 +148,11 @@ def compare(
     )
 
 
-def _first(rows: Iterable[_Row], most: Mapping[str, int]) -> Iterator[_Row]:
+def _first(rows: Iterable[_Row], limits: Mapping[str, int]) -> Iterator[_Row]:
     """The rows without those of a metric that come after the first so many of one comparison."""
     met = Counter[tuple[str, ...]]()
     for row in rows:
         of = row["metric"], row["protocol"], *row["tags"].values()
         met[of] += 1
-        if met[of] <= most.get(row["metric"], sys.maxsize):
+        if met[of] <= limits.get(row["metric"], sys.maxsize):
             yield row

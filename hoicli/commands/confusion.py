@@ -51,24 +51,24 @@ def confusion(
     from hoicli.diagnosis.run import diagnosing
     from hoicli.evaluation.selection import protocol_of
 
-    gt, most = require_truth(gt, "confusion"), count_of("top", top)
+    gt, limit = require_truth(gt, "confusion"), count_of("top", top)
     row = diagnosing(names_of(protocol), text_of(dataset))
-    own = text_of(dataset) or (row.dataset if row is not None else None)
-    inputs = Inputs(own, shared, within="hico")
+    dataset_name = text_of(dataset) or (row.dataset if row is not None else None)
+    inputs = Inputs(dataset_name, shared, within="hico")
     models = [model.refuse_match_records("confusion") for model in inputs.models(predictions, name)]
     tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
-    vocabulary = load(own or "hico")
+    vocabulary = load(dataset_name or "hico")
     views, row = inputs.views(vocabulary), row or protocol_of(vocabulary)
     confused = confused_models(models, inputs.read_truth(gt, vocabulary), row, inputs.filters, inputs.policy, views)
     found_by = [(model, model.cells()) for model in confused]
-    rows = [made for model, found in found_by for made in model.rows(found, top=most, tags=tags)]
+    rows = [row_made for model, cells in found_by for row_made in model.rows(cells, top=limit, tags=tags)]
     rows = inputs.policy.sign_skipped(rows)
 
     def draw(path: str, look: Look) -> None:
         from hoicli.figures.confusion import plot_confusion
         from hoicli.figures.shown import caveats_of
 
-        panels = [panel for model, found in found_by for panel in model.panels(found)]
+        panels = [panel for model, cells in found_by for panel in model.panels(cells)]
         plot_confusion(panels, path, look, caveats=caveats_of(rows))
 
-    return Result(rows, drawn=draw)
+    return Result(rows, draw=draw)

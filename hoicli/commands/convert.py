@@ -145,14 +145,14 @@ def convert(
             yield conversion.convert_files(paths, progress)
 
     if to is not None:
-        with reading() as found:
-            FORMATS[to].converter.write((record for _, record, _ in found), target, context)
+        with reading() as opened:
+            FORMATS[to].converter.write((record for _, record, _ in opened), target, context)
         conversion.report()
         return instead(Notes())
 
     def write_lines() -> Iterator[bytes]:
-        with reading() as found:
-            yield from (line for _, _, line in found)
+        with reading() as opened:
+            yield from (line for _, _, line in opened)
         conversion.report()
 
     return Records(write_lines())

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         hoicli corrupt --list  # the corruptions and their constants
     """,
     see=["robust", "eval", "mask"],
-    listed=lambda given: bool(given["list_"]),
+    listed=lambda values: bool(values["list_"]),
 )
 def corrupt_records(
     sources: Annotated[Given | None, Piped("RECORDS...|IMAGES...")] = None,
@@ -116,7 +116,7 @@ def corrupt_records(
     if folder is not None:
         with writable(folder):
             out.mkdir(parents=True, exist_ok=True)
-    plan = Plan(Path(images), out, cells, seed, recipe=constants, kept=boxes == "kept", alone=records_only)
+    plan = Plan(Path(images), out, cells, seed, recipe=constants, boxes_kept=boxes == "kept", alone=records_only)
     todo = list(unique_jobs(_jobs(sources, plan, inputs), policy, part))
 
     return Records(policy.report_at_end(run(todo, plan, processes=jobs or processors(), policy=policy)))
@@ -140,11 +140,11 @@ def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job]:
 
     paths = piped_paths(sources, "RECORDS or IMAGES", "sources")
     streams: Iterable[Any] = [sources] if paths is None else paths
-    for given in streams:
-        if isinstance(given, str) and Path(given).suffix.lower() in PICTURE_ENDINGS:
-            yield path_job(given, plan)
+    for stream in streams:
+        if isinstance(stream, str) and Path(stream).suffix.lower() in PICTURE_ENDINGS:
+            yield path_job(stream, plan)
             continue
-        for line in inputs.records(given, "records", "RECORDS or IMAGES", name="sources").refuse_empty():
+        for line in inputs.records(stream, "records", "RECORDS or IMAGES", name="sources").refuse_empty():
             with inputs.policy.item():
                 yield record_job(line, plan)
 
@@ -159,16 +159,16 @@ def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tup
             problem = "give 1 to 5, several with commas, a range like 2-4, or all"
             raise UsageError(f"{arg('severity', ','.join(severities))}: {problem}")
         chosen.update(levels)
-    wanted = [name for name in recipe.levels if name in names or ("all" in names and name in recipe.usual)]
-    return tuple((name, level) for name in wanted for level in SEVERITIES if level in chosen)
+    chosen_names = [name for name in recipe.levels if name in names or ("all" in names and name in recipe.usual)]
+    return tuple((name, level) for name in chosen_names for level in SEVERITIES if level in chosen)
 
 
 def _shard(text: str | None) -> tuple[int, int]:
     """(number of the shard from 1, number of shards)."""
-    found = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", text or "1/1")
-    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+    match = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", text or "1/1")
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise UsageError(f"{arg('shard', text)}: write K/N, K from 1 to N, for example 3/16")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def _list_corruptions(recipe: Recipe) -> Result:

@@ -52,12 +52,12 @@ def corrupt(
         raise UsageError(f"{arg('severity', severity)}: give a whole number from 1 to 5")
     pixels = read_array(image, "image")
     if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or pixels.shape[2:] not in ((), (1,), (3,), (4,)):
-        found = f"{pixels.dtype} {pixels.shape}"
-        raise DataError(f"is {found}, wants uint8 (height, width, 3) in RGB, with alpha or grey", place="image")
+        actual = f"{pixels.dtype} {pixels.shape}"
+        raise DataError(f"is {actual}, wants uint8 (height, width, 3) in RGB, with alpha or grey", place="image")
     if not pixels.size:
         raise DataError(f"has no pixels: {pixels.shape}", place="image")
-    given = None if boxes is None else box_array(boxes)
-    if given is not None and not np.isfinite(given).all():
+    box_values = None if boxes is None else box_array(boxes)
+    if box_values is not None and not np.isfinite(box_values).all():
         raise DataError("numbers must be finite", place="boxes")
     from hoicli.corruption import effects, engine  # which need OpenCV
 
@@ -65,10 +65,10 @@ def corrupt(
         image_id = sha256(repr(pixels.shape).encode() + pixels.tobytes()).hexdigest()
     channels, constants = pixels.reshape(*pixels.shape[:2], -1), chosen.level(name, severity)
     shape = channels[:, :, :3].shape
-    drawn = effects.draw(name, shape, image_id=image_id, seed=seed, recipe=chosen)
-    result = effects.apply_effect(channels, name, drawn, constants)
+    parameters = effects.draw(name, shape, image_id=image_id, seed=seed, recipe=chosen)
+    result = effects.apply_effect(channels, name, parameters, constants)
     result = result[:, :, 0] if pixels.ndim == 2 and result.shape[2] == 1 else result
-    if given is None:
+    if box_values is None:
         return result
-    moved, _ = engine.boxes_after(name, shape, drawn, constants, given.tolist())
+    moved, _ = engine.boxes_after(name, shape, parameters, constants, box_values.tolist())
     return result, np.array(moved, dtype=np.float64).reshape(-1, 4)

@@ -44,5 +44,5 @@ def curriculum(
 
     if not (isfinite(threshold) and threshold > 0):
         raise UsageError(f"{arg('threshold', threshold)}: give a number above 0")
-    made = decisions(read_epochs(lines(epochs, "epochs", "epochs", "EPOCHS")), threshold=threshold)
-    return Records(made if every else made[-1:])
+    decided = decisions(read_epochs(lines(epochs, "epochs", "epochs", "EPOCHS")), threshold=threshold)
+    return Records(decided if every else decided[-1:])

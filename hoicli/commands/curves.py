@@ -54,23 +54,23 @@ def curves(
     from hoicli.evaluation.selection import explicit, main_protocol, one_protocol
     from hoicli.evaluation.tally import class_vocabulary
 
-    given, own = names_of(protocol), text_of(dataset)
-    row = one_protocol(given, own)
+    protocol_names, dataset_name = names_of(protocol), text_of(dataset)
+    row = one_protocol(protocol_names, dataset_name)
     of_named = None if row is None else row.dataset
-    inputs = Inputs(own, shared, within=of_named or "hico")
+    inputs = Inputs(dataset_name, shared, within=of_named or "hico")
     models = inputs.models(predictions, name)
     tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
-    vocabulary = load(own or of_named or models[0].dataset or "hico")
+    vocabulary = load(dataset_name or of_named or models[0].dataset or "hico")
     chosen = [row or main_protocol(vocabulary)]
     single = classes_named(names_of(interaction), class_vocabulary(vocabulary, chosen[0]))
-    views, named = inputs.views(vocabulary), explicit(given)
+    views, named = inputs.views(vocabulary), explicit(protocol_names)
     truth = None if gt is None else inputs.read_truth(gt, vocabulary)
     of = chosen, vocabulary, inputs.filters, inputs.policy, None if per_class else single
     rows = [
-        made
+        curve_row
         for model in models
-        for made in curve_rows(model, truth, *of, named=named, views=views,
+        for curve_row in curve_rows(model, truth, *of, named=named, views=views,
                                tags={"model": model.model, **tags} if model.tagged else tags)
     ]  # fmt: skip
     rows = inputs.policy.sign_skipped(rows)
-    return Result(rows, drawn=lambda path, look: choices.table("figures.curves:plot_curves")(rows, path, look))
+    return Result(rows, draw=lambda path, look: choices.table("figures.curves:plot_curves")(rows, path, look))

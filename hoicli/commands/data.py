@@ -59,7 +59,7 @@ def data(
     if action == "fetch":
         added = store.fetch(name)
     else:
-        given = [files] if isinstance(files, str | os.PathLike) else files or []
-        added = store.add(name, [os.fspath(path) for path in given], dataset=text_of(dataset), source_format=from_)
+        paths = [files] if isinstance(files, str | os.PathLike) else files or []
+        added = store.add(name, [os.fspath(path) for path in paths], dataset=text_of(dataset), source_format=from_)
     path = str(added)  # which the command prints alone, whatever --format says
     return Result([{"name": name, "path": path}], rendered=lambda _: f"{path}\n".encode(errors="surrogateescape"))

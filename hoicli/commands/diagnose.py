@@ -28,7 +28,7 @@ if TYPE_CHECKING:
             # every prediction's type, counted by other tools
     """,
     see=["explore", "match", "eval", "pairstats"],
-    listed=lambda given: not given["explain"] and given["emit"] is None,
+    listed=lambda values: not values["explain"] and values["emit"] is None,
     plot="Draw the deltas and the errors: .png, .svg or .pdf.",
 )
 def diagnose(
@@ -85,9 +85,9 @@ def diagnose(
         raise UsageError(f"{arg('as_released')}: the released code has neither {arg('iou')} nor {arg('slice')}")
     unseen = {"progressive": progressive, "per_class": per_class, "tag": tag}
     if emit and any(unseen.values()):
-        given = ", ".join(arg(option) for option, value in unseen.items() if value)
+        option_texts = ", ".join(arg(option) for option, value in unseen.items() if value)
         raise UsageError(
-            f"{given}: is for result rows, which {arg('emit', emit)} does not write; leave one of them out"
+            f"{option_texts}: is for result rows, which {arg('emit', emit)} does not write; leave one of them out"
         )
     if independent and emit:
         problem = f"shows the one repair of a ground truth; leave out {arg('independent')}"
@@ -95,8 +95,8 @@ def diagnose(
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
     counted = with_no_interaction
     row = diagnosing(names_of(protocol), text_of(dataset), as_released=as_released, no_interaction=counted)
-    own = text_of(dataset) or (row.dataset if row is not None else None)
-    inputs = Inputs(own, shared, within="hico")
+    dataset_name = text_of(dataset) or (row.dataset if row is not None else None)
+    inputs = Inputs(dataset_name, shared, within="hico")
     policy, filters = inputs.policy, inputs.filters
     models = inputs.models(predictions, name)
     if emit and len(models) != 1:
@@ -104,19 +104,21 @@ def diagnose(
     tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
     order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
     truth = None if gt is None else inputs.truth(gt)
-    of = settle_options(models, truth, own, filters, policy, reading=reading, asked=inputs.views, protocol=row)
+    of = settle_options(
+        models, truth, dataset_name, filters, policy, reading=reading, views_of=inputs.views, protocol=row
+    )
     if emit:
         emitted = emitted_predictions(models[0], of, filters, policy, reading)
-        return instead(Records(policy.report_at_end(emitted, left=True)))
+        return instead(Records(policy.report_at_end(emitted, some_left=True)))
     diagnosed = diagnose_models(models, of, filters, policy, reading)
-    rows = [made for model in diagnosed for made in model.rows(per_class=per_class, order=order, tags=tags)]
+    rows = [result for model in diagnosed for result in model.rows(per_class=per_class, order=order, tags=tags)]
     rows = policy.sign_skipped(rows)
 
     def draw(path: str, look: Look) -> None:
         from hoicli.figures.diagnosis import plot_diagnosis
 
-        plotted = [made | {"model": model.label} for model in diagnosed for made in model.plotted]
+        plotted = [result | {"model": model.label} for model in diagnosed for result in model.plotted]
         plot_diagnosis(plotted, {model.label: model.diagnosis.composition() for model in diagnosed}, path, look)
 
     hint = "the deltas do not add up to 100 - mAP: errors overlap (--explain says what each oracle fixes)"
-    return Result(rows, drawn=draw, hint=hint)
+    return Result(rows, draw=draw, hint=hint)

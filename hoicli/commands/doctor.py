@@ -58,7 +58,7 @@ def schema_text(kind: str) -> str:
         hoicli doctor --format jsonl | jq -r 'select(.status != "ok") | .advice'  # what to install
     """,
     see=["validate", "vocab"],
-    listed=lambda given: given["schema"] is None,
+    listed=lambda values: values["schema"] is None,
     exits={0: "everything required works; extras may be missing", 1: "something is broken; stderr names it"},
 )
 def doctor(*, schema: Annotated[str | None, Option("KIND", one_of=kinds)] = None) -> Result:

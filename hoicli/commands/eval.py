@@ -83,7 +83,7 @@ def evaluate(
     from hoicli.evaluation.selection import chosen_protocols, explicit
     from hoicli.resampling.draws import Resampling
 
-    names, own = names_of(protocol), text_of(dataset)
+    names, dataset_name = names_of(protocol), text_of(dataset)
     if explain and (predictions is not None or gt is not None):
         raise UsageError(f"{arg('explain')} reads nothing: leave out PREDS and {arg('gt')}, or {arg('explain')}")
     if boxes:
@@ -92,33 +92,43 @@ def evaluate(
         of_triplets["ignore_no_interaction"] = ignore_no_interaction or None
         if others := [arg(name) for name, value in of_triplets.items() if value is not None]:
             raise UsageError(f"{', '.join(others)}: for triplets, not for {arg('boxes')}; leave out one or the other")
-        inputs, vocabulary = Inputs(own, shared, within="hico"), load(own or "hico")
-        given = None if explain else require_truth(gt, "eval --boxes")
-        return _evaluate_boxes(names, vocabulary, inputs, given, predictions, same, tags_of(tag), per_class)
+        inputs, vocabulary = Inputs(dataset_name, shared, within="hico"), load(dataset_name or "hico")
+        truth = None if explain else require_truth(gt, "eval --boxes")
+        return _evaluate_boxes(names, vocabulary, inputs, truth, predictions, same, tags_of(tag), per_class)
     if same is not None:
         raise UsageError(f"{arg('same')}: is for {arg('boxes')}; leave it out")
     if of_boxes := [part for name in names for part in name.split(",") if part.strip() in BOX_RULES]:
         raise UsageError(f"{arg('protocol', of_boxes[0])}: is for {arg('boxes')}, which evaluates boxes alone; add it")
     if explain:
-        return _explain_protocols([row for name in names or ["all"] for row in chosen_protocols([name], own)], own)
-    chosen = chosen_protocols(names, own)
-    known = load(own or chosen[0].dataset)
-    inputs = Inputs(own, shared, within=known.path or known.name)
-    views = inputs.views(known)
+        return _explain_protocols(
+            [row for name in names or ["all"] for row in chosen_protocols([name], dataset_name)], dataset_name
+        )
+    chosen = chosen_protocols(names, dataset_name)
+    own_vocabulary = load(dataset_name or chosen[0].dataset)
+    inputs = Inputs(dataset_name, shared, within=own_vocabulary.path or own_vocabulary.name)
+    views = inputs.views(own_vocabulary)
     metrics = chosen_of("metric", metric, METRICS)
     check_metrics(metrics, chosen)
     if split:
-        known.split(split)  # an unknown split fails before the work
+        own_vocabulary.split(split)  # an unknown split fails before the work
     tags, resampling = inputs.tags(tag), Resampling.from_rounds(bootstrap, seed)
     streams = inputs.predictions(predictions), None if gt is None else inputs.truth(gt)
-    found = list(
-        tallies(*streams, chosen, inputs.filters, inputs.policy, named=explicit(names), views=views, vocabulary=known)
+    each_tally = list(
+        tallies(
+            *streams,
+            chosen,
+            inputs.filters,
+            inputs.policy,
+            named=explicit(names),
+            views=views,
+            vocabulary=own_vocabulary,
+        )
     )
 
-    maker = partial(rows_of, found, split, ignore_no_interaction, resampling, tags, views.of_classes)
+    maker = partial(rows_of, each_tally, split, ignore_no_interaction, resampling, tags, views.of_classes)
     signed = inputs.policy.sign_skipped
-    made = signed(maker(per_class=per_class, metrics=metrics))
-    return Result(made, classes=lambda: signed([row for row in maker(per_class=True) if "verb" in row]))
+    result_rows = signed(maker(per_class=per_class, metrics=metrics))
+    return Result(result_rows, classes=lambda: signed([row for row in maker(per_class=True) if "verb" in row]))
 
 
 def _evaluate_boxes(
@@ -147,11 +157,11 @@ def _evaluate_boxes(
     once = drawn_once(truth, same)
     if not once.all():
         note(f"{once.sum():,} of {len(once):,} annotated boxes count in AP, others repeat one ({arg('same', same)})")
-    found = evaluated_boxes(stream, truth, rules[0], inputs.policy, once)
-    rows = partial(found.rows, rules, {"same": same} if same < 1 else {}, tags)
+    evaluation = evaluated_boxes(stream, truth, rules[0], inputs.policy, once)
+    rows = partial(evaluation.rows, rules, {"same": same} if same < 1 else {}, tags)
     signed = inputs.policy.sign_skipped
-    made = signed([*rows(per_class=per_class)])
-    return Result(made, classes=lambda: signed([row for row in rows(per_class=True) if "object" in row]))
+    result_rows = signed([*rows(per_class=per_class)])
+    return Result(result_rows, classes=lambda: signed([row for row in rows(per_class=True) if "object" in row]))
 
 
 def rows_of(
@@ -171,21 +181,21 @@ def rows_of(
     rows: list[Row] = []
     for tally, vocabulary, settings in tallies:
         unseen = vocabulary.split(split) if split else None
-        wanted = Wanted(unseen, ignore_no_interaction, per_class, slices, metrics)
-        rows += tally_rows(tally, vocabulary, wanted, resampling, settings=settings, tags=tags)
+        requested = Wanted(unseen, ignore_no_interaction, per_class, slices, metrics)
+        rows += tally_rows(tally, vocabulary, requested, resampling, settings=settings, tags=tags)
     return rows
 
 
-def _explain_protocols(chosen: list[Protocol], own: str | None) -> Result:
+def _explain_protocols(chosen: list[Protocol], dataset_name: str | None) -> Result:
     """The rows of protocols, as --protocol FILE reads them; where people read, in words."""
     from hoicli.evaluation.protocol_files import explain_protocol, protocol_record
     from hoicli.records.parsing import dump
 
-    records, known = [protocol_record(row) for row in chosen], load(own or chosen[0].dataset)
+    records, vocabulary = [protocol_record(row) for row in chosen], load(dataset_name or chosen[0].dataset)
 
     def render(notation: str) -> bytes:
         if notation == "jsonl":
             return b"".join(map(dump, records))
-        return "".join(f"{explain_protocol(row, known.subjects)}\n" for row in chosen).encode()
+        return "".join(f"{explain_protocol(row, vocabulary.subjects)}\n" for row in chosen).encode()
 
     return Result(records, rendered=render, piped="table")

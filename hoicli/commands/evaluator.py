@@ -54,11 +54,11 @@ class Evaluator:
 
         Raises `DataError` for what is wrong with the ground truth, `UsageError` for what is wrong with the call.
         """
-        names, own = names_of(protocol), text_of(dataset)
+        names, dataset_name = names_of(protocol), text_of(dataset)
         with kept_notes() as notes:
-            chosen = chosen_protocols(names, own)
-            self._vocabulary = load(own or chosen[0].dataset)
-            inputs = Inputs(own, shared, within=self._vocabulary.path or self._vocabulary.name)
+            chosen = chosen_protocols(names, dataset_name)
+            self._vocabulary = load(dataset_name or chosen[0].dataset)
+            inputs = Inputs(dataset_name, shared, within=self._vocabulary.path or self._vocabulary.name)
             self._filters, self._policy = inputs.filters, inputs.policy
             self._truth = inputs.read_truth(gt, self._vocabulary)
             self._policy.report()
@@ -96,16 +96,16 @@ class Evaluator:
         Arrays are NumPy's, lists, or anything with `__array__` or DLPack, as torch's tensors, on a GPU too; they are
         copied. Raises `DataError` that names the image, the argument and the index.
         """
-        given = {"boxes": boxes, "labels": labels, "subject": subject, "object": object, "verb": verb, "score": score}
-        given |= {"box_format": box_format, "size": size}
+        arrays = {"boxes": boxes, "labels": labels, "subject": subject, "object": object, "verb": verb, "score": score}
+        arrays |= {"box_format": box_format, "size": size}
         if role is not None:
-            given["role"] = role
+            arrays["role"] = role
         try:
             name = _image_name(image_id)
             if name not in self._truth.position:
                 problem = f"{unknown_image(name, self._truth.position)}; give the ground truth of its set"
                 raise DataError(problem, code=UNKNOWN_IMAGE)
-            image = detections(name, given, self._vocabulary)
+            image = detections(name, arrays, self._vocabulary)
             repeated = name in self._images
             if not _add(image, self._images):
                 raise DataError("this image was updated already; update each once, and reset() before the next epoch")
@@ -161,10 +161,12 @@ class Evaluator:
                 note(f"{len(self._repeated):,} images came again with the same predictions, and count once")
             for doubt in filter(None, doubts):
                 warnings.warn(f"compute(): {doubt.removeprefix('compute(): ')}", HoicliWarning, stacklevel=3)
-            one = (tally, self._vocabulary, self._filters.signature())
-            rows = partial(rows_of, [one], split, ignore_no_interaction, resampling, tags, self._views.of_classes)
-            made, signed = rows(per_class=per_class, metrics=metrics), self._policy.sign_skipped
-        return Result(signed(made), notes, lambda: signed([row for row in rows(per_class=True) if "verb" in row]))
+            parts = (tally, self._vocabulary, self._filters.signature())
+            rows = partial(rows_of, [parts], split, ignore_no_interaction, resampling, tags, self._views.of_classes)
+            result_rows, signed = rows(per_class=per_class, metrics=metrics), self._policy.sign_skipped
+        return Result(
+            signed(result_rows), notes, lambda: signed([row for row in rows(per_class=True) if "verb" in row])
+        )
 
     def reset(self) -> None:
         """Forget all images; the ground truth stays."""
@@ -224,8 +226,8 @@ class Evaluator:
         if os.path.exists(path) and os.path.exists(truth) and os.path.samefile(path, truth):
             raise UsageError(f"save: {os.fspath(path)}: is the ground truth; give another name", code="bad-output")
         with python_call():
-            found = sorted(self._images.values(), key=lambda image: image.image_id)
-            Records(image.record(self._vocabulary, scored=True) for image in found).write(os.fspath(path), "save:")
+            images = sorted(self._images.values(), key=lambda image: image.image_id)
+            Records(image.record(self._vocabulary, scored=True) for image in images).write(os.fspath(path), "save:")
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], gt: Given, protocol: Names = None, **options: Any) -> Evaluator:
@@ -241,10 +243,10 @@ class Evaluator:
 def _add(image: Detections, images: dict[str, Detections]) -> bool:
     """Add an image to these; False if it is there with other predictions."""
     before = images.get(image.image_id)
-    kept = image if before is None else before.either(image)
-    if kept is not None:
-        images[image.image_id] = kept
-    return kept is not None
+    merged = image if before is None else before.either(image)
+    if merged is not None:
+        images[image.image_id] = merged
+    return merged is not None
 
 
 def _image_name(image_id: Any) -> str:

@@ -72,37 +72,37 @@ def explore(
     from hoicli.explorer.run import page_server, write_page
     from hoicli.resampling.draws import Resampling
 
-    gt, own, path = require_truth(gt, "explore"), text_of(dataset), text_of(output)
+    gt, dataset_name, path = require_truth(gt, "explore"), text_of(dataset), text_of(output)
     if (path is None) != serve:
         how = f"{arg('output', like='PAGE.html')}, the page to write, or {arg('serve')} to look at it now"
         raise UsageError(f"explore: give {how}; one of the two")
     if path is not None and images is not None and is_file(path):
         problem = f"one file holds no pictures; leave it out, or give {arg('output', like='DIR')}"
         raise UsageError(f"{arg('images', text_of(images))}: {problem}")
-    row = diagnosing(names_of(protocol), own)
-    own = own or (row.dataset if row else None)
-    vocabulary = load(own or "hico")
+    row = diagnosing(names_of(protocol), dataset_name)
+    dataset_name = dataset_name or (row.dataset if row else None)
+    vocabulary = load(dataset_name or "hico")
     row = row or protocol_of(vocabulary)
     slices = parse_slices(names_of(slice) or SLICES.split(","), vocabulary)
-    if of_classes := [made.name for made in slices if made.of == CLASSES]:
+    if of_classes := [slice_.name for slice_ in slices if slice_.of == CLASSES]:
         problem = f"the page filters by verb, {vocabulary.qualifier} and frequency anyway; leave it out"
         raise UsageError(f"{arg('slice', ','.join(of_classes))}: {problem}")
-    if slice and (without := [made.name for made in slices if not has(row, made)]):
+    if slice and (without := [slice_.name for slice_ in slices if not has(row, slice_)]):
         problem = f"{row.name} goes by the person first, and may need no object; use people, pairs or a file"
         raise UsageError(f"{arg('slice', ','.join(without))}: {problem}")
-    slices = [made for made in slices if has(row, made)]
+    slices = [slice_ for slice_ in slices if has(row, slice_)]
     resampling = Resampling.from_options(bootstrap, seed, or_none=True)
-    inputs = Inputs(own, shared, within="hico")
+    inputs = Inputs(dataset_name, shared, within="hico")
     models = inputs.models(predictions, name)
     if len(models) > 2:
         raise UsageError(f"{models[2].name}: the page shows one model or two; give at most two streams")
     for model in models:
         model.refuse_match_records("explore")
     protocols = chosen_protocols((), vocabulary.path or vocabulary.name)
-    asked = Asked(vocabulary, row, protocols, slices, slice is not None, inputs.filters, resampling)
+    request = Asked(vocabulary, row, protocols, slices, slice is not None, inputs.filters, resampling)
     truth, folder = inputs.truth(gt), text_of(images)
     with truth.rereadable():
-        measured = measure(models, truth, asked, inputs.policy)
+        measured = measure(models, truth, request, inputs.policy)
         if path is not None:
             write_page(measured, truth, path, folder)
             return Notes()

@@ -46,81 +46,85 @@ class Inputs:
     ) -> None:
         """dataset: the value of --dataset. within: the dataset that the command works in without; None for a command
         that takes the records of any. unit: what a bad one is skipped of."""
-        given: Mapping[str, Any] = shared
-        self.policy = policy_of(given.get("on_error", "stop"), unit)
-        self.filters = Filters.from_options(given.get("top_k"), given.get("nms"), given.get("allow_uncounted", False))
-        self._iou, self._slices = given.get("iou"), given.get("slice")
+        options_given: Mapping[str, Any] = shared
+        self.policy = policy_of(options_given.get("on_error", "stop"), unit)
+        self.filters = Filters.from_options(
+            options_given.get("top_k"), options_given.get("nms"), options_given.get("allow_uncounted", False)
+        )
+        self._iou, self._slices = options_given.get("iou"), options_given.get("slice")
         self.opening = Opening(
             dataset=dataset or within or "hico",
             said=dataset is not None,
             fixed=within is not None,
-            source_format=given.get("from_"),
-            image_list=text_of(given.get("image_list")),
+            source_format=options_given.get("from_"),
+            image_list=text_of(options_given.get("image_list")),
             policy=self.policy,
         )
 
     def views(self, vocabulary: Vocabulary) -> Views:
         """What --iou and --slice ask for. Raises `UsageError` for a threshold or a slice that there is not."""
-        asked = texts_of(self._iou), names_of(self._slices)
-        return Views.parse(*asked, vocabulary) if any(asked) else ALONE
+        requested = texts_of(self._iou), names_of(self._slices)
+        return Views.parse(*requested, vocabulary) if any(requested) else ALONE
 
-    def tags(self, given: Tags, *taken: str) -> dict[str, str]:
+    def tags(self, tags_given: Tags, *taken: str) -> dict[str, str]:
         """The tags of rows (`tags_of`), beside those that they get of --iou and --slice."""
         views = (VIEW_TAGS[:1] if texts_of(self._iou) else ()) + (VIEW_TAGS[1:] if self._slices else ())
-        return tags_of(given, *taken, *views)
+        return tags_of(tags_given, *taken, *views)
 
-    def read_truth(self, given: Given, vocabulary: Vocabulary) -> GroundTruth:
+    def read_truth(self, source: Given, vocabulary: Vocabulary) -> GroundTruth:
         """The ground truth, read. Raises as `truth`, and `DataError` for what is wrong with it."""
         from hoicli.evaluation.run import read_truth
 
         allowed = self.filters.allow_uncounted
-        return read_truth(self.truth(given), vocabulary, self.policy, allow_uncounted=allowed)
+        return read_truth(self.truth(source), vocabulary, self.policy, allow_uncounted=allowed)
 
-    def truth(self, given: Given, label: str = "ground truth", *, name: str = "gt") -> Stream:
+    def truth(self, source: Given, label: str = "ground truth", *, name: str = "gt") -> Stream:
         """A stream of ground truth, or of other records that are no predictions. label: what the records are; name: of
         the parameter. Raises `UsageError` for what is none of `Given`, `DataError` for bad arrays."""
-        paths = paths_of(given, name)
+        paths = paths_of(source, name)
         if paths is None:
-            return Stream([name], label, held=self._items_in_memory(given, name, scored=False))
+            return Stream([name], label, lines_held=self._items_in_memory(source, name, scored=False))
         from hoicli.converters.named import locate_truth
 
         return Stream([locate_truth(path) for path in paths], label, self.opening.specialise(truth=True))
 
-    def records(self, given: Given | None, label: str, what: str, *, name: str, scored: bool | None = None) -> Stream:
+    def records(self, source: Given | None, label: str, what: str, *, name: str, scored: bool | None = None) -> Stream:
         """A stream of records of any kind, or with scores; it may be empty. Stdin without one. what: how the user calls
         them."""
-        if (paths := piped_paths(given, what, name)) is not None:
+        if (paths := piped_paths(source, what, name)) is not None:
             return Stream(paths, label, self.opening.specialise(truth=False) if scored else self.opening)
-        return Stream([name], label, held=self._items_in_memory(given, name, scored=scored))
+        return Stream([name], label, lines_held=self._items_in_memory(source, name, scored=scored))
 
-    def predictions(self, given: Given | None, *, name: str = "predictions") -> Predictions:
+    def predictions(self, source: Given | None, *, name: str = "predictions") -> Predictions:
         """As `records`, of predictions or match records of one model."""
-        if (paths := piped_paths(given, "PREDS", name)) is not None:
+        if (paths := piped_paths(source, "PREDS", name)) is not None:
             return Predictions(paths, self.opening.specialise(truth=False))
-        return Predictions([name], held=self._items_in_memory(given, name, scored=True))
+        return Predictions([name], lines_held=self._items_in_memory(source, name, scored=True))
 
     def models(
-        self, given: Streams | None, names: Names, *, what: str = "PREDS", name: str = "predictions"
+        self, sources: Streams | None, names: Names, *, what: str = "PREDS", name: str = "predictions"
     ) -> list[Predictions]:
         """The streams of several models, one for each path, called as `names` says or after their files. Raises
         `UsageError` if names and streams do not fit, `DataError` if one is not there."""
-        streams: list[Any] = streams_of(given, what, name)
-        paths = [text_of(one) if isinstance(one, str | os.PathLike) else None for one in streams]
+        streams: list[Any] = streams_of(sources, what, name)
+        paths = [text_of(stream) if isinstance(stream, str | os.PathLike) else None for stream in streams]
         for named in filter(None, paths):  # the last is not read before the others are matched
             if named != "-" and not any(map(os.path.exists, parts_of(named))):
                 raise DataError(NO_SUCH_FILE, place=named, code="no-such-file")
-        called = names_of(names)
+        model_names = names_of(names)
         letters = [path or chr(ord("a") + at) for at, path in enumerate(paths)]
-        found = Predictions.name_models(letters, called, self.opening.specialise(truth=False))
-        for at, (model, path) in enumerate(zip(found, paths, strict=True)):
+        streams_by_model = Predictions.name_models(letters, model_names, self.opening.specialise(truth=False))
+        for at, (model, path) in enumerate(zip(streams_by_model, paths, strict=True)):
             if path is None:
-                place = name if len(found) == 1 else f"{name}[{at}]"
+                place = name if len(streams_by_model) == 1 else f"{name}[{at}]"
                 items = self._items_in_memory(streams[at], place, scored=True)
-                found[at] = Predictions([place], held=items).with_name(model.model, tagged=model.tagged)
-        return found
+                streams_by_model[at] = Predictions([place], lines_held=items).with_name(
+                    model.model, tagged=model.tagged
+                )
+        return streams_by_model
 
-    def _items_in_memory(self, given: Any, name: str, *, scored: bool | None) -> list[Item]:
-        return list(iterate_items(given, name, load(self.opening.dataset), scored=scored))
+    def _items_in_memory(self, source: Any, name: str, *, scored: bool | None) -> list[Item]:
+        return list(iterate_items(source, name, load(self.opening.dataset), scored=scored))
 
 
 def policy_of(on_error: str, unit: str = "line") -> ErrorPolicy:
@@ -139,11 +143,11 @@ VIEW_TAGS = ("iou", "slice", "part")
 """The tags of rows at other thresholds and of parts of the data."""
 
 
-def lines(given: Given | None, name: str, label: str, what: str) -> Stream:
+def lines(source: Given | None, name: str, label: str, what: str) -> Stream:
     """The lines of files, or records as lines, that are about no image; stdin without them."""
-    if (paths := piped_paths(given, what, name)) is not None:
+    if (paths := piped_paths(source, what, name)) is not None:
         return Stream(paths, label)
-    return Stream([name], label, held=list(iterate_items(given, name, None)))
+    return Stream([name], label, lines_held=list(iterate_items(source, name, None)))
 
 
 def similarities(sim: Given | None, command: str) -> Stream | str:
@@ -166,37 +170,37 @@ def similarities(sim: Given | None, command: str) -> Stream | str:
     return named[0] if named else lines(sim, "sim", "similarities", "tables")
 
 
-def streams_of(given: Streams | None, what: str, name: str) -> list[Any]:
+def streams_of(sources: Streams | None, what: str, name: str) -> list[Any]:
     """The streams of several models: of a list of paths, of lists of records or of arrays by image, each; anything else
     is one stream."""
-    if isinstance(given, list | tuple) and given and all(map(_is_stream, given)):
-        return [_paths(one)[0] if isinstance(one, str | os.PathLike) else one for one in given]
-    paths = piped_paths(given, what, name)  # type: ignore[arg-type]
-    return [given] if paths is None else paths
+    if isinstance(sources, list | tuple) and sources and all(map(_is_stream, sources)):
+        return [_paths(source)[0] if isinstance(source, str | os.PathLike) else source for source in sources]
+    paths = piped_paths(sources, what, name)  # type: ignore[arg-type]
+    return [sources] if paths is None else paths
 
 
-def _is_stream(one: Any) -> bool:
+def _is_stream(item: Any) -> bool:
     """Whether an item of a list is a stream by itself, and not a record."""
-    one = _rows_of(one)
-    if isinstance(one, Mapping):
-        return all(isinstance(value, Mapping) for value in one.values())
-    return isinstance(one, str | os.PathLike | list | tuple)
+    item = _rows_of(item)
+    if isinstance(item, Mapping):
+        return all(isinstance(value, Mapping) for value in item.values())
+    return isinstance(item, str | os.PathLike | list | tuple)
 
 
-def _rows_of(given: Any) -> Any:
+def _rows_of(table: Any) -> Any:
     """Return the rows, as dicts, of a table of pandas, polars or pyarrow; anything else as it is."""
-    library = type(given).__module__.partition(".")[0]
-    if library == "pandas" and hasattr(given, "columns"):
-        return given.to_dict("records")
+    library = type(table).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(table, "columns"):
+        return table.to_dict("records")
     way = {"polars": "to_dicts", "pyarrow": "to_pylist"}.get(library, "")
-    return getattr(given, way)() if hasattr(given, way) else given
+    return getattr(table, way)() if hasattr(table, way) else table
 
 
-def piped_paths(given: Given | None, what: str, name: str) -> list[str] | None:
+def piped_paths(source: Given | None, what: str, name: str) -> list[str] | None:
     """The paths, stdin without any, None for records in memory. what: how the shell's user calls them. Raises
     `UsageError` if stdin is a terminal, which would seem to hang, and for nothing at all from Python."""
-    if given is not None:
-        return paths_of(given, name)
+    if source is not None:
+        return paths_of(source, name)
     if IN_PYTHON.get():
         raise UsageError(f"{name}: give a path, records (dicts), or arrays by image id")
     if sys.stdin is not None and sys.stdin.isatty():
@@ -204,16 +208,16 @@ def piped_paths(given: Given | None, what: str, name: str) -> list[str] | None:
     return ["-"]
 
 
-def paths_of(given: Any, name: str) -> list[str] | None:
+def paths_of(source: Any, name: str) -> list[str] | None:
     """The paths, if these are paths. Raises `UsageError` for what is none of `Given`."""
-    if isinstance(given, str | os.PathLike):
-        return _paths(given)
-    given = _rows_of(given)
-    if not isinstance(given, Iterable):
-        kind = type(given).__name__
+    if isinstance(source, str | os.PathLike):
+        return _paths(source)
+    source = _rows_of(source)
+    if not isinstance(source, Iterable):
+        kind = type(source).__name__
         raise UsageError(f"{name}: is {kind}; give a path, records (dicts), or arrays by image id")
-    if isinstance(given, Sequence) and given and all(isinstance(path, str | os.PathLike) for path in given):
-        return [path for one in given for path in _paths(one)]
+    if isinstance(source, Sequence) and source and all(isinstance(path, str | os.PathLike) for path in source):
+        return [path for item in source for path in _paths(item)]
     return None
 
 
@@ -223,15 +227,15 @@ def _paths(path: Path) -> list[str]:
 
 
 @contextmanager
-def written_to_files(given: Given, name: str, vocabulary: Vocabulary) -> Iterator[list[str]]:
+def written_to_files(source: Given, name: str, vocabulary: Vocabulary) -> Iterator[list[str]]:
     """The paths; of records in memory that of a temporary file, which messages call as the parameter."""
-    if (paths := paths_of(given, name)) is not None:
+    if (paths := paths_of(source, name)) is not None:
         yield paths
         return
     with tempfile.TemporaryDirectory(prefix="hoicli-", dir=temporary_folder()) as folder:
         inside = os.path.join(folder, "")
         with open(f"{inside}{name}", "wb") as file:
-            file.writelines(item.data + b"\n" for item in iterate_items(given, name, vocabulary))
+            file.writelines(item.data + b"\n" for item in iterate_items(source, name, vocabulary))
         try:
             yield [f"{inside}{name}"]
         except DataError as error:
@@ -240,15 +244,15 @@ def written_to_files(given: Given, name: str, vocabulary: Vocabulary) -> Iterato
 
 
 def iterate_items(
-    given: Any, name: str, vocabulary: Vocabulary | None, *, scored: bool | None = None
+    source: Any, name: str, vocabulary: Vocabulary | None, *, scored: bool | None = None
 ) -> Iterator[Item]:
     """Records, or the arrays of images, as lines. scored: whether arrays are of predictions; None: whether they have
     scores. Raises `DataError` for what is neither, and for bad arrays."""
-    given = _rows_of(given)
-    if isinstance(given, Mapping):
+    source = _rows_of(source)
+    if isinstance(source, Mapping):
         from hoicli.records.detections import detections
 
-        for image_id, arrays in given.items():
+        for image_id, arrays in source.items():
             place = f"{name}[{image_id!r}]"
             if vocabulary is None:
                 raise UsageError(f"{place}: give records (dicts) in a list, or a path; this takes no arrays")
@@ -257,12 +261,12 @@ def iterate_items(
                 raise DataError(problem, place=place)
             predicted = "score" in arrays if scored is None else scored
             try:
-                found = detections(str(image_id), arrays, vocabulary, scored=predicted)
+                image_record = detections(str(image_id), arrays, vocabulary, scored=predicted)
             except DataError as error:
                 raise error.add_place(place) from None
-            yield Item(name, 1, _data(found.record(vocabulary, scored=predicted), place), repr(image_id))
+            yield Item(name, 1, _data(image_record.record(vocabulary, scored=predicted), place), repr(image_id))
         return
-    for index, record in enumerate(given):
+    for index, record in enumerate(source):
         place = f"{name}[{index}]"
         if not isinstance(record, Mapping):
             problem = f"{type(record).__name__}, not a dict; give a list of dicts, each as a line of JSONL has it"

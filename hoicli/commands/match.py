@@ -50,14 +50,14 @@ def match(
     from hoicli.evaluation.run import matched_lines
     from hoicli.evaluation.selection import chosen_protocols, explicit
 
-    gt, names, own = require_truth(gt, "match"), names_of(protocol), text_of(dataset)
-    chosen = chosen_protocols(names, own)
+    gt, names, dataset_name = require_truth(gt, "match"), names_of(protocol), text_of(dataset)
+    chosen = chosen_protocols(names, dataset_name)
     named = explicit(names)
     if whole := [row.name for row in chosen if row.whole_image]:
         problem = "rates whole images, without boxes to match; use hoicli eval"
         raise UsageError(f"{arg('protocol', ', '.join(whole))}: {problem}")
-    vocabulary = load(own or chosen[0].dataset)
-    inputs = Inputs(own, shared, within=vocabulary.path or vocabulary.name)
+    vocabulary = load(dataset_name or chosen[0].dataset)
+    inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name)
     views = inputs.views(vocabulary)
     if views.of_classes:
         raise UsageError(

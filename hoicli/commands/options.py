@@ -97,7 +97,7 @@ Tags: TypeAlias = Mapping[str, str] | Names
 ROUNDS = Count(2, 100_000)
 """Rounds of resampling. A round stores two numbers for each class and model: the most take 1 GB for each HICO-DET
 model, and put an interval's ends within a hundredth of the standard error of their limits."""
-ROUNDS_OR_NONE = Count(2, ROUNDS.most, or_zero=True)
+ROUNDS_OR_NONE = Count(2, ROUNDS.maximum, or_zero=True)
 JOBS = Count(1, 1024)
 """Processes, or requests in flight: few machines have more processors, and systems open no more files by default."""
 DATASETS = "vocabulary.datasets:DATASETS"

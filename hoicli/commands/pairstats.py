@@ -83,8 +83,8 @@ def pairstats(
 
     gt = require_truth(gt, "pairstats")
     chosen = diagnosing(names_of(protocol), text_of(dataset), as_released=as_released)
-    own = text_of(dataset) or (chosen.dataset if chosen is not None else None)
-    inputs, vocabulary = Inputs(own, shared, within="hico"), load(own or "hico")
+    dataset_name = text_of(dataset) or (chosen.dataset if chosen is not None else None)
+    inputs, vocabulary = Inputs(dataset_name, shared, within="hico"), load(dataset_name or "hico")
     models = inputs.models(predictions, name)
     tags = tags_of(tag, *(["model"] if models[0].tagged else []))
     settings = sweeps(numbers_of("nms_sweep", nms_sweep), numbers_of("det_threshold", det_threshold))
@@ -103,30 +103,32 @@ def pairstats(
             triplet_scores=verb_score == "triplet", interactiveness=interactiveness,
         )  # fmt: skip
         check_counted(statistics.tally, vocabulary, model.name, allowed=inputs.filters.allow_uncounted)
-        whose = {"model": model.model, **tags} if model.tagged else tags
-        rows += pair_rows(statistics, settings=statistics.tally.leave, tags=whose)
+        model_tags = {"model": model.model, **tags} if model.tagged else tags
+        rows += pair_rows(statistics, settings=statistics.tally.leave, tags=model_tags)
         _tell(statistics, truth, f"{model.model}: " if len(models) > 1 else "")
     rows = inputs.policy.sign_skipped(rows)
-    return Result(rows, drawn=lambda path, look: choices.table("figures.curves:plot_pairs")(rows, path, look))
+    return Result(rows, draw=lambda path, look: choices.table("figures.curves:plot_pairs")(rows, path, look))
 
 
-def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
+def _tell(statistics: PairStatistics, truth: GroundTruth, prefix: str) -> None:
     """Say on stderr what the rows do not: how many images have no predictions, whether the boxes fit, and why a metric
     is empty."""
     from hoicli.pairs.statistics import METRICS
 
-    total, found = len(truth.scenes.image_ids), statistics.found.numbers
+    total, counts = len(truth.scenes.image_ids), statistics.found.numbers
     images = len(statistics.found.lines["image"])
     if without := total - images:
         fate = "left out, as released" if statistics.as_released else "their pairs are missed"
-        note(f"{whose}{without:,} of {total:,} ground-truth images have no predictions: {fate}")
-    if images and not found["triplets"] + found["pairs"]:
-        note(f"{whose}the predictions hold no pair: nothing can be found")
-    if others := found["other subjects"]:
+        note(f"{prefix}{without:,} of {total:,} ground-truth images have no predictions: {fate}")
+    if images and not counts["triplets"] + counts["pairs"]:
+        note(f"{prefix}the predictions hold no pair: nothing can be found")
+    if others := counts["other subjects"]:
         who = " or ".join(statistics.vocabulary.subjects)
-        note(f"{whose}{others:,} of {found['triplets']:,} triplets have a subject that is no {who}: they are no pairs")
+        note(
+            f"{prefix}{others:,} of {counts['triplets']:,} triplets have a subject that is no {who}: they are no pairs"
+        )
     if question := statistics.found.fit.doubt(truth.scenes, truth.vocabulary):
-        note(f"{whose}{question}")
+        note(f"{prefix}{question}")
     for metric, reason in statistics.reasons.items():
         advice = f"; {arg('verb_score', 'triplet')} uses the triplet's score instead"
-        note(f"{whose}no {METRICS[metric].words}: {reason}{advice if 'verb_score' in reason else ''}")
+        note(f"{prefix}no {METRICS[metric].words}: {reason}{advice if 'verb_score' in reason else ''}")

@@ -67,7 +67,7 @@ def prompts(
     if frame.kind == "qwen2.5":
         how = "resize the images yourself and use resized:WxH, so that the prompt can say it"
         raise UsageError(f"{arg('coords', coords)}: {how}")
-    known = None if vocabulary == "open" else load(vocabulary)
+    words = None if vocabulary == "open" else load(vocabulary)
     inputs = Inputs(None, shared)
     policy = inputs.policy
     if task == "choice":
@@ -89,15 +89,15 @@ def prompts(
                     raise problem.error(line.place)
                 register.add(str(record["image_id"]), line)
                 try:
-                    found = prompt_of(record, task, frame, known)
+                    prompt = prompt_of(record, task, frame, words)
                 except DataError as error:
                     raise DataError(error.problem, place=line.place, field=error.field or "width") from None
-                if found is None:
+                if prompt is None:
                     without += 1
                 else:
                     written += 1
-                    yield found
-        policy.report(left=written + without > 0)
+                    yield prompt
+        policy.report(some_left=written + without > 0)
         note(f"{written:,} prompts" + (f"; {without:,} images without a pair have none" if without else ""))
 
     return Records(write_prompts())

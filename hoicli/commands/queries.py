@@ -56,22 +56,22 @@ def triplets(
             arrays[name] = _check_output(read_array(outputs[name], name), name, shape, width)
         elif name != MATCHING:
             raise DataError(f"missing; a model's outputs have {', '.join(list(widths)[:-1])}", field=name)
-    known, count = read_array(sizes, "sizes"), len(arrays["pred_obj_logits"])
-    if known.shape != (count, 2) or known.dtype.kind not in "fiu" or not (known > 0).all():
+    image_sizes, count = read_array(sizes, "sizes"), len(arrays["pred_obj_logits"])
+    if image_sizes.shape != (count, 2) or image_sizes.dtype.kind not in "fiu" or not (image_sizes > 0).all():
         problem = f"wants ({count}, 2): height and width of each image in pixels"
-        raise DataError(f"has shape {known.shape}, {problem}", field="sizes")
+        raise DataError(f"has shape {image_sizes.shape}, {problem}", field="sizes")
     valid, person = class_table(vocabulary) >= 0, vocabulary.object_ids[vocabulary.subjects[0]]
     return [
         _best({name: array[row] for name, array in arrays.items()}, size, valid, person, top_k)
-        for row, size in enumerate(known)
+        for row, size in enumerate(image_sizes)
     ]
 
 
 def _check_output(array: NDArray[Any], name: str, shape: tuple[int, ...] | None, width: int) -> Floats:
     """[N, Q, width] the numbers of an output."""
     if array.ndim != 3 or array.shape[2] != width or shape not in (None, array.shape[:2]):
-        wanted = f"({', '.join(map(str, shape)) if shape else 'images, queries'}, {width})"
-        raise DataError(f"has shape {array.shape}, wants {wanted}", field=name)
+        expected = f"({', '.join(map(str, shape)) if shape else 'images, queries'}, {width})"
+        raise DataError(f"has shape {array.shape}, wants {expected}", field=name)
     if array.dtype.kind not in "fiu":
         raise DataError(f"has dtype {array.dtype}, wants numbers", field=name)
     wrong = ~(array < np.inf) if name.endswith("logits") else ~np.isfinite(array)  # -inf hides a class

@@ -56,23 +56,23 @@ def recall(
     from hoicli.evaluation.recall import measure_recalls, not_in_training, recall_rows
     from hoicli.evaluation.recall_conventions import PUBLISHED, RELEASED
 
-    gt, ks, own = require_truth(gt, "recall"), counts_of("k", k), text_of(dataset)
-    vocabulary = load(own or "hico")
+    gt, ks, dataset_name = require_truth(gt, "recall"), counts_of("k", k), text_of(dataset)
+    vocabulary = load(dataset_name or "hico")
     if vocabulary.roles:
         problem = "its actions have roles, and may have no object; recall is of triplets of subject, verb and object"
         raise UsageError(f"{arg('dataset', vocabulary.name)}: {problem}")
     convention = RELEASED[as_released] if as_released else PUBLISHED
-    if convention.most is not None and max(ks) > convention.most:
-        problem = f"{as_released} ranks {convention.most} predictions without graph constraint"
-        raise UsageError(f"{arg('k', max(ks))}: {problem}; give {arg('k')} up to {convention.most}")
-    tags, inputs = tags_of(tag), Inputs(own, shared, within="hico")
+    if convention.limit is not None and max(ks) > convention.limit:
+        problem = f"{as_released} ranks {convention.limit} predictions without graph constraint"
+        raise UsageError(f"{arg('k', max(ks))}: {problem}; give {arg('k')} up to {convention.limit}")
+    tags, inputs = tags_of(tag), Inputs(dataset_name, shared, within="hico")
     stream, truth = inputs.predictions(predictions), inputs.read_truth(gt, vocabulary)
     unseen = None
     if train is not None:
         unseen = not_in_training(truth, inputs.truth(train, "training set", name="train"), inputs.policy)
-    found = measure_recalls(stream.refuse_match_records("recall"), truth, convention, inputs.policy, unseen=unseen)
+    measured = measure_recalls(stream.refuse_match_records("recall"), truth, convention, inputs.policy, unseen=unseen)
     settings = {"data": vocabulary.signed, **truth.signed}
     if not vocabulary.own:  # no paper evaluates the shipped datasets so
         settings["extension"] = "recall"
-    rows = list(recall_rows(found, ks, settings=settings, tags=tags, per_class=per_class))
+    rows = list(recall_rows(measured, ks, settings=settings, tags=tags, per_class=per_class))
     return Result(inputs.policy.sign_skipped(rows))

@@ -45,7 +45,7 @@ class Result:
     notes: list[str] = field(default_factory=list)
     classes: Callable[[], Sequence[Row]] | None = field(default=None, repr=False, compare=False)
     """Computes the rows of classes where `rows` has none; None if they have to be asked for."""
-    drawn: Callable[[str, Look], None] | None = field(default=None, repr=False, compare=False)
+    draw: Callable[[str, Look], None] | None = field(default=None, repr=False, compare=False)
     """Draws the figure into a file."""
     above: Sequence[str] = field(default=(), repr=False, compare=False)
     """Sentences that stand above a table."""
@@ -71,8 +71,8 @@ class Result:
     def __reduce__(self) -> tuple[Any, ...]:
         """For a pickle: with the rows of classes and the tables, in place of the predictions that they are made of."""
         classes = None if self.classes is None else partial(list[Any], self.classes())
-        made = {notation: self.render_rows(notation) for notation in ("table", "html")}
-        rendered = partial(_render_kept, self.rows, made)
+        rendered_by_notation = {notation: self.render_rows(notation) for notation in ("table", "html")}
+        rendered = partial(_render_kept, self.rows, rendered_by_notation)
         return type(self), (self.rows, self.notes, classes, None, (), None, rendered, "", "", self.others)
 
     def to_dict(self, *, drop_none: bool = True) -> dict[str, float | None]:
@@ -85,16 +85,16 @@ class Result:
         for row in self.rows:
             if "value" in row and not any(key in row for key in _PART_OF):
                 alike.setdefault(_key(row), []).append(row)
-        found = [(key + apart, row["value"]) for key, rows in alike.items() for apart, row in _told_apart(rows)]
-        return {key: value for key, value in found if not (drop_none and value is None)}
+        values = [(key + apart, row["value"]) for key, rows in alike.items() for apart, row in _told_apart(rows)]
+        return {key: value for key, value in values if not (drop_none and value is None)}
 
     @property
     def per_class(self) -> list[Row]:
         """The rows about single classes: AP and max_recall of an evaluation, counts and AP of a diagnosis. Raises
         `UsageError` where the call has to ask for them (`per_class=True`)."""
-        found = [row for row in self.rows if "verb" in row]
-        if found:
-            return found
+        class_rows = [row for row in self.rows if "verb" in row]
+        if class_rows:
+            return class_rows
         if self.classes is None:
             raise UsageError("per_class: no rows of classes were made; call again with per_class=True")
         with kept_notes():
@@ -120,12 +120,12 @@ class Result:
     ) -> None:
         """Draw the command's figure into a file (.png, .svg, .pdf); the options are those of `--plot`. Raises
         `UsageError` where the command has no figure, and without matplotlib."""
-        if self.drawn is None:
+        if self.draw is None:
             raise UsageError("plot: this result has no figure")
         from hoicli.io.outputs import check_figure
 
         check_figure(os.fspath(path), "plot")
-        self.drawn(os.fspath(path), look_of(os.fspath(path), width, font_size, style))
+        self.draw(os.fspath(path), look_of(os.fspath(path), width, font_size, style))
 
     def render_rows(self, notation: str) -> bytes:
         """The rows in a notation of `--format`."""
@@ -172,8 +172,8 @@ class Records(Iterator["Record"]):
         import orjson
 
         while not self._held:
-            found = next(self.lines)
-            self._held = [found] if isinstance(found, dict) else [*map(orjson.loads, found.splitlines())][::-1]
+            record = next(self.lines)
+            self._held = [record] if isinstance(record, dict) else [*map(orjson.loads, record.splitlines())][::-1]
         return self._held.pop()
 
     def write(self, path: str, option: str = "") -> None:
@@ -199,11 +199,11 @@ def instead(result: object) -> Usual:  # type: ignore[type-var]
     return cast("Usual", result)
 
 
-def _render_kept(rows: list[Row], made: dict[str, bytes], notation: str) -> bytes:
+def _render_kept(rows: list[Row], rendered: dict[str, bytes], notation: str) -> bytes:
     """The rows in a notation, of which some are there."""
     from hoicli.tables.notations import render
 
-    return made[notation] if notation in made else render(rows, notation)
+    return rendered[notation] if notation in rendered else render(rows, notation)
 
 
 def look_of(plot: str | None, width: float | None, font_size: float | None, style: str, **others: bool) -> Look:
@@ -211,13 +211,13 @@ def look_of(plot: str | None, width: float | None, font_size: float | None, styl
     one, and for options without a figure."""
     from hoicli.figures.styles import NARROWEST, SHEETS
 
-    given = {"width": width is not None, "font_size": font_size is not None, "style": style != "paper", **others}
-    if plot is None and any(given.values()):
-        named = ", ".join(arg(name) for name, there in given.items() if there)
+    chosen = {"width": width is not None, "font_size": font_size is not None, "style": style != "paper", **others}
+    if plot is None and any(chosen.values()):
+        named = ", ".join(arg(name) for name, there in chosen.items() if there)
         raise UsageError(f"{named}: name the figure with {arg('plot', like='FILE')}")
-    for name, value, least, most in (("width", width, 1, 50), ("font_size", font_size, 3, 72)):
-        if value is not None and not least <= value <= most:
-            raise UsageError(f"{arg(name, float(value))}: give a number from {least} to {most}")
+    for name, value, minimum, maximum in (("width", width, 1, 50), ("font_size", font_size, 3, 72)):
+        if value is not None and not minimum <= value <= maximum:
+            raise UsageError(f"{arg(name, float(value))}: give a number from {minimum} to {maximum}")
     if style not in SHEETS:
         raise UsageError(f"{arg('style', style)}: choose {' or '.join(SHEETS)}")
     look = SHEETS[style]

@@ -67,12 +67,12 @@ def robust(
     from hoicli.robustness.grids import grids as grids_of
     from hoicli.robustness.rows import draw, rank_grids, robustness_rows, tables
 
-    wanted = Benchmark.from_options(names_of(corruption), names_of(severity))
+    benchmark = Benchmark.from_options(names_of(corruption), names_of(severity))
     tags, policy = tags_of(tag), policy_of(on_error)
     gathering = Gathering(metric, subset, protocol)
     gathering.read(lines(rows, "rows", "rows", "ROWS"), policy)
     policy.report()
-    grids, remarks = grids_of(gathering, wanted, unit=unit, allow_missing=allow_missing)
+    grids, remarks = grids_of(gathering, benchmark, unit=unit, allow_missing=allow_missing)
     if len(grids) > 1 and "model" in tags:
         raise UsageError(f"{arg('tag', 'model')}: would merge the rows of {len(grids)} models; leave it out")
     grids = rank_grids(grids)
@@ -82,5 +82,5 @@ def robust(
     return Result(
         results,
         blocks=lambda notation: [results] if notation in ("jsonl", "csv") else tables(grids, results),
-        drawn=lambda path, look: draw(grids, path, kind=plot_kind, look=look),
+        draw=lambda path, look: draw(grids, path, kind=plot_kind, look=look),
     )

@@ -46,7 +46,7 @@ _LOG = Option("", "What stderr has: text, or each message as one line of JSON.",
 def _shell_parameters(command: Command) -> list[Parameter]:
     """The options that the shell adds to those of the function: how its result is drawn and written, and what is said
     meanwhile (which `messages.log_as_asked` sees to)."""
-    own = {one.name for one in command.parameters}
+    own_names = {parameter.name for parameter in command.parameters}
     added: list[tuple[str, Any, Any, Option]] = []
     if command.plot:
         added += [
@@ -58,7 +58,7 @@ def _shell_parameters(command: Command) -> list[Parameter]:
     if command.listed is not None:
         added.append(("format", str, "auto", notation(command.piped)))
     added += [("output", str, "-", output()), ("quiet", bool, False, _QUIET), ("log", str, "text", _LOG)]
-    return [Parameter(*one, one[3].text) for one in added if one[0] not in own]
+    return [Parameter(*option_row, option_row[3].text) for option_row in added if option_row[0] not in own_names]
 
 
 def parameters_in_shell(command: Command) -> list[Parameter]:
@@ -73,13 +73,16 @@ def application(command: Command) -> typer.Typer:
     def run_command(**values: Any) -> None:
         _run(command, parameters, values)
 
-    shown = sorted(parameters, key=lambda one: not isinstance(one.option, Argument))
+    in_help = sorted(parameters, key=lambda parameter: not isinstance(parameter.option, Argument))
     run_command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             inspect.Parameter(
-                one.name, inspect.Parameter.KEYWORD_ONLY, default=_typer_default(one), annotation=_typer_type(one)
+                parameter.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=_typer_default(parameter),
+                annotation=_typer_type(parameter),
             )
-            for one in shown
+            for parameter in in_help
         ]
     )
     run_command.__doc__ = command.about.replace("-", _KEPT)
@@ -88,53 +91,62 @@ def application(command: Command) -> typer.Typer:
     return app
 
 
-def _typer_type(one: Parameter) -> Any:
+def _typer_type(parameter: Parameter) -> Any:
     """What typer makes of a parameter's words: a flag, a text, or a list of texts."""
-    words = isinstance(one.option, Argument) and one.option.metavar.endswith("...")
-    if one.option.several or one.option.repeated or words:
+    words = isinstance(parameter.option, Argument) and parameter.option.metavar.endswith("...")
+    if parameter.option.several or parameter.option.repeated or words:
         return list[str] | None
-    if one.kind is bool:
+    if parameter.kind is bool:
         return bool
-    return str if isinstance(one.default, str) else str | None
+    return str if isinstance(parameter.default, str) else str | None
 
 
-def _typer_default(one: Parameter) -> Any:
+def _typer_default(parameter: Parameter) -> Any:
     """A parameter as typer declares it."""
-    option, values = one.option, one.option.offer or one.option.one_of
-    number = isinstance(one.default, int | float) and not isinstance(one.default, bool)
-    default = str(one.default) if number else one.default
+    option, values = parameter.option, parameter.option.offer or parameter.option.one_of
+    number = isinstance(parameter.default, int | float) and not isinstance(parameter.default, bool)
+    default = str(parameter.default) if number else parameter.default
     completion = choices.completer(values, several=option.several) if values else None
     metavar = option.metavar or "|".join(name for name, _ in choices.entries(values)) or None
     if isinstance(option, Argument):
-        return typer.Argument(default, metavar=metavar, help=one.text, autocompletion=completion)
-    name = f"--{one.name.rstrip('_').replace('_', '-')}"
+        return typer.Argument(default, metavar=metavar, help=parameter.text, autocompletion=completion)
+    name = f"--{parameter.name.rstrip('_').replace('_', '-')}"
     names = [option.short, name] if option.short else [name]
-    if one.kind is bool and default:  # a flag that is on has one that turns it off
+    if parameter.kind is bool and default:  # a flag that is on has one that turns it off
         names = [f"{name}/--no-{name[2:]}"]
     return typer.Option(
-        default, *names, metavar=metavar, help=one.text, autocompletion=completion, rich_help_panel=option.panel or None
+        default,
+        *names,
+        metavar=metavar,
+        help=parameter.text,
+        autocompletion=completion,
+        rich_help_panel=option.panel or None,
     )
 
 
 def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, Any]) -> None:
     """One call from the shell: check, compute, write."""
-    values = {one.name: _value(one, values[one.name]) for one in parameters}
-    own = {one.name: values[one.name] for one in command.parameters}
-    door = {name: value for name, value in values.items() if name not in own}
+    values = {parameter.name: _value(parameter, values[parameter.name]) for parameter in parameters}
+    function_values = {parameter.name: values[parameter.name] for parameter in command.parameters}
+    door = {name: value for name, value in values.items() if name not in function_values}
     output = str(values.get("output") or "-")
     with watch_files():
         check(parameters, values)
         unused = [name for name in ("plot", "format") if door.get(name) not in (None, "auto")]
-        rows = command.listed is not None and command.listed(own)
+        rows = command.listed is not None and command.listed(function_values)
         if unused and not rows:
             raise UsageError(f"{' and '.join(map(arg, unused))}: no rows are written here; leave it out")
         if rows:
             _notation(door, output)  # before the work: it refuses names that rows are not written under
-        drawn, look = door.get("plot"), None
+        plot_path, look = door.get("plot"), None
         if command.plot:
-            kinds = {one.name: own[one.name] != one.default for one in command.parameters if one.name == "plot_kind"}
-            look = look_of(drawn, door["width"], door["font_size"], door["style"], **kinds)
-        result = command.function(**own)
+            kinds = {
+                parameter.name: function_values[parameter.name] != parameter.default
+                for parameter in command.parameters
+                if parameter.name == "plot_kind"
+            }
+            look = look_of(plot_path, door["width"], door["font_size"], door["style"], **kinds)
+        result = command.function(**function_values)
         if isinstance(result, str):
             write_output(output, result.encode(errors="surrogateescape"))
         elif isinstance(result, Records):
@@ -142,8 +154,8 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
         elif isinstance(result, Result):
             from hoicli.tables.notations import tell_lines
 
-            if drawn is not None and look is not None and result.drawn is not None:
-                result.drawn(drawn, look)
+            if plot_path is not None and look is not None and result.draw is not None:
+                result.draw(plot_path, look)
             notation = _notation(door, output, result.piped or command.piped)
             if notation != "table" or output != "-" or not sys.stdout.isatty():
                 for sentence in result.above:
@@ -151,23 +163,23 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
             write_output(output, result.render_rows(notation))
             if notation == "jsonl":
                 tell_lines(output)
-            if result.hint and notation == "table" and drawn is None:
+            if result.hint and notation == "table" and plot_path is None:
                 note(result.hint)
         if isinstance(result, Records | Result) and result.failed is not None:
             raise result.failed
 
 
-def _value(one: Parameter, words: Any) -> Any:
+def _value(parameter: Parameter, words: Any) -> Any:
     """A parameter's value; typer would load Pydantic to make a number of its words, which takes as long as reading a
     ground truth. Raises `UsageError` for what is no number."""
-    number = next((kind for kind in (int, float) if one.kind in (kind, kind | None)), None)
+    number = next((kind for kind in (int, float) if parameter.kind in (kind, kind | None)), None)
     if words in (None, [], ()) or number is None:
         return words or None if isinstance(words, list | tuple) else words
     try:
         return number(words)
     except ValueError:
         raise UsageError(
-            f"{one.option_text(words)}: give {'a whole number' if number is int else 'a number'}"
+            f"{parameter.option_text(words)}: give {'a whole number' if number is int else 'a number'}"
         ) from None
 
 
@@ -188,11 +200,11 @@ class ManualCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As typer does, but that an option with one value may not be given twice (typer takes the last silently)."""
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        _, _, words = self.make_parser(ctx).parse_args(args=list(args))
         for param in self.params:
             several = getattr(param, "multiple", False) or getattr(param, "count", False)
             harmless = getattr(param, "is_flag", False) and not param.secondary_opts
-            if not several and not harmless and sum(each is param for each in given) > 1:
+            if not several and not harmless and sum(each is param for each in words) > 1:
                 raise UsageError(
                     f"{self.name}: {'/'.join((*param.opts, *param.secondary_opts))} is given twice; keep one"
                 )
@@ -213,8 +225,8 @@ class ManualCommand(TyperCommand):
         panels: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             if param.param_type_name == "argument":
-                shown = f"  [default: {param.default}]" if isinstance(param.default, str) else ""
-                panels.setdefault("Arguments", []).append((str(param.metavar), f"{param.help}{shown}"))
+                default_text = f"  [default: {param.default}]" if isinstance(param.default, str) else ""
+                panels.setdefault("Arguments", []).append((str(param.metavar), f"{param.help}{default_text}"))
             elif record := param.get_help_record(ctx):
                 panels.setdefault(getattr(param, "rich_help_panel", None) or "Options", []).append(record)
         for title, records in panels.items():
@@ -239,7 +251,7 @@ def wrap_command_line(command: str, width: int) -> list[str]:
     """A command line in lines of at most `width` columns, continued with backslashes."""
     if len(command) <= width:
         return [command]
-    whole = _WHOLE.sub(lambda found: found[0][:1] + found[0][1:].replace(" ", "\0"), command)
+    whole = _WHOLE.sub(lambda match: match[0][:1] + match[0][1:].replace(" ", "\0"), command)
     lines = wrap(whole, width - 2, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
     return " \\\n".join(lines).replace("\0", " ").splitlines()
 

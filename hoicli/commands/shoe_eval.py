@@ -98,9 +98,9 @@ def shoe_eval(
     from hoicli.shoe.settings import ShoeOptions
     from hoicli.wordnet.lexicon import choose
 
-    gt, own = require_truth(gt, "shoe-eval"), text_of(dataset)
+    gt, dataset_name = require_truth(gt, "shoe-eval"), text_of(dataset)
     tables = similarities(sim, "shoe-eval")
-    asked = ShoeOptions(
+    shoe_options = ShoeOptions(
         delta=",".join(texts_of(delta)),
         combine=combine,
         verb_weight=verb_weight,
@@ -115,13 +115,13 @@ def shoe_eval(
         ignore_no_interaction=ignore_no_interaction,
         allow_missing=allow_missing,
     )
-    if reasons is not None and asked.tags:
+    if reasons is not None and shoe_options.tags:
         raise UsageError(f"{arg('reasons')}: reasons are for one {arg('delta')}; give only one")
     resampling = Resampling.from_rounds(bootstrap, seed)
-    tags, inputs = tags_of(tag, *asked.tags), Inputs(own, shared, within="hico")
+    tags, inputs = tags_of(tag, *shoe_options.tags), Inputs(dataset_name, shared, within="hico")
     stream = inputs.predictions(predictions)
     choose(text_of(wordnet))
-    evaluation = Evaluation(inputs.truth(gt), tables, asked, inputs.policy, dataset=own or "hico")
+    evaluation = Evaluation(inputs.truth(gt), tables, shoe_options, inputs.policy, dataset=dataset_name or "hico")
     done = evaluation.run(stream)
     rows = inputs.policy.sign_skipped(list(evaluation_rows(done, tags, resampling, per_class=per_class)))
     if reasons is not None:

@@ -85,25 +85,25 @@ def shoe_sim(
     from hoicli.commands.inputs import Inputs, lines
     from hoicli.wordnet.lexicon import choose
 
-    own = text_of(dataset)
-    inputs = Inputs(own, shared, within="hico")
+    dataset_name = text_of(dataset)
+    inputs = Inputs(dataset_name, shared, within="hico")
     policy = inputs.policy
-    asked = base_url or model or screen or cache or dry_run or price
+    model_options = base_url or model or screen or cache or dry_run or price
     if merge is not None or backend == "table":
-        others = any(one is not None for one in (gt, pairs, dataset, check))
-        if others or asked or backend not in (None, "table"):
+        others = any(option is not None for option in (gt, pairs, dataset, check))
+        if others or model_options or backend not in (None, "table"):
             raise UsageError(f"{arg('merge')} joins tables: give it the tables alone")
         from hoicli.shoe.table import merged_rows
 
         tables = lines(predictions, "predictions", "tables", "tables")
-        return Records(policy.report_at_end(merged_rows(tables, merge or "mean", policy), left=True))
-    if check is not None and (backend is not None or pairs is not None or asked):
+        return Records(policy.report_at_end(merged_rows(tables, merge or "mean", policy), some_left=True))
+    if check is not None and (backend is not None or pairs is not None or model_options):
         how = f"give it {arg('gt')} and predictions, or a {arg('dataset')}, alone"
         raise UsageError(f"{arg('check')} rates nothing: {how}")
     if backend is None and check is None:
         how = f"(wordnet:wup, lexical, llm, ...), or {arg('merge')} to join tables"
         raise UsageError(f"give a {arg('backend')} {how}")
-    if asked and backend != "llm":
+    if model_options and backend != "llm":
         which = f"{arg('base_url')}, {arg('model')} and the like go with llm"
         raise UsageError(f"{arg('backend', backend)} asks no model; {which}")
     if pairs is not None and (gt is not None or predictions is not None):
@@ -130,14 +130,14 @@ def shoe_sim(
         work: TableWork = PairLines(lines(pairs, "pairs", "pairs", "pairs"), policy, offline)
     elif gt is not None:
         streams = inputs.truth(gt), inputs.predictions(predictions)
-        work = TableWork(evaluation_pairs(*streams, own or "hico", policy))
+        work = TableWork(evaluation_pairs(*streams, dataset_name or "hico", policy))
     else:
-        work = TableWork(dataset_pairs(own or "hico"))
+        work = TableWork(dataset_pairs(dataset_name or "hico"))
     if check is not None:
         rows, lacking = missing_rows(lines(check, "check", "tables", "tables"), work.pairs, policy)
-        return Records(policy.report_at_end(rows, left=True), failed=lacking)
+        return Records(policy.report_at_end(rows, some_left=True), failed=lacking)
     if offline is not None:
-        return Records(policy.report_at_end(work.rows(rate(offline, work.pairs)), left=True))
+        return Records(policy.report_at_end(work.rows(rate(offline, work.pairs)), some_left=True))
     from hoicli.shoe.interview import AnswerCache, Interview
 
     def similarity_lines() -> Iterator[Row]:
@@ -152,7 +152,7 @@ def shoe_sim(
 
 def _prices(text: str | None) -> tuple[float, float] | None:
     """The price of a million tokens in, and of a million out."""
-    known = numbers_of("price", text)
-    if text is not None and (len(known) != 2 or not all(0 <= one < 1e9 for one in known)):
+    prices = numbers_of("price", text)
+    if text is not None and (len(prices) != 2 or not all(0 <= price < 1e9 for price in prices)):
         raise UsageError(f"{arg('price', text)}: give IN,OUT, the prices of a million tokens")
-    return (known[0], known[1]) if known else None
+    return (prices[0], prices[1]) if prices else None

@@ -74,38 +74,38 @@ def show(
         raise UsageError(f"show: say where to write with {arg('output')}: FILE.png for one sheet, or a folder")
     if predictions is None and gt is None:
         raise UsageError(f"show: give predictions, or ground truth with {arg('gt')}")
-    image_ids, most, best = names_of(image_id), count_of("first", first), count_of("top", top)
-    if most == 0:
+    image_ids, limit, best = names_of(image_id), count_of("first", first), count_of("top", top)
+    if limit == 0:
         raise UsageError(f"{arg('first', 0)}: draws nothing; give a number from 1, or all")
     one_sheet = is_sheet(target)
-    if one_sheet and most is None and not image_ids:
+    if one_sheet and limit is None and not image_ids:
         raise UsageError(f"{arg('first', 'all')}: too much for one sheet; give a number, or a folder")
     inputs = Inputs(text_of(dataset), shared)
     models = inputs.models(predictions, name) if predictions is not None else []
     sources = [] if gt is None else [Source("ground truth", inputs.truth(gt), scored=False)]
     sources += [Source(model.model, model.refuse_match_records("show"), scored=True) for model in models]
     for source in sources:
-        source.read(image_ids, most, inputs.policy)
+        source.read(image_ids, limit, inputs.policy)
     inputs.policy.report()
     folder = None if images is None else Path(images)
-    found = list(choose_images(sources, image_ids, most, best, folder))
-    drawing = _draw_pictures(found, folder, size or (TILE if one_sheet else PICTURE))
+    overlays = list(choose_images(sources, image_ids, limit, best, folder))
+    drawing = _draw_pictures(overlays, folder, size or (TILE if one_sheet else PICTURE))
     if one_sheet:
         write_output(target, encode_png(sheet(list(drawing))))
     else:
-        write_pictures(target, found, map(encode_png, drawing))
+        write_pictures(target, overlays, map(encode_png, drawing))
     return Notes()
 
 
-def _draw_pictures(found: list[Overlay], folder: Path | None, size: int) -> Iterator[Image]:
+def _draw_pictures(overlays: list[Overlay], folder: Path | None, size: int) -> Iterator[Image]:
     """The pictures one after another, then a note of the images that were not at hand."""
     from hoicli.figures.overlays import check_fits, draw_overlay, open_image, tell_missing
     from hoicli.io.messages import Progress
     from hoicli.records.parsing import short
 
     missing = []
-    with Progress("drawing", total=len(found), unit="image") as progress:
-        for number, item in enumerate(found, start=1):
+    with Progress("drawing", total=len(overlays), unit="image") as progress:
+        for number, item in enumerate(overlays, start=1):
             picture = open_image(folder, item.file_name)
             if picture is None:
                 missing.append(short(item.file_name or f"{item.image_id}, without file_name"))
@@ -113,4 +113,4 @@ def _draw_pictures(found: list[Overlay], folder: Path | None, size: int) -> Iter
                 check_fits(item, picture)
             yield draw_overlay(item, picture, size)
             progress.advance_to(number)
-    tell_missing(folder, missing, len(found))
+    tell_missing(folder, missing, len(overlays))

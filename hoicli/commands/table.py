@@ -80,26 +80,26 @@ def table(
     policy = policy_of(on_error)
     stream = Stream([], "rows") if published and rows is None else lines_of(rows, "rows", "rows", "ROWS")
     before = published_lines(published) if published else []
-    found = read_rows(stream, policy, metrics=names_of(metric), before=before)
+    rows_read = read_rows(stream, policy, metrics=names_of(metric), before=before)
     policy.report()
-    if over is not None and all(over not in row["tags"] for row in found):
+    if over is not None and all(over not in row["tags"] for row in rows_read):
         raise UsageError(f"{arg('over', over)}: no row has this tag; hoicli eval --tag {over}=1 puts it there")
-    chosen_layout = LAYOUTS[layout] if layout else None if lines or columns else layout_of(found)
+    chosen_layout = LAYOUTS[layout] if layout else None if lines or columns else layout_of(rows_read)
 
     def render(notation: str) -> bytes:
         if notation == "jsonl":
-            return b"".join(map(dump, found))
+            return b"".join(map(dump, rows_read))
         if chosen_layout is not None:
-            made, left = arrange_by_layout(found, chosen_layout, replace(showing, n=notation != "csv"))
-            tables = [made if notation == "csv" else join_notes(made)]
-            left = [row for row in left if row["metric"] in {place.metric for place in chosen_layout.places(found)}]
-            if left:
-                note(f"{len(left):,} rows do not fit the layout {chosen_layout.name}: {describe_rows(left)}")
+            table_made, rest = arrange_by_layout(rows_read, chosen_layout, replace(showing, n=notation != "csv"))
+            tables = [table_made if notation == "csv" else join_notes(table_made)]
+            rest = [row for row in rest if row["metric"] in {place.metric for place in chosen_layout.places(rows_read)}]
+            if rest:
+                note(f"{len(rest):,} rows do not fit the layout {chosen_layout.name}: {describe_rows(rest)}")
         elif lines or columns or over:
             keys = names_of(lines) or ["tag.model"], names_of(columns) or ["protocol", "subset"]
-            tables = [arrange_by_keys(found, *keys, showing)]
+            tables = [arrange_by_keys(rows_read, *keys, showing)]
         else:
-            tables = tables_of(found, strict=True)
-        return "\n".join(write_table(made, notation) for made in tables).encode()
+            tables = tables_of(rows_read, strict=True)
+        return "\n".join(write_table(each, notation) for each in tables).encode()
 
-    return Result(found, rendered=render, others=True)
+    return Result(rows_read, rendered=render, others=True)

@@ -45,10 +45,10 @@ def validate(
     from hoicli.commands.inputs import Inputs
     from hoicli.validation.stream import validate_images
 
-    own = text_of(dataset)
-    vocabulary = None if open_vocabulary else load(own or "hico")
+    dataset_name = text_of(dataset)
+    vocabulary = None if open_vocabulary else load(dataset_name or "hico")
     files_given = {"from_": from_, "image_list": image_list}
-    inputs = Inputs(own, files_given, within=None if open_vocabulary else "hico")
+    inputs = Inputs(dataset_name, files_given, within=None if open_vocabulary else "hico")
     checked = []
     if gt is None:
         stream = inputs.records(files, "records", "FILE", name="files")
@@ -59,9 +59,9 @@ def validate(
         checked.append(validate_images(stream, vocabulary, truth=checked[0].facts))
     if not checked[-1].lines:
         raise DataError("is empty: no lines to check", place=stream.name, code="empty")
-    rows = [finding.row() for one in checked for finding in one.findings]
+    rows = [finding.row() for checking in checked for finding in checking.findings]
     kinds = "one kind of fault" if len(rows) == 1 else f"{len(rows) or 'no'} kinds of fault"
     verdict = checked[-1].verdict and f"; {checked[-1].verdict}"
     broken = any(row["severity"] == "error" for row in rows)
-    note(f"checked {sum(one.lines for one in checked):,} lines: {kinds}{verdict}")
+    note(f"checked {sum(checking.lines for checking in checked):,} lines: {kinds}{verdict}")
     return Result(rows, failed=DataError("") if broken else None)

@@ -10,24 +10,24 @@ from hoicli.commands.options import Names, Numbers, Path, Tags
 from hoicli.errors import UsageError, arg
 
 
-def names_of(given: Names) -> list[str]:
+def names_of(names: Names) -> list[str]:
     """The names of one text with commas between, or of a list of such texts."""
-    return [name.strip() for text in ([given] if isinstance(given, str) else given or ()) for name in text.split(",")]
+    return [name.strip() for text in ([names] if isinstance(names, str) else names or ()) for name in text.split(",")]
 
 
-def chosen_of(name: str, given: Names, known: Collection[str]) -> list[str]:
-    """`names_of` the parameter `name`, each once. Raises `UsageError` for one that is not in `known`."""
-    chosen = list(dict.fromkeys(names_of(given)))
-    if unknown := [other for other in chosen if other not in known]:
-        raise UsageError(f"{arg(name, unknown[0])}: choose from {', '.join(known)}")
+def chosen_of(name: str, names: Names, choices: Collection[str]) -> list[str]:
+    """`names_of` the parameter `name`, each once. Raises `UsageError` for one that is not in `choices`."""
+    chosen = list(dict.fromkeys(names_of(names)))
+    if unknown := [other for other in chosen if other not in choices]:
+        raise UsageError(f"{arg(name, unknown[0])}: choose from {', '.join(choices)}")
     return chosen
 
 
-def texts_of(given: Numbers) -> list[str]:
+def texts_of(values: Numbers) -> list[str]:
     """A value, or a list of values, as texts."""
-    if given is None:
+    if values is None:
         return []
-    return [str(each) for each in given] if isinstance(given, list | tuple) else [str(given)]
+    return [str(each) for each in values] if isinstance(values, list | tuple) else [str(values)]
 
 
 def text_of(path: Path | None) -> str | None:
@@ -35,34 +35,34 @@ def text_of(path: Path | None) -> str | None:
     return None if path is None else os.fspath(path)
 
 
-def numbers_of(name: str, given: Numbers) -> list[float]:
+def numbers_of(name: str, values: Numbers) -> list[float]:
     """The finite numbers of the parameter `name`. Raises `UsageError` that quotes a bad one."""
-    text = ",".join(texts_of(given))
-    found = []
-    for part in text.split(",") if text or given is not None else []:
+    text = ",".join(texts_of(values))
+    numbers = []
+    for part in text.split(",") if text or values is not None else []:
         try:
             number = float(part)
         except ValueError:
             number = float("nan")
         if not isfinite(number):
             raise UsageError(f"{arg(name, text)}: {part.strip()!r} is no number; give numbers with commas between")
-        found.append(number)
-    return found
+        numbers.append(number)
+    return numbers
 
 
-def count_of(name: str, given: int | str) -> int | None:
+def count_of(name: str, value: int | str) -> int | None:
     """A whole number of at least 0, None for "all". Raises `UsageError` for anything else."""
-    text = str(given).strip()
+    text = str(value).strip()
     if text == "all":
         return None
     if not (text.isascii() and text.isdecimal()):
-        raise UsageError(f"{arg(name, given)}: give a whole number of at least 0, or all")
+        raise UsageError(f"{arg(name, value)}: give a whole number of at least 0, or all")
     return int(text[:9])
 
 
-def counts_of(name: str, given: Numbers) -> list[int]:
+def counts_of(name: str, values: Numbers) -> list[int]:
     """The whole numbers of at least 1 of the parameter `name`, each once. Raises `UsageError` for any other value."""
-    text = ",".join(texts_of(given))
+    text = ",".join(texts_of(values))
     parts = [part.strip() for part in text.split(",")]
     bad = [part for part in parts if not (part.isascii() and part.isdecimal() and len(part) < 10 and int(part))]
     if bad:
@@ -71,16 +71,18 @@ def counts_of(name: str, given: Numbers) -> list[int]:
     return list(dict.fromkeys(map(int, parts)))
 
 
-def tags_of(given: Tags, *taken: str) -> dict[str, str]:
+def tags_of(tags_given: Tags, *taken: str) -> dict[str, str]:
     """The tags of rows. Raises `UsageError` for a bad one, and for one in `taken`, which the command sets itself."""
     from hoicli.records.results import parse_tags
 
-    if isinstance(given, Mapping):
-        for key in given:
+    if isinstance(tags_given, Mapping):
+        for key in tags_given:
             if not isinstance(key, str) or not key or "=" in key:
                 raise UsageError(f"{arg('tag')}: {key!r} is no name of a tag")
-        given = [f"{key}={value}" for key, value in given.items()]
-    tags = [given] if isinstance(given, str) else given or ()
-    if not isinstance(tags, list | tuple) or not all(isinstance(one, str) for one in tags):
-        raise UsageError(f"{arg('tag')}: {given!r} is no tag; give key=value, or several in a list or a dictionary")
+        tags_given = [f"{key}={value}" for key, value in tags_given.items()]
+    tags = [tags_given] if isinstance(tags_given, str) else tags_given or ()
+    if not isinstance(tags, list | tuple) or not all(isinstance(tag, str) for tag in tags):
+        raise UsageError(
+            f"{arg('tag')}: {tags_given!r} is no tag; give key=value, or several in a list or a dictionary"
+        )
     return parse_tags(list(tags), taken=taken)

@@ -39,7 +39,7 @@ CHOICE, REFER = (f"Options of --task {task}: {TASKS[task]}" for task in ("choice
         hoicli vlm-eval --dataset hico --sim sim.jsonl referred.json  # the similarity by that table
     """,
     see=["prompts", "convert", "shoe-eval", "shoe-sim", "recall"],
-    listed=lambda given: not given["needed"],
+    listed=lambda values: not values["needed"],
 )
 def vlm_eval(
     answers: Annotated[options.Path | Sequence[options.Path] | None, Piped("ANSWERS...")] = None,
@@ -96,11 +96,13 @@ def vlm_eval(
     from hoicli.vlm.results import grounding, measure_grounding, read_results, referring, task_in
     from hoicli.wordnet.lexicon import choose
 
-    own: dict[str, dict[str, object]] = {
+    task_options: dict[str, dict[str, object]] = {
         "choice": {"questions": questions},
         "refer": {"dataset": dataset, "sim": sim, "needed": needed or None},
     }
-    given = {name: of for of, named in own.items() for name, value in named.items() if value is not None}
+    options_by_task = {
+        name: of for of, named in task_options.items() for name, value in named.items() if value is not None
+    }
     resampling = Resampling.from_rounds(bootstrap, seed)
     measure = similarities(sim or "lexical", "vlm-eval")
     paths = piped_paths(answers, "ANSWERS", "answers")
@@ -108,12 +110,12 @@ def vlm_eval(
         raise UsageError("answers: give files")
     tags, policy = tags_of(tag), policy_of(on_error)
     sources = [Source(path) for path in paths]
-    task = task or next(iter(given.values()), None) or task_in(sources[0])
+    task = task or next(iter(options_by_task.values()), None) or task_in(sources[0])
     if task is None:
         how = f"give {arg('task')} {', '.join(TASKS)} (with {arg('questions', like='FILE')} for choice)"
         detected = "detected interactions: hoicli convert --from vlm, then shoe-eval"
         raise DataError(f"does not say what was asked; {how}; {detected}", place=sources[0].name)
-    others = [arg(name) for name, of in given.items() if of != task]
+    others = [arg(name) for name, of in options_by_task.items() if of != task]
     if as_released is not None and (as_released == "crosshoi-bench") != (task == "choice"):
         others.append(arg("as_released", as_released))
     if others:
@@ -123,15 +125,15 @@ def vlm_eval(
         if questions is None:
             raise UsageError(f"{arg('task', task)}: give the questions with {arg('questions', like='FILE')}")
         bank = read_bank(text_of(questions) or "", policy)
-        made: Measured = tally_answers(read_answers(sources, bank, policy, released=released), released=released)
+        measured: Measured = tally_answers(read_answers(sources, bank, policy, released=released), released=released)
     elif task == "ground":
-        made = measure_grounding(read_results(sources, policy, grounding), released=released)
+        measured = measure_grounding(read_results(sources, policy, grounding), released=released)
     else:
         choose(None)
         phrases = read_results(sources, policy, referring)
         if needed:
             pairs = pairs_needed(read_senses(phrases, text_of(dataset)))
             rows = [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in pairs]
-            return instead(Records(policy.report_at_end(rows, left=True)))
-        made = measure_referring(phrases, measure, text_of(dataset), policy, released=released)
-    return Result(policy.sign_skipped(list(made.rows(tags, as_released, resampling))))
+            return instead(Records(policy.report_at_end(rows, some_left=True)))
+        measured = measure_referring(phrases, measure, text_of(dataset), policy, released=released)
+    return Result(policy.sign_skipped(list(measured.rows(tags, as_released, resampling))))

@@ -74,7 +74,7 @@ class Labels(Result):
         hoicli vocab --senses hopping_on | jq 'select(.pos == "v")'  # the senses of a verb that is in no benchmark
     """,
     see=["shoe-sim", "validate", "convert"],
-    listed=lambda given: given["from_"] is None,
+    listed=lambda values: values["from_"] is None,
 )
 def vocab(
     dataset: Annotated[options.Path | None, Argument("DATASET", offer=options.DATASETS, mark=READ_DATASET)] = None,
@@ -131,11 +131,11 @@ def _senses(labels: list[str], wordnet: str | None, vocabulary: Vocabulary) -> l
     from hoicli.wordnet.senses import sense_rows
 
     choose(wordnet)
-    found = {label: list(sense_rows(label, vocabulary)) for label in labels}
-    if unknown := [label for label, rows in found.items() if not rows]:
-        shown = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
-        note(f"{len(unknown)} without a sense in WordNet: {shown}; such a label is similar only to an equal one")
-    return [row for rows in found.values() for row in rows]
+    senses_by_label = {label: list(sense_rows(label, vocabulary)) for label in labels}
+    if unknown := [label for label, rows in senses_by_label.items() if not rows]:
+        first_labels = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
+        note(f"{len(unknown)} without a sense in WordNet: {first_labels}; such a label is similar only to an equal one")
+    return [row for rows in senses_by_label.values() for row in rows]
 
 
 def _dataset(truth: Given, train: Given | None, output: str, on_error: str) -> str:
@@ -156,16 +156,16 @@ def _dataset(truth: Given, train: Given | None, output: str, on_error: str) -> s
     for part, stream in zip(parts, streams, strict=True):
         part.add_stream(stream, policy_of(on_error))
     parts = in_one_spelling(parts)
-    seen = parts[0]
-    if not seen.pairs:
+    vocabulary_seen = parts[0]
+    if not vocabulary_seen.pairs:
         problem = "no triplets in it: a dataset's classes are those of its ground truth"
         raise DataError(problem, place=streams[0].name)
     content = dataset_of(parts, name)
     tell_doubts(parts)
-    subjects = ", ".join(f"{label} ({count:,})" for label, count in seen.subjects.most_common(5))
-    more = ", ..." if len(seen.subjects) > 5 else ""
+    subjects = ", ".join(f"{label} ({count:,})" for label, count in vocabulary_seen.subjects.most_common(5))
+    more = ", ..." if len(vocabulary_seen.subjects) > 5 else ""
     kinds = ", ".join(f"{len(content[key]):,} {key}" for key in ("verbs", "objects", "interactions"))
-    note(f"{name}: {kinds} in {seen.images:,} images; subjects: {subjects}{more}")
+    note(f"{name}: {kinds} in {vocabulary_seen.images:,} images; subjects: {subjects}{more}")
     return format_content(content)
 
 

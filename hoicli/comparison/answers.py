@@ -42,15 +42,15 @@ def answers(rows: Sequence[AnyRow]) -> list[str]:
 
     Better and worse are said only where p is below SURE and the 95 % interval leaves 0 out.
     """
-    found = []
+    sentences = []
     for model, baseline, row in _headlines(rows):
         same = [other for other in rows if _view(other) == _view(row) and other.get("subset") == row["subset"]]
         counts = {str(other["metric"]): other for other in same if other["metric"] in (CLASSES_BETTER, CLASSES_WORSE)}
-        told = _classes(counts, int(row["n"])) if row["metric"] == "mAP_diff" else ()
-        found.append("; ".join([_verdict(model, baseline, row), *told]))
+        details = _classes(counts, int(row["n"])) if row["metric"] == "mAP_diff" else ()
+        sentences.append("; ".join([_verdict(model, baseline, row), *details]))
         if row["metric"] == "mAP_diff" and row["value"]:
-            found += filter(None, [origin(row, rows)])
-    return found
+            sentences += filter(None, [origin(row, rows)])
+    return sentences
 
 
 def _headlines(rows: Sequence[AnyRow]) -> Iterator[tuple[str, str, AnyRow]]:
@@ -101,7 +101,7 @@ def _view(row: AnyRow) -> tuple[Any, Any]:
 def _verdict(model: str, baseline: str, row: AnyRow) -> str:
     value, low, high = row["value"], row["ci_low"], row["ci_high"]
     of = _subset_text(row)
-    metric, least = NAMES[row["metric"]], _less_is_better(row)
+    metric, less_is_better = NAMES[row["metric"]], _less_is_better(row)
     if value is None:
         why = f"{of} has no class to average" if metric == "mAP" else f"one of them has no {metric}"
         return f"{model} cannot be compared with {baseline}: {why}"
@@ -111,13 +111,17 @@ def _verdict(model: str, baseline: str, row: AnyRow) -> str:
     if low is None or chance is None:
         tested = "boot" in settings_of(row)
         why = "ground truth in fewer than two images" if tested else "no resamples were asked for"
-        ahead, behind = ("ahead of", "behind") if least else ("above", "below")
-        than = "as good as" if value == 0 else ahead if (value < 0) == least else behind
+        ahead, behind = ("ahead of", "behind") if less_is_better else ("above", "below")
+        than = "as good as" if value == 0 else ahead if (value < 0) == less_is_better else behind
         return f"{model} is {than} {baseline} here, but no test was run ({why}): {numbers}"
     leaves_out, unlikely = low > 0 or high < 0, chance < SURE
-    shown = leaves_out and unlikely
+    significant = leaves_out and unlikely
     verdict = (
-        "is not shown to differ from" if not shown else "is better than" if (value < 0) == least else "is worse than"
+        "is not shown to differ from"
+        if not significant
+        else "is better than"
+        if (value < 0) == less_is_better
+        else "is worse than"
     )
     doubt = ""
     if leaves_out and not unlikely:
@@ -168,14 +172,16 @@ def _classes(counts: Mapping[str, AnyRow], compared: int) -> Iterator[str]:
 def readable(rows: Sequence[AnyRow]) -> list[dict[str, Any]]:
     """The rows for a table: without counts and gains that differ in nothing, and without the models and protocol that
     all rows of a metric share."""
-    kept = [row for row in rows if row["metric"] not in _OF_NOTHING or _is_visible(row)]
-    said: dict[tuple[str, str], set[str]] = {}
-    for row in kept:
+    readable_rows = [row for row in rows if row["metric"] not in _OF_NOTHING or _is_visible(row)]
+    notes_by_view: dict[tuple[str, str], set[str]] = {}
+    for row in readable_rows:
         for key, value in {"protocol": row["protocol"], **row["tags"]}.items():
-            said.setdefault((row["metric"], key), set()).add(value)
+            notes_by_view.setdefault((row["metric"], key), set()).add(value)
     short = []
-    for row in kept:
-        shared = [key for key in ("protocol", "model", "baseline") if len(said.get((row["metric"], key), ())) == 1]
+    for row in readable_rows:
+        shared = [
+            key for key in ("protocol", "model", "baseline") if len(notes_by_view.get((row["metric"], key), ())) == 1
+        ]
         tags = {key: value for key, value in row["tags"].items() if key not in shared}
         short.append({key: value for key, value in row.items() if key not in shared} | {"tags": tags})
     return short
@@ -186,8 +192,8 @@ def origin(mean: AnyRow, rows: Sequence[AnyRow]) -> str:
     the order of its scores; the error type that costs more, where that is shown; the listed classes and image.
     """
     same = [row for row in rows if (row.get("tags"), row.get("subset")) == (mean["tags"], mean["subset"])]
-    found = sorted((*_order(mean, rows, same), *_errors(mean, same), *_places(mean, rows, same)), reverse=True)
-    texts = "; ".join(text for _, text in found[:3])
+    findings = sorted((*_order(mean, rows, same), *_errors(mean, same), *_places(mean, rows, same)), reverse=True)
+    texts = "; ".join(text for _, text in findings[:3])
     return f"{mean['tags']['model']}: of {mean['value']:+.2f} mAP, {texts}" if texts else ""
 
 
@@ -204,10 +210,16 @@ def _order(mean: AnyRow, rows: Sequence[AnyRow], same: Sequence[AnyRow]) -> Iter
     ]
     if len(of) != len(models):
         return
-    found, counts = of[1] - of[0], [row for row in same if row["metric"] == "count_diff" and row["error"] != MISSED]
-    if abs(found) > 1e-9:
-        order, recall = mean["value"] - found, f"mean max recall {of[0]:.2f} to {of[1]:.2f}"
-        yield max(abs(found), abs(order)), f"{found:+.2f} is what is found ({recall}), {order:+.2f} the order of scores"
+    recall_gain, counts = (
+        of[1] - of[0],
+        [row for row in same if row["metric"] == "count_diff" and row["error"] != MISSED],
+    )
+    if abs(recall_gain) > 1e-9:
+        order, recall = mean["value"] - recall_gain, f"mean max recall {of[0]:.2f} to {of[1]:.2f}"
+        yield (
+            max(abs(recall_gain), abs(order)),
+            f"{recall_gain:+.2f} is what is found ({recall}), {order:+.2f} the order of scores",
+        )
         return
     as_many = "same predictions, other scores: as many of each type of error"
     why = as_many if counts and not any(map(_is_visible, counts)) else f"as much is found, mean max recall {of[0]:.2f}"
@@ -217,8 +229,10 @@ def _order(mean: AnyRow, rows: Sequence[AnyRow], same: Sequence[AnyRow]) -> Iter
 def _errors(mean: AnyRow, same: Sequence[AnyRow]) -> Iterator[Finding]:
     costs = [row for row in same if row["metric"] == "delta_mAP_diff" and row["oracle"] not in _SUMS]
     costs = [row for row in costs if row["value"] is not None]
-    shown = [row for row in costs if row["ci_low"] is None or (row["ci_low"] * row["ci_high"] > 0 and row["p"] < SURE)]
-    for row in sorted(shown, key=lambda row: row["value"] * (1 if mean["value"] > 0 else -1))[:1]:
+    significant = [
+        row for row in costs if row["ci_low"] is None or (row["ci_low"] * row["ci_high"] > 0 and row["p"] < SURE)
+    ]
+    for row in sorted(significant, key=lambda row: row["value"] * (1 if mean["value"] > 0 else -1))[:1]:
         if row["value"] * mean["value"] < 0:
             more, size = "more" if row["value"] > 0 else "less", abs(row["value"])
             gains = f"repaired they give {row['to']:+.2f}, before {row['from']:+.2f}"
@@ -229,10 +243,10 @@ def _places(mean: AnyRow, rows: Sequence[AnyRow], same: Sequence[AnyRow]) -> Ite
     """A class's share of the mean is its difference over the number of classes."""
     of_classes = [row for row in rows if row["metric"] == "AP_diff" and row["tags"] == mean["tags"]]
     of_classes = [row for row in of_classes if row["protocol"] == mean["protocol"] and row["value"] * mean["value"] > 0]
-    if most := sorted(of_classes, key=lambda row: -abs(row["value"]))[:10]:
-        share, first = sum(row["value"] for row in most) / mean["n"], most[0]
+    if largest := sorted(of_classes, key=lambda row: -abs(row["value"]))[:10]:
+        share, first = sum(row["value"] for row in largest) / mean["n"], largest[0]
         name = " ".join(first[key] for key in ("verb", "object", "role") if first.get(key))
-        what = "of a class" if len(most) == 1 else f"of {len(most)} classes, first"
+        what = "of a class" if len(largest) == 1 else f"of {len(largest)} classes, first"
         yield abs(share), f"{share:+.2f} is {what} {name} ({first['value']:+.2f} AP)"
     for row in [row for row in same if row["metric"] == "image_diff" and row["value"] * mean["value"] > 0][:1]:
         yield abs(row["value"]), f"{row['value']:+.2f} goes with image {row['image_id']}"

@@ -152,9 +152,9 @@ def settings_tried(protocols: Sequence[Protocol], nms: Sequence[str], top_k: Seq
         Filters.from_options(k, threshold, False) for threshold, k in product((None, *nms), (None, *top_k))
     )
     return [
-        replace(row, filters=one, view=(*one.signature().items(),))
-        for row, one in product(protocols, filters)
-        if one.top_k is None or one.top_k < (row.triplets_per_image or one.top_k + 1)
+        replace(row, filters=filters_tried, view=(*filters_tried.signature().items(),))
+        for row, filters_tried in product(protocols, filters)
+        if filters_tried.top_k is None or filters_tried.top_k < (row.triplets_per_image or filters_tried.top_k + 1)
     ]
 
 
@@ -180,43 +180,43 @@ def search(
     """
     subsets = {row.name: list(subset_classes(vocabulary, row, split=split)) for row in protocols}
     if not any(map(claim.readings, subsets.values())):
-        known = "; ".join(f"{name}: {', '.join(names)}" for name, names in subsets.items())
-        raise UsageError(f"{claim.text}: no protocol has these subsets ({known}); name them, as in full=46.06")
+        subset_text = "; ".join(f"{name}: {', '.join(names)}" for name, names in subsets.items())
+        raise UsageError(f"{claim.text}: no protocol has these subsets ({subset_text}); name them, as in full=46.06")
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=allow_uncounted)
     rows = settings_tried(choose_computable(truth, protocols, named), nms, top_k)
     tally = tally_predictions(predictions, truth, rows, Filters(allow_uncounted=allow_uncounted), policy)
-    most = int(np.bincount(tally.listed.image).max(initial=0))
-    found: list[Tried] = []
+    largest_image = int(np.bincount(tally.listed.image).max(initial=0))
+    tried_settings: list[Tried] = []
     for row, results in tally.results(vocabulary):
         filters = row.filters or Filters()
-        if filters.top_k is not None and filters.top_k >= most:
+        if filters.top_k is not None and filters.top_k >= largest_image:
             continue  # it removes nothing
         for ignored in (False, True) if vocabulary.no_interaction_ids and not row.drop_no_interaction else (False,):
-            wanted = Wanted(split, ignored)
-            signed = {**filters.signature(), "data": vocabulary.signed, **wanted.settings(), **tally.settings(row)}
-            evaluated = Evaluated(row, vocabulary, wanted, results, signed, tags, {})
-            given = [f"--{key} {value.removesuffix('/1/0.5')}" for key, value in filters.signature().items()]
-            options = " ".join(given + ["--ignore-no-interaction"] * ignored).replace("topk", "top-k")
+            requested = Wanted(split, ignored)
+            signed = {**filters.signature(), "data": vocabulary.signed, **requested.settings(), **tally.settings(row)}
+            evaluated = Evaluated(row, vocabulary, requested, results, signed, tags, {})
+            option_texts = [f"--{key} {value.removesuffix('/1/0.5')}" for key, value in filters.signature().items()]
+            options = " ".join(option_texts + ["--ignore-no-interaction"] * ignored).replace("topk", "top-k")
             has = [mean.subset for mean in evaluated.means if mean.ap is not None]
-            found += [Tried(evaluated, options, printed) for printed in claim.readings(has)]
-    if not found:
+            tried_settings += [Tried(evaluated, options, printed) for printed in claim.readings(has)]
+    if not tried_settings:
         raise DataError("no class of these subsets is annotated; name others in NUMBERS", place=gt.name)
-    return sorted(found, key=lambda tried: tried.order)
+    return sorted(tried_settings, key=lambda tried: tried.order)
 
 
 _NAMED = 4
 """Settings that a sentence names; the table has them all."""
 
 
-def claim_sentence(claim: Claim, found: Sequence[Tried]) -> str:
+def claim_sentence(claim: Claim, tried_settings: Sequence[Tried]) -> str:
     """What fits and what tells it apart, or what is nearest, in a sentence."""
-    fitting, of = [tried for tried in found if tried.rounding], f"of the {len(found)} settings tried"
+    fitting, of = [tried for tried in tried_settings if tried.rounding], f"of the {len(tried_settings)} settings tried"
     if not fitting:
-        near = found[0]
-        least = max(abs(near.values[subset] - float(number)) for subset, number in near.printed.items())
+        near = tried_settings[0]
+        largest_gap = max(abs(near.values[subset] - float(number)) for subset, number in near.printed.items())
         return (
-            f"none {of} gives {claim.text}; the nearest is {near.setting_text()}: {near.text()}, up to {least:.2g} away."
-            " So something else differs: the predictions, the ground truth or the evaluator"
+            f"none {of} gives {claim.text}; the nearest is {near.setting_text()}: {near.text()}, up to "
+            f"{largest_gap:.2g} away. So something else differs: the predictions, the ground truth or the evaluator"
         )
     alike: dict[str, list[str]] = {}
     for tried in fitting:

@@ -48,20 +48,22 @@ class OneRanking(NamedTuple):
     def from_lists(cls, models: Sequence[Sequence[RankedLists]]) -> OneRanking:
         """models: of each its lists."""
         first, *rivals = models
-        made = [Prepared(lists) for lists in models]
+        prepared = [Prepared(lists) for lists in models]
         return cls(
-            made, [each.observed for each in made], [Prepared(_merge_rankings(first, rival)) for rival in rivals]
+            prepared,
+            [each.observed for each in prepared],
+            [Prepared(_merge_rankings(first, rival)) for rival in rivals],
         )
 
 
 @dataclass(frozen=True)
 class OracleRounds:
-    """Models, each of which swaps its output with the first. Means are over `subsets`; `drawn` has the classes of each
-    that are averaged in rounds."""
+    """Models, each of which swaps its output with the first. Means are over `subsets`; `subsets_drawn` has the classes
+    of each that are averaged in rounds."""
 
     models: Sequence[Diagnosis]
     subsets: Mapping[str, Ints]
-    drawn: Sequence[Ints]
+    subsets_drawn: Sequence[Ints]
     vocabulary: Vocabulary
     image_ids: Sequence[str]
 
@@ -77,38 +79,43 @@ class OracleRounds:
         hits = len(EVERY) * sum(int(model.counts()["true_positive"].sum()) for model in self.models)
         prepared = shared_out(prepare, SHARING, worth=hits * resampling.rounds >= WORTH_FORKING)
 
-        def work(drawn: Blocks) -> list[Floats]:
-            return self._round(prepared, drawn)
+        def work(block_range: Blocks) -> list[Floats]:
+            return self._round(prepared, block_range)
 
         label = "types of errors: resamples and swaps"
         rounds = dict(zip(EVERY, over_blocks(work, resampling, label, hits), strict=True))
-        found = {}
+        means_by_oracle = {}
         for oracle, means in estimates.items():
             alone, mixed = np.split(rounds[oracle], [len(self.models)])
-            found[oracle] = UnderOracle(means, alone, mixed.reshape(len(self.models) - 1, 2, *mixed.shape[1:]))
-        return found
+            means_by_oracle[oracle] = UnderOracle(
+                means, alone, mixed.reshape(len(self.models) - 1, 2, *mixed.shape[1:])
+            )
+        return means_by_oracle
 
-    def _round(self, prepared: Sequence[OneRanking], drawn: Blocks) -> list[Floats]:
+    def _round(self, prepared: Sequence[OneRanking], block_range: Blocks) -> list[Floats]:
         """Of each of EVERY, [models + 2 * rivals, S, R]: the means on some blocks' resamples, then with its swaps."""
-        images, found = len(self.image_ids), list[Floats]()
-        times, coins = Times(drawn.resamples(images)), Times(drawn.coins(images))
+        images, means = len(self.image_ids), list[Floats]()
+        times, coins = Times(block_range.resamples(images)), Times(block_range.coins(images))
         of_models = [lists.positives(times) for lists in prepared[0].models]
         of_mixed = [lists.positives(coins) for lists in prepared[0].mixed]
         for models, every, mixed in prepared:
             systems = [
-                [self._means(Rounds(*one, observed)) for one, observed in zip(lists.ap(times, asked), of, strict=True)]
-                for lists, of, asked in zip(models, every, of_models, strict=True)
+                [
+                    self._means(Rounds(*counts, observed))
+                    for counts, observed in zip(lists.ap(times, requested), of, strict=True)
+                ]
+                for lists, of, requested in zip(models, every, of_models, strict=True)
             ]
-            for lists, asked in zip(mixed, of_mixed, strict=True):
-                sides = lists.ap_of_sides(coins, asked)
+            for lists, requested in zip(mixed, of_mixed, strict=True):
+                sides = lists.ap_of_sides(coins, requested)
                 systems += [[self._means(Rounds(*side[at])) for side in sides] for at in (0, 1)]
-            found += map(np.stack, zip(*systems, strict=True))
-        return found
+            means += map(np.stack, zip(*systems, strict=True))
+        return means
 
     def _means(self, rounds: Rounds) -> Floats:
         """[S, R] of each subset, without the classes that have no ground truth in a round."""
         never = np.zeros(len(rounds.ap), dtype=bool)
-        return np.stack([rounds.means(members, never) for members in self.drawn])
+        return np.stack([rounds.means(members, never) for members in self.subsets_drawn])
 
 
 def _merge_rankings(first: Sequence[RankedLists], second: Sequence[RankedLists]) -> list[RankedLists]:

@@ -89,7 +89,7 @@ def compare(
     protocols: Sequence[Protocol],
     filters: Filters,
     policy: ErrorPolicy,
-    wanted: Wanted,
+    requested: Wanted,
     resampling: Resampling,
     *,
     named: Container[str] | None = None,
@@ -119,16 +119,16 @@ def compare(
         side.coverage.report(truth, protocols, model.name, model=model.model)
     tell_absent(truth, protocols)
     shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), resampling, top, tags)
-    settings = {**filters.signature(), "data": vocabulary.signed, **wanted.settings()}
+    settings = {**filters.signature(), "data": vocabulary.signed, **requested.settings()}
 
     def rows_by_protocol() -> Iterator[Row]:
         """Apart, so that the ranked lists are gone before those of the errors come."""
         ranked = [side.tally.ranked_results(vocabulary, shared.image_ids) for side in sides]
-        for found in zip(*ranked, strict=True):
+        for protocol_results in zip(*ranked, strict=True):
             compared = []
-            for model, side, (protocol, results, lists) in zip(models, sides, found, strict=True):
+            for model, side, (protocol, results, lists) in zip(models, sides, protocol_results, strict=True):
                 signed, tagged = {**settings, **side.tally.settings(protocol)}, {"model": model.model, **tags}
-                parts = Evaluated.split_by_slices(protocol, vocabulary, wanted, results, signed, tagged)
+                parts = Evaluated.split_by_slices(protocol, vocabulary, requested, results, signed, tagged)
                 compared.append(Compared(model.model, lists, parts))
             yield from protocol_rows(compared, shared)
 
@@ -164,14 +164,14 @@ def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Ro
 
 
 def difference_row(
-    metric: str, named: Mapping[str, object], found: Difference, n: int, ends: Row, *, unit: str = "%"
+    metric: str, named: Mapping[str, object], change: Difference, n: int, ends: Row, *, unit: str = "%"
 ) -> Row:
     """A row of a difference; what is in percent was in [0, 1]."""
-    low, high = found.ci or (None, None)
-    numbers = {"from": found.before, "to": found.after, "value": found.value, "n": n, "ci_low": low, "ci_high": high}
+    low, high = change.ci or (None, None)
+    numbers = {"from": change.before, "to": change.after, "value": change.value, "n": n, "ci_low": low, "ci_high": high}
     if unit == "%":
         numbers = {key: number if key == "n" else percent(number) for key, number in numbers.items()}
-    chance = {"p": found.p, "p_bootstrap": found.p_bootstrap}
+    chance = {"p": change.p, "p_bootstrap": change.p_bootstrap}
     return result_row(metric, **named, **numbers, **chance, unit=unit, **ends)
 
 
@@ -180,8 +180,8 @@ def _means(lists: RankedLists, before: Evaluated, after: Evaluated, paired: Pair
     for first, second in zip(before.means, after.means, strict=True):
         members = before.members[first.subset]
         rounds = paired.differences(partial(Rounds.means, members=members, unannotated=lists.unannotated))
-        found = difference(first.ap, second.ap, *rounds, lists.images_of_truth(members), most=1.0)
-        yield difference_row("mAP_diff", {"subset": first.subset}, found, first.classes, ends)
+        change = difference(first.ap, second.ap, *rounds, lists.images_of_truth(members), most=1.0)
+        yield difference_row("mAP_diff", {"subset": first.subset}, change, first.classes, ends)
 
 
 def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: Comparison, ends: Row) -> Iterator[Row]:
@@ -191,30 +191,30 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: 
     numbers = np.flatnonzero(results.in_mean & (results.positives > 0)).tolist()
     resamples, _ = paired.differences(Rounds.classes)
     images = baseline.lists.truth_images
-    found = {}
+    changes = {}
     for number in numbers:
         sides = float(results.ap[number]), float(after[number])
-        found[number] = difference(*sides, resamples[number], np.zeros(0), int(images[number]), most=1.0)
-    tested = {number: each.value or 0.0 for number, each in found.items() if each.p_bootstrap is not None}
+        changes[number] = difference(*sides, resamples[number], np.zeros(0), int(images[number]), most=1.0)
+    tested = {number: each.value or 0.0 for number, each in changes.items() if each.p_bootstrap is not None}
     label = f"{evaluated.protocol.key}: {model.name}, swaps of classes"
     chance = class_chances(baseline.lists, model.lists, tested, shared.resampling, label)
     q = dict(zip(chance, false_discovery([*chance.values()]), strict=True))
     for metric, sign in ((CLASSES_BETTER, 1), (CLASSES_WORSE, -1)) if resamples.size else ():
         for name, members in evaluated.members.items():
             within = [number for number in members.tolist() if number in q]
-            differ = [number for number in within if q[number] < SURE and sign * (found[number].value or 0.0) > 0]
+            differ = [number for number in within if q[number] < SURE and sign * (changes[number].value or 0.0) > 0]
             yield result_row(metric, subset=name, value=len(differ), n=len(within), unit="classes", **ends)
 
     def order(number: int) -> tuple[float, float, tuple[str, str]]:
-        return chance.get(number, 2.0), -abs(found[number].value or 0.0), vocabulary.interactions[number]
+        return chance.get(number, 2.0), -abs(changes[number].value or 0.0), vocabulary.interactions[number]
 
     numbers.sort(key=order)
-    if not evaluated.wanted.per_class:
-        numbers = [number for number in numbers if found[number].value]
+    if not evaluated.requested.per_class:
+        numbers = [number for number in numbers if changes[number].value]
     for number in numbers:
         verb, name = vocabulary.interactions[number]
         named = {"subset": subset.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
-        row = difference_row("AP_diff", named, found[number], int(results.positives[number]), ends)
+        row = difference_row("AP_diff", named, changes[number], int(results.positives[number]), ends)
         row |= {"p": chance.get(number), "q": q.get(number), "unit": row.pop("unit")}
         yield row
 
@@ -255,20 +255,20 @@ def _counts(baseline: Diagnosis, model: Diagnosis, shared: Comparison, ends: Row
     counted = [(error, subset) for error in (*ERRORS, MISSED) for subset in subsets]
 
     def counts(diagnosis: Diagnosis) -> Ints:
-        found = diagnosis.group_errors(shared.image_ids)
+        errors = diagnosis.group_errors(shared.image_ids)
         return np.stack(
             [
                 np.bincount(image[np.isin(class_, subsets[subset])], minlength=len(shared.image_ids))
-                for (image, class_), subset in ((found[error], subset) for error, subset in counted)
+                for (image, class_), subset in ((errors[error], subset) for error, subset in counted)
             ]
         )
 
     before, after = counts(baseline), counts(model)
     totals = (before + after).sum(axis=1).tolist()
     differences = count_differences(before, after, shared.resampling)
-    for (error, subset), found, n in zip(counted, differences, totals, strict=True):
+    for (error, subset), change, n in zip(counted, differences, totals, strict=True):
         unit = "triplets" if error == MISSED else "predictions"
-        yield difference_row("count_diff", {"subset": subset, "error": error}, found, n, ends, unit=unit)
+        yield difference_row("count_diff", {"subset": subset, "error": error}, change, n, ends, unit=unit)
 
 
 def _gains(models: Sequence[Diagnosis], shared: Comparison, ends: Sequence[Row]) -> list[list[Row]]:
@@ -280,20 +280,20 @@ def _gains(models: Sequence[Diagnosis], shared: Comparison, ends: Sequence[Row])
     subsets = subset_classes(vocabulary, models[0].protocol)
     annotated = np.ones(len(vocabulary.interactions), dtype=bool)
     annotated[sorted(vocabulary.no_interaction_ids)] = False
-    drawn = [members[annotated[members]] for members in subsets.values()]
-    images = [models[0].images_of_truth(members) for members in drawn]
-    oracles = OracleRounds(models, subsets, drawn, vocabulary, shared.image_ids).means(shared.resampling)
+    averaged = [members[annotated[members]] for members in subsets.values()]
+    images = [models[0].images_of_truth(members) for members in averaged]
+    oracles = OracleRounds(models, subsets, averaged, vocabulary, shared.image_ids).means(shared.resampling)
     plain = oracles.pop("none")
     rows: list[list[Row]] = [[] for _ in ends]
-    for (number, rows_of), (oracle, found) in product(enumerate(rows, start=1), oracles.items()):
-        resamples = [found.resamples[model] - plain.resamples[model] for model in (0, number)]
-        swaps = found.swaps[number - 1] - plain.swaps[number - 1]
+    for (number, rows_of), (oracle, rounds_of) in product(enumerate(rows, start=1), oracles.items()):
+        resamples = [rounds_of.resamples[model] - plain.resamples[model] for model in (0, number)]
+        swaps = rounds_of.swaps[number - 1] - plain.swaps[number - 1]
         for place, subset in enumerate(subsets):
-            sides = [(found.estimates[model][place].ap, plain.estimates[model][place].ap) for model in (0, number)]
+            sides = [(rounds_of.estimates[model][place].ap, plain.estimates[model][place].ap) for model in (0, number)]
             before, after = (None if ap is None or without is None else ap - without for ap, without in sides)
             rounds = resamples[1][place] - resamples[0][place], swaps[1, place] - swaps[0, place]
             # a gain lies between -1 and 1, and so two of them are 2 apart at most
             gain = difference(before, after, *rounds, images[place], most=2.0)
-            named, classes = {"subset": subset, "oracle": oracle}, found.estimates[0][place].classes
+            named, classes = {"subset": subset, "oracle": oracle}, rounds_of.estimates[0][place].classes
             rows_of.append(difference_row("delta_mAP_diff", named, gain, classes, ends[number - 1]))
     return rows

@@ -36,30 +36,36 @@ def _rows(
     models: Sequence[tuple[str, Run]], metrics: Sequence[str], resampling: Resampling, tags: Mapping[str, str]
 ) -> Iterator[Row]:
     """At one delta."""
-    drawn = resampling.signature()
+    resampling_settings = resampling.signature()
     every = [weighted_metrics(run) for _, run in models]
     first = models[0][1]
     subset = first.subset
     differences: list[Row] = []
     for metric in metrics:
-        known = all(metric in found for found in every)  # a model without scores has no soft_map
-        alone = resample([found[metric] for found in every], resampling, f"{metric}: resamples") if known else []
+        all_have_it = all(
+            metric in metrics_of_model for metrics_of_model in every
+        )  # a model without scores has no soft_map
+        alone = (
+            resample([metrics_of_model[metric] for metrics_of_model in every], resampling, f"{metric}: resamples")
+            if all_have_it
+            else []
+        )
         for at, (name, run) in enumerate(models):
             value, n = getattr(run.scores, metric), run.scores.count(metric)
-            found = interval_of(run, metric, alone[at]) if known else None
-            numbers = {"value": percent(value), "n": n, **interval_keys(found), "unit": "%"}
-            ends = row_ends("shoe", {"model": name, **tags}, {**run.signature, **drawn})
+            ends_of_interval = interval_of(run, metric, alone[at]) if all_have_it else None
+            numbers = {"value": percent(value), "n": n, **interval_keys(ends_of_interval), "unit": "%"}
+            ends = row_ends("shoe", {"model": name, **tags}, {**run.signature, **resampling_settings})
             yield result_row(metric, subset=subset, **numbers, **ends)
             if at == 0:
                 continue
             before = getattr(first.scores, metric)
             change = Difference(before, value)
-            if known:
+            if all_have_it:
                 swaps = swap_outputs(every[0][metric], every[at][metric], resampling, f"{metric}: {name}, swaps")
                 paired = PairedRounds((alone[0], alone[at]), (swaps[0], swaps[1]))
                 images = min(first.images[metric], run.images[metric])
                 change = difference(before, value, *paired.differences(partial(means, metric)), images, most=1.0)
-            both = {**first.signature, **_join_settings(first.signature, run.signature), **drawn}
+            both = {**first.signature, **_join_settings(first.signature, run.signature), **resampling_settings}
             ends = row_ends("shoe", {"model": name, "baseline": models[0][0], **tags}, both)
             differences.append(difference_row(f"{metric}_diff", {"subset": subset}, change, n, ends))
     yield from differences

@@ -70,36 +70,38 @@ def read_tasks(source: Source, context: Context) -> Iterator[Record]:
         annotations = task["annotations"]
         if task.get("predictions"):
             context.drop("predictions of models (annotations are read)", context.place, len(task["predictions"]))
-        made = [at for at, one in enumerate(annotations) if not one.get("was_cancelled")]
-        if not made:
+        finished = [at for at, annotation in enumerate(annotations) if not annotation.get("was_cancelled")]
+        if not finished:
             context.drop("tasks that nobody annotated", context.place)
             return None
         if annotations[1:]:
             further = "further annotations of a task (taken is the one marked ground_truth, else the latest)"
             context.drop(further, context.place, len(annotations) - 1)
-        changed = [str(one.get("updated_at") or "") for one in annotations]  # ISO's notation, in UTC
-        taken = max(made, key=lambda at: (bool(annotations[at].get("ground_truth")), changed[at], at))
-        results = [(f".annotations[{taken}].result[{at}]", one) for at, one in enumerate(annotations[taken]["result"])]
+        changed = [str(annotation.get("updated_at") or "") for annotation in annotations]  # ISO's notation, in UTC
+        taken = max(finished, key=lambda at: (bool(annotations[at].get("ground_truth")), changed[at], at))
+        results = [
+            (f".annotations[{taken}].result[{at}]", item) for at, item in enumerate(annotations[taken]["result"])
+        ]
         rectangles: dict[Any, tuple[str, dict[str, Any]]] = {}
-        for field, one in results:
-            names = _names(one, field)
-            first = rectangles.setdefault(one["id"], (field, one))[1] if names else one
-            if first is not one and _rectangle(first, field) != _rectangle(one, field):
+        for field, item in results:
+            names = _names(item, field)
+            first = rectangles.setdefault(item["id"], (field, item))[1] if names else item
+            if first is not item and _rectangle(first, field) != _rectangle(item, field):
                 raise DataError("another rectangle has this id; export it again", field=f"{field}.id")
-            if first is not one or names[1:]:
+            if first is not item or names[1:]:
                 context.drop("further labels of a rectangle", context.place + field)
         images = ("to_name", "item_index", "original_width", "original_height")
-        if len({tuple(map(one.get, images)) for _, one in rectangles.values()}) > 1:
+        if len({tuple(map(item.get, images)) for _, item in rectangles.values()}) > 1:
             problem = "has rectangles of several images, or of several sizes of one; make a task of each image"
             raise DataError(problem, field=f".annotations[{taken}]")
-        for field, one in results:
-            plain = one["type"] == "rectangle" and one["id"] in rectangles
-            if not _names(one, field) and not plain and one["type"] != "relation":
-                other = f"results that are neither a labelled rectangle nor a relation ({str(one['type'])[:40]})"
+        for field, item in results:
+            plain = item["type"] == "rectangle" and item["id"] in rectangles
+            if not _names(item, field) and not plain and item["type"] != "relation":
+                other = f"results that are neither a labelled rectangle nor a relation ({str(item['type'])[:40]})"
                 context.drop(other, context.place + field)
-        boxes = [_rectangle(one, field) for field, one in rectangles.values()]
-        labels = [_names(one, field)[0] for field, one in rectangles.values()]
-        size = {key: one[f"original_{key}"] for _, one in rectangles.values() for key in ("width", "height")}
+        boxes = [_rectangle(item, field) for field, item in rectangles.values()]
+        labels = [_names(item, field)[0] for field, item in rectangles.values()]
+        size = {key: item[f"original_{key}"] for _, item in rectangles.values() for key in ("width", "height")}
         hois = _relations(results, {name: at for at, name in enumerate(rectangles)}, context)
         return image_record(_file_name(task["data"], full=full), boxes, labels, hois, size)
 
@@ -138,11 +140,11 @@ def _relations(
 ) -> list[dict[str, Any]]:
     """What the relations say; places: the box of each rectangle's id."""
     hois: list[dict[str, Any]] = []
-    for field, one in results:
-        if one["type"] != "relation":
+    for field, item in results:
+        if item["type"] != "relation":
             continue
-        ends, way = [places.get(one[key]) for key in ("from_id", "to_id")], one.get("direction", "right")
-        verbs = _texts(one.get("labels"), f"{field}.labels")
+        ends, way = [places.get(item[key]) for key in ("from_id", "to_id")], item.get("direction", "right")
+        verbs = _texts(item.get("labels"), f"{field}.labels")
         if None in ends or not verbs:
             what = "of what is no labelled rectangle" if None in ends else "without a label"
             context.drop(f"relations {what}", context.place + field)
@@ -260,5 +262,5 @@ def _triplets(rows: list[Element], context: Context) -> list[dict[str, Any]]:
 def _verbs(row: Element) -> list[str]:
     """The verbs in a box's attributes."""
     values = [each.text or "" for each in row.findall("attribute") if _ACTION.fullmatch(each.get("name", "").strip())]
-    said = [normalise(verb) for value in values for verb in value.split(",")]
-    return [verb for verb in said if verb.lower() not in NOTHING]
+    verbs = [normalise(verb) for value in values for verb in value.split(",")]
+    return [verb for verb in verbs if verb.lower() not in NOTHING]

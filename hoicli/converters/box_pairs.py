@@ -65,10 +65,10 @@ def read_ican(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image."""
     vocabulary = context.vocabulary
     rows_of = {label: vocabulary.interactions_of(label) for label in vocabulary.objects}
-    known = NumberedImages(source, context, source.entries())
+    images = NumberedImages(source, context, source.entries())
 
     def build(item: tuple[Any, Any]) -> Record:
-        head = known.record(item[0])
+        head = images.record(item[0])
         table = BoxTable(context.subject)
         for index, row in enumerate(item[1]):
             field = f"[{index}]"

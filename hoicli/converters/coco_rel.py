@@ -92,16 +92,16 @@ class _Graphs:
 
     def _group_by_image(self, source: Source, key: str, context: Context) -> dict[int | str, _Rows]:
         """The rows of each image; those of images that are not listed are dropped and counted."""
-        found: dict[int | str, _Rows] = {}
+        rows_by_image: dict[int | str, _Rows] = {}
         for index, row in enumerate(source.mapping[key]):
             field = f"{key}[{index}]"
             image = _id(row["image_id"], f"{field}.image_id")
             if image in self.images:
-                found.setdefault(image, []).append((field, row))
+                rows_by_image.setdefault(image, []).append((field, row))
             else:
                 reason = "annotations and relations of images that the file does not list"
                 context.drop(reason, f"{source.name}: {field}")
-        return found
+        return rows_by_image
 
 
 def _id(value: Any, field: str) -> int | str:
@@ -111,21 +111,21 @@ def _id(value: Any, field: str) -> int | str:
 
 def _places(rows: Iterable[tuple[str, dict[str, Any]]]) -> dict[int | str, int]:
     """The place of each (field, row) by the row's id. Raises `DataError` for an id that two rows have."""
-    found: dict[int | str, int] = {}
+    place_of: dict[int | str, int] = {}
     for index, (field, row) in enumerate(rows):
         number = _id(row["id"], field)
-        if found.setdefault(number, index) != index:
+        if place_of.setdefault(number, index) != index:
             raise DataError(f"{str(number)[:40]} is the id of another one, too; give each its own", field=field)
-    return found
+    return place_of
 
 
 def _categories(rows: list[Any], field: str, what: str, context: Context) -> dict[int | str, str]:
     """The names by id, in the records' spelling. Raises `DataError` for a name that the dataset lacks, unless any will
     do."""
     names = [normalise(row["name"]) for row in rows]
-    known = context.vocabulary.object_ids if what == "object" else context.vocabulary.verb_ids
+    ids = context.vocabulary.object_ids if what == "object" else context.vocabulary.verb_ids
     for index, name in enumerate(names if not context.open_names else ()):
-        if name not in known:
+        if name not in ids:
             raise unknown_label(f"{field}[{index}].name", what, name, context.vocabulary).error("")
     places = _places((f"{field}[{index}].id", row) for index, row in enumerate(rows))
     return {number: names[index] for number, index in places.items()}
@@ -167,9 +167,9 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
                 context.drop("verb scores (the format has one score a triplet)", place)
         if record.get("image_hois"):
             context.drop("image-level labels", place)
-    known = context.vocabulary
-    objects = _number_categories(annotations, "category_id", None if context.open_names else known.object_ids)
-    verbs = _number_categories(relations, "predicate_id", None if context.open_names else known.verb_ids)
+    vocabulary = context.vocabulary
+    objects = _number_categories(annotations, "category_id", None if context.open_names else vocabulary.object_ids)
+    verbs = _number_categories(relations, "predicate_id", None if context.open_names else vocabulary.verb_ids)
     content = {"images": list(images.values()), "categories": objects, "annotations": annotations}
     with open_output(path) as output:
         output(dump({**content, "rel_categories": verbs, "rel_annotations": relations}))

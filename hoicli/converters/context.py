@@ -68,8 +68,8 @@ class Context:
     def verbs(self, *, base: int) -> Numbers[str]:
         """The verbs by number: as the dataset's `numbering` has them, else counted from --verb-base or the format's
         `base`."""
-        own = None if "verb_base" in self.options else self._numbering("verbs", self.vocabulary.verbs)
-        return own or Numbers.from_items(self.vocabulary.verbs, self.base(base))
+        numbering = None if "verb_base" in self.options else self._numbering("verbs", self.vocabulary.verbs)
+        return numbering or Numbers.from_items(self.vocabulary.verbs, self.base(base))
 
     def base(self, base: int) -> int:
         """The number of the first verb in this file; `base` is the format's."""
@@ -79,33 +79,33 @@ class Context:
         """The objects by their numbers in this file: as the dataset's `numbering` has them, else in the order (from
         OBJECT_ORDERS) of --object-order or the format; `hint` is added to the message about another number. Raises
         `DataError` for COCO's ids and a dataset of other objects."""
-        known = self.vocabulary
+        vocabulary = self.vocabulary
         if "object_order" in self.options:
             order = self.options["object_order"]
-        elif (own := self._numbering("objects", known.objects)) is not None:
-            return own
-        if order == "coco-id" and not known.coco_ids:
-            problem = f"{self.format} numbers objects by COCO's ids, which {known.name} does not have"
+        elif (numbering := self._numbering("objects", vocabulary.objects)) is not None:
+            return numbering
+        if order == "coco-id" and not vocabulary.coco_ids:
+            problem = f"{self.format} numbers objects by COCO's ids, which {vocabulary.name} does not have"
             raise DataError(
                 f"{problem}: say what a number means in its numbering.objects, or {arg('object_order', 'coco-1')} "
                 "(its own order, from 1) or coco (from 0)"
             )
         refusal, names = OBJECT_ORDERS[order]
-        return Numbers(names(known), refusal + hint)
+        return Numbers(names(vocabulary), refusal + hint)
 
     def interactions(self, hint: str = "") -> Numbers[tuple[str, str]]:
         """The interactions by number: as the dataset's `numbering` has them, else in its order, from 0; `hint` is added
         to the message about another number."""
-        known = self.vocabulary.interactions
-        return self._numbering("interactions", known) or Numbers.from_items(known, hint=hint)
+        pairs = self.vocabulary.interactions
+        return self._numbering("interactions", pairs) or Numbers.from_items(pairs, hint=hint)
 
     def _numbering(self, kind: str, items: Sequence[T]) -> Numbers[T] | None:
         """The dataset's own numbering of "verbs", "objects" or "interactions"; None if it has none."""
-        own = self.vocabulary.numbering.get(kind)
-        if own is None:
+        numbering = self.vocabulary.numbering.get(kind)
+        if numbering is None:
             return None
         refusal = f" is none of {self.vocabulary.name}'s {kind} (its numbering.{kind})"
-        return Numbers({number: items[place] for number, place in own.items()}, refusal)
+        return Numbers({number: items[place] for number, place in numbering.items()}, refusal)
 
     def choose_numbers(
         self, kind: str, ids: Mapping[Label, int], usual: Mapping[int, int] | None = None
@@ -139,8 +139,11 @@ class Context:
     def tell_lost(self, record: Record, *more: str) -> None:
         """Count what a written format has no place for: all of a record but its name, boxes, labels, triplets and the
         keys `more`, and an id that its reader would not find."""
-        place, held = Place(f"image {record['image_id']}"), {"image_id", "file_name", "boxes", "labels", "hois", *more}
-        for key in sorted(key for key in record.keys() - held if record[key]):
+        place, kept_keys = (
+            Place(f"image {record['image_id']}"),
+            {"image_id", "file_name", "boxes", "labels", "hois", *more},
+        )
+        for key in sorted(key for key in record.keys() - kept_keys if record[key]):
             self.drop(f"{key} (the format has no place for it)", place)
         name = file_name_of(record)
         if str(record["image_id"]) not in (image_id_of(name), path_of(name)):
@@ -210,9 +213,9 @@ class BoxTable:
             self.labels.append(label)
         return self._index[key]
 
-    def pair(self, person: Sequence[float], other: Sequence[float], label: str, **said: Any) -> None:
+    def pair(self, person: Sequence[float], other: Sequence[float], label: str, **verb_said: Any) -> None:
         """Add a triplet: a person's box, another box with its label, and what is said of the two."""
-        self.hois.append({"subject": self.add(person, self._subject), "object": self.add(other, label), **said})
+        self.hois.append({"subject": self.add(person, self._subject), "object": self.add(other, label), **verb_said})
 
     @property
     def columns(self) -> dict[str, Any]:

@@ -54,13 +54,13 @@ class Conversion:
         """(file, record, its line of JSON) of the valid records of all paths: numbers finite, indices in range, no
         image twice, nothing that JSON cannot hold, such as half of a character. Errors (`DataError` with the file, the
         image and the field) go to the context's policy."""
-        seen: set[str] = set()
-        for file, record in identify_images(self._everything(paths), self._context, seen):
+        image_ids: set[str] = set()
+        for file, record in identify_images(self._everything(paths), self._context, image_ids):
             image_id = str(record["image_id"])
             place = Place.in_file(file, f"image {image_id}")
             try:
                 self._check(record)
-                if image_id in seen:
+                if image_id in image_ids:
                     by_path = self._context.id_rule in ("name", "number") or self._context.format == "vlm"
                     other = f", or give {arg('id_', 'path')}" if by_path else ""
                     raise DataError(f"occurs twice in the source; keep one of the two{other}")
@@ -68,7 +68,7 @@ class Conversion:
             except DataError as error:
                 self._context.policy.handle(DataError(error.problem, place=place, field=error.field, code=error.code))
                 continue
-            seen.add(image_id)
+            image_ids.add(image_id)
             if LAST_PIXELS in (record.get("caveats") or ()) and self._context.target:
                 self._context.drop(f"the caveat {LAST_PIXELS}: boxes are written as they are", place)
             for what, key in (("boxes", "boxes"), ("triplets", "hois"), ("pairs", "pairs")):
@@ -77,7 +77,7 @@ class Conversion:
             progress.advance()
             yield file, record, line
         if not self._counts["images"]:  # before a file that is written takes its name
-            self._context.policy.report(left=False)
+            self._context.policy.report(some_left=False)
 
     def report(self) -> None:
         """Say on stderr what was assumed, what was converted, and what was left out."""
@@ -96,8 +96,8 @@ class Conversion:
             row = self._row or FORMATS[run_step(partial(detect, source), source)]
             self._context.format = row.name
             if self._holds not in ("", row.holds):
-                held = f"holds {row.holds} ({row.name}), and the path before it {self._holds}"
-                raise DataError(f"{held}; convert them one at a time", place=source.name)
+                problem = f"holds {row.holds} ({row.name}), and the path before it {self._holds}"
+                raise DataError(f"{problem}; convert them one at a time", place=source.name)
             self._holds = row.holds
             self._settle_dataset(row, source)
             foreign = [each for each in (row, self._target) if each and each.name != "records"]
@@ -131,11 +131,11 @@ class Conversion:
                 advice = f"leave {arg('dataset')} out, or choose with {arg('from_')}"
                 raise DataError(f"{of} {self._dataset}; {advice}", place=source.name, code="another-dataset")
             context.vocabulary = load(dataset)
-        known = context.vocabulary
-        if target and written != known.name and (written or known.roles) and not _takes(target, known):
-            own = {known.name} if known.roles else {known.name, ""}
-            fitting = ", ".join(each.name for each in FORMATS.values() if each.writes and each.dataset in own)
-            problem = f"is of {known.name}, which {arg('to', target.name)} cannot hold; choose {fitting}"
+        vocabulary = context.vocabulary
+        if target and written != vocabulary.name and (written or vocabulary.roles) and not _takes(target, vocabulary):
+            own_datasets = {vocabulary.name} if vocabulary.roles else {vocabulary.name, ""}
+            fitting = ", ".join(each.name for each in FORMATS.values() if each.writes and each.dataset in own_datasets)
+            problem = f"is of {vocabulary.name}, which {arg('to', target.name)} cannot hold; choose {fitting}"
             raise DataError(problem, place=source.name)
 
     def _unproven(self, row: Format) -> bool:
@@ -144,9 +144,11 @@ class Conversion:
         context, vocabulary = self._context, self._context.vocabulary
         if vocabulary.roles or row.numbers.isdisjoint({"verbs", "interactions"}):
             return False
-        told = {*vocabulary.numbering}
-        told |= {kind for kind, option in NUMBERED_BY.items() if option in context.options}
-        return self._dataset is None or (vocabulary.own and "verbs" in row.numbers and not row.numbers <= told)
+        numbered_kinds = {*vocabulary.numbering}
+        numbered_kinds |= {kind for kind, option in NUMBERED_BY.items() if option in context.options}
+        return self._dataset is None or (
+            vocabulary.own and "verbs" in row.numbers and not row.numbers <= numbered_kinds
+        )
 
     def _check_first_records(self, row: Format, source: Source, records: Iterator[Record]) -> Iterator[Record]:
         """The records, after a check of the first ones that the file's numbers are the dataset's, if that is
@@ -158,14 +160,14 @@ class Conversion:
         except DataError as error:
             broken = error
         by_pair, tells = "verbs" in row.numbers, broken is None or broken.code == "unknown-label"
-        found = _doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair=by_pair) if tells else ""
-        if found:
+        doubt = _doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair=by_pair) if tells else ""
+        if doubt:
             counted = f", or counted otherwise ({arg('verb_base')}, {arg('object_order')})" if by_pair else ""
             doubts = f"of another dataset (HOI-A's and HOI-W's files look so: {arg('dataset', 'hoia')}){counted}"
             fix = f"{arg('dataset', vocabulary.name)} takes them as they are"
             if vocabulary.own:
                 fix = f"say what a number means in {vocabulary.path} (numbering)"
-            raise DataError(f"{found}: {doubts}? {fix}", place=source.name)
+            raise DataError(f"{doubt}: {doubts}? {fix}", place=source.name)
         yield from first
         if broken is not None:
             raise broken
@@ -185,8 +187,8 @@ class Conversion:
         if _plainly_sound(record) and not (self._any_names and vocabulary):
             return
         scored = any("score" in hoi for hoi in record["hois"])
-        for found in problems(record, vocabulary, scored=scored):
-            raise found.error("")
+        for problem in problems(record, vocabulary, scored=scored):
+            raise problem.error("")
 
 
 def _takes(row: Format, vocabulary: Vocabulary) -> bool:
@@ -198,10 +200,16 @@ def _takes(row: Format, vocabulary: Vocabulary) -> bool:
         return True
     if not row.dataset or not row.reads:
         return False
-    own = load(row.dataset)
-    if (own.verbs, own.objects, own.interactions) == (vocabulary.verbs, vocabulary.objects, vocabulary.interactions):
+    row_vocabulary = load(row.dataset)
+    if (row_vocabulary.verbs, row_vocabulary.objects, row_vocabulary.interactions) == (
+        vocabulary.verbs,
+        vocabulary.objects,
+        vocabulary.interactions,
+    ):
         return True
-    return row.numbers == {"verbs", "objects"} and row.numbers <= vocabulary.numbering.keys() and not own.roles
+    return (
+        row.numbers == {"verbs", "objects"} and row.numbers <= vocabulary.numbering.keys() and not row_vocabulary.roles
+    )
 
 
 def _plainly_sound(record: Record) -> bool:
@@ -241,22 +249,22 @@ def _doubt(records: Sequence[Record], vocabulary: Vocabulary, *, predicted: bool
     """
     names = IMAGE_NAMES.get(vocabulary.name)
     named = sum(names is not None and names.fullmatch(str(record["image_id"])) is not None for record in records)
-    found = []
+    doubts = []
     for record in records:
         hois = record["hois"]
         if predicted and hois:
             hois = [max(hois, key=lambda hoi: float(hoi["score"]))]
-        found += [(record, hoi) for hoi in hois]
-    unknown = [place for place in found if _names(*place) not in vocabulary.interaction_ids]
+        doubts += [(record, hoi) for hoi in hois]
+    unknown = [place for place in doubts if _names(*place) not in vocabulary.interaction_ids]
     own_images = 2 * named > len(records)
-    own_pairs = by_pair and 2 * len(unknown) < len(found)
-    if not found or own_pairs or (own_images and (predicted or not by_pair)):
+    own_pairs = by_pair and 2 * len(unknown) < len(doubts)
+    if not doubts or own_pairs or (own_images and (predicted or not by_pair)):
         return ""
     reasons = []
     if by_pair:
         (record, hoi), which = unknown[0], "best predictions" if predicted else "triplets"
         first = f"{' '.join(_names(record, hoi))} in {record['image_id']}"
-        reasons.append(f"{len(unknown):,} of the first {len(found):,} {which} are no interaction ({first})")
+        reasons.append(f"{len(unknown):,} of the first {len(doubts):,} {which} are no interaction ({first})")
     if not own_images and names is not None:
         reasons.append(f"the images have other names ({records[0]['image_id']})")
     return f"read with {vocabulary.title}'s numbers, {' and '.join(reasons)}"

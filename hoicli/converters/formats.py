@@ -166,13 +166,13 @@ class _Formats(dict[str, Format]):
     which is imported then."""
 
     def __missing__(self, name: str) -> Format:
-        found = plugin("formats", name) if name else None
-        if found is None:
+        row = plugin("formats", name) if name else None
+        if row is None:
             raise KeyError(name)
-        if not isinstance(found.value, Format):
-            problem = f"its entry point in hoicli.formats is a {type(found.value).__name__}"
-            raise UsageError(f"{name} of {found.owner}: {problem}, not a hoicli.converters.formats.Format")
-        return replace(found.value, name=name, owner=found.owner)
+        if not isinstance(row.value, Format):
+            problem = f"its entry point in hoicli.formats is a {type(row.value).__name__}"
+            raise UsageError(f"{name} of {row.owner}: {problem}, not a hoicli.converters.formats.Format")
+        return replace(row.value, name=name, owner=row.owner)
 
 
 FORMATS = _Formats((row.name, row) for row in _TABLE)
@@ -181,8 +181,8 @@ FORMATS = _Formats((row.name, row) for row in _TABLE)
 def offer_names(*, written: bool) -> list[tuple[str, str]]:
     """The names, each with its description, that --from takes (or --to, of formats that are written); of other packages
     the names alone, since nothing of theirs is imported."""
-    own = [(row.name, row.description) for row in FORMATS.values() if (row.writes if written else row.reads)]
-    return own + [(name, "of another package") for name in names("formats") if name not in FORMATS]
+    own_formats = [(row.name, row.description) for row in FORMATS.values() if (row.writes if written else row.reads)]
+    return own_formats + [(name, "of another package") for name in names("formats") if name not in FORMATS]
 
 
 def detect(source: Source) -> str:

@@ -72,8 +72,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         for number, hoi in enumerate(hois, start=1):
             _add_hoi(image, hoi, f".hoi({number})")
         ((width, height),) = _rows(row[1], ("width", "height"), ".size")
-        known = image.known if labels is None else labels[file_name][0]
-        record = image.record(file_name, _number(width), _number(height), known)
+        image_hois = image.known if labels is None else labels[file_name][0]
+        record = image.record(file_name, _number(width), _number(height), image_hois)
         return record if labels is not None else {**record, "caveats": [DERIVED_LABELS]}
 
     items = ((f"{name}({number})", row) for number, row in enumerate(rows, start=1))
@@ -194,14 +194,14 @@ def _homes(sources: list[Source]) -> dict[str, Source]:
     """Variable -> its file. Raises `DataError` for a file of neither kind."""
     homes: dict[str, Source] = {}
     for source in sources:
-        found = variables(source) if source.kind == "mat" else {}
-        own = {name: source for name in found if name in BOX_VARIABLES or name in LABEL_VARIABLES}
-        if not own:
+        variable_names = variables(source) if source.kind == "mat" else {}
+        homes_here = {name: source for name in variable_names if name in BOX_VARIABLES or name in LABEL_VARIABLES}
+        if not homes_here:
             raise DataError("is neither anno_bbox.mat nor anno.mat; convert it by itself", place=source.name)
-        if twice := own.keys() & homes.keys():
+        if twice := homes_here.keys() & homes.keys():
             name = min(twice)
             raise DataError(f"{name} is in {homes[name].name} too; give each file once", place=source.name)
-        homes |= own
+        homes |= homes_here
     return homes
 
 
@@ -219,8 +219,8 @@ def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, _Labe
     split, other = ("test", "train") if context.split == "test" else ("train", "test")
     taken = f"anno_{split}" if homes.keys().isdisjoint(BOX_VARIABLES) else f"bbox_{split}"
     context.announce(f"taking {taken}, the {split} split; {context.taking(other)} takes the other")
-    given = next((homes[name] for name in LABEL_VARIABLES if name in homes), None)
-    if given is None:
+    home = next((homes[name] for name in LABEL_VARIABLES if name in homes), None)
+    if home is None:
         context.announce(
             "no anno.mat: image-level labels come from the annotated interactions and may be incomplete; "
             "give both files, as anno_bbox.mat,anno.mat"
@@ -229,7 +229,7 @@ def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, _Labe
     listed, stated = f"list_{split}", f"anno_{split}"
     for name in ("list_action", listed, stated):
         if name not in homes:
-            raise DataError(f"has no {name}; give the anno.mat of HICO-DET", place=given.name)
+            raise DataError(f"has no {name}; give the anno.mat of HICO-DET", place=home.name)
     _load_variable(homes, "list_action", lambda value: _check_actions(value, context.vocabulary))
     files = _load_variable(homes, listed, lambda value: _file_names(value, listed))
     shape = (len(context.vocabulary.interactions), len(files))
@@ -239,10 +239,12 @@ def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, _Labe
 def _check_actions(actions: Any, vocabulary: Vocabulary) -> None:
     """Raises `DataError` if HOI ids do not mean what the vocabulary says."""
     rows = _rows(actions, ("vname", "nname"), "list_action")
-    found = [" ".join(normalise(str(text)) for text in texts) for texts in rows]
-    known = [" ".join(pair) for pair in vocabulary.interactions]
-    if found != known:
-        differs = next(at for at, (one, other) in enumerate(zip_longest(found, known), start=1) if one != other)
+    actions_listed = [" ".join(normalise(str(text)) for text in texts) for texts in rows]
+    expected = [" ".join(pair) for pair in vocabulary.interactions]
+    if actions_listed != expected:
+        differs = next(
+            at for at, (action, other) in enumerate(zip_longest(actions_listed, expected), start=1) if action != other
+        )
         problem = f"is not interaction {differs} of {vocabulary.name}; give the anno.mat of HICO-DET"
         raise DataError(problem, field=f"list_action({differs})")
 

@@ -78,7 +78,7 @@ class Layout:
     boxes: tuple[str, ...] = ("annotations",)
     hois: tuple[str, ...] = ("hoi_annotation",)
     verb: str = "category_id"
-    kept: tuple[str, ...] = ("width", "height")
+    kept_keys: tuple[str, ...] = ("width", "height")
     objects: str = "coco-id"
     verbs: int | str
     shift: Sequence[int] | None = None
@@ -98,7 +98,7 @@ IMAGE_KEYS = ("file_name", "filename", "image_id")
 
 
 def _predictions(verbs: int | str, **more: Any) -> Layout:
-    return Layout(boxes=BOX_KEYS, hois=HOI_KEYS, kept=(), verbs=verbs, scored=True, **more)
+    return Layout(boxes=BOX_KEYS, hois=HOI_KEYS, kept_keys=(), verbs=verbs, scored=True, **more)
 
 
 LAYOUTS = {
@@ -114,13 +114,13 @@ LAYOUTS = {
     # SWIG-HOI (ltttpku/INP-CC datasets/swig.py, datasets/swig_evaluator.py): boxes in pixels of its images resized to a
     # short side of 512, read as they are; everything counts from 0. Dumps of the INP-CC family name images by img_id.
     "swig": Layout(
-        boxes=("box_annotations",), hois=("hoi_annotations",), verb="action_id", kept=("img_id", "width", "height"),
-        objects="own", verbs=0, strays=False,
+        boxes=("box_annotations",), hois=("hoi_annotations",), verb="action_id",
+        kept_keys=("img_id", "width", "height"), objects="own", verbs=0, strays=False,
     ),
     # results.json of CDN and MUREN (YueLiao/CDN datasets/hico_eval.py, OreoChocolate/MUREN datasets/hico_eval_ko.py), a
     # JSON string that holds the repr of a dictionary; the same list of Diag-HOI (neu-vi/Diag-HOI standard_eval.py).
     "cdn": Layout(
-        image=("filename",), boxes=("predictions",), hois=("hoi_prediction",), kept=(), objects="coco", verbs=0,
+        image=("filename",), boxes=("predictions",), hois=("hoi_prediction",), kept_keys=(), objects="coco", verbs=0,
         scored=True, strays=False,
     ),
     # predictions_model_N.json, best_predictions.json (YueLiao/PPDM src/test_hoi.py, src/lib/detectors/hoidet.py;
@@ -137,10 +137,10 @@ LAYOUTS["gen-vlkt"] = replace(LAYOUTS["cdn"], objects="none")
 # Telling the formats apart
 
 
-def rows_under(source: Source, key: str, most: int | None = None) -> Iterator[dict[str, Any]]:
-    """The rows under a key of each item (of the first `most`), up to a broken item, which reading reports."""
+def rows_under(source: Source, key: str, limit: int | None = None) -> Iterator[dict[str, Any]]:
+    """The rows under a key of each item (of the first `limit`), up to a broken item, which reading reports."""
     try:
-        for _, item in islice(source.items(), most):
+        for _, item in islice(source.items(), limit):
             rows = item.get(key) if isinstance(item, dict) else None
             yield from (row for row in (rows if isinstance(rows, list) else ()) if isinstance(row, dict))
     except DataError:
@@ -199,7 +199,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     else:
         verbs = context.interactions() if classless else context.verbs(base=int(layout.verbs))
     verb_of: Mapping[int, Any] = verbs.names
-    verb_key, scored, seen = layout.verb, layout.scored, set[Any]()
+    verb_key, scored, verbs_seen = layout.verb, layout.scored, set[Any]()
     shift, form = context.truth_shift(layout.shift) if layout.shift else None, context.options.get("box_form")
 
     def build(item: dict[str, Any]) -> Record:
@@ -238,36 +238,41 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             verb: Any = verb_of.get(number) if type(number) is int else None
             if verb is None:
                 verb = verbs.name(number, f".{hoi_key}[{index}].{verb_key}")
-            made = {"subject": subject, "object": object_, "verb": verb}
+            triplet = {"subject": subject, "object": object_, "verb": verb}
             if roles:
-                made["object"] = None if object_ is None or labels[object_] is None else object_
-                made |= roles[verb]
+                triplet["object"] = None if object_ is None or labels[object_] is None else object_
+                triplet |= roles[verb]
             if scored:
                 score = hoi.get("score")
-                made["score"] = score if type(score) is float else score_of(score, f".{hoi_key}[{index}].score", name)
+                triplet["score"] = (
+                    score if type(score) is float else score_of(score, f".{hoi_key}[{index}].score", name)
+                )
                 if "action_score" in hoi:
                     score = hoi["action_score"]
                     if type(score) is not float:
                         score = score_of(score, f".{hoi_key}[{index}].action_score", name)
-                    made["verb_score"] = score
-            hois.append(made)
+                    triplet["verb_score"] = score
+            hois.append(triplet)
         if classless:
-            seen.update(hoi["verb"] for hoi in hois)
+            verbs_seen.update(hoi["verb"] for hoi in hois)
             return _classify_boxes(name, boxes, hois, context)
         if not roles:
-            return image_record(name, boxes, labels, hois, pick_keys(item, *layout.kept))
+            return image_record(name, boxes, labels, hois, pick_keys(item, *layout.kept_keys))
         named = {"file_name": name} if not scored or "COCO_" in str(name) else {}
         record = {
             "image_id": coco_number(name),
             **named,
-            **pick_keys(item, *layout.kept),
+            **pick_keys(item, *layout.kept_keys),
             "boxes": boxes,
             "labels": labels,
         }
         return {**record, "hois": hois, **({} if scored else {"caveats": [UNMARKED_PEOPLE]})}
 
     yield from context.each(source.items(), build, source)
-    highest = max((number for number, one in verb_of.items() if one in seen), default=len(context.vocabulary.verbs))
+    highest = max(
+        (number for number, verb_name in verb_of.items() if verb_name in verbs_seen),
+        default=len(context.vocabulary.verbs),
+    )
     if highest < len(context.vocabulary.verbs):
         context.announce(
             f"{source.name}: category_id read as interactions, but none exceeds {highest}: if these are verbs, the "
@@ -348,10 +353,10 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     if context.target == "corre":
         _write_correspondence(records, path, context)
         return
-    layout, known = LAYOUTS[context.target], context.vocabulary
-    object_ids = context.choose_numbers("objects", known.object_ids, _usual_objects(layout, context))
+    layout, vocabulary = LAYOUTS[context.target], context.vocabulary
+    object_ids = context.choose_numbers("objects", vocabulary.object_ids, _usual_objects(layout, context))
     verb_ids = context.choose_numbers(
-        "verbs", known.verb_ids, {at + int(layout.verbs): at for at in range(len(known.verbs))}
+        "verbs", vocabulary.verb_ids, {at + int(layout.verbs): at for at in range(len(vocabulary.verbs))}
     )
     shift = context.written_shift(layout.shift) if layout.shift else None
 
@@ -359,16 +364,16 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         written = {"subject_id": hoi["subject"], "object_id": hoi["object"], layout.verb: verb_ids[hoi["verb"]]}
         if layout.scored:
             written["score"] = hoi["score"]
-        elif (number := known.interaction_id(hoi["verb"], labels[hoi["object"]])) is not None:
+        elif (number := vocabulary.interaction_id(hoi["verb"], labels[hoi["object"]])) is not None:
             written["hoi_category_id"] = number + 1
         return {**written, "action_score": hoi["verb_score"]} if "verb_score" in hoi else written
 
     def image(record: Record) -> bytes:
         require_scores(record, context.target, scored=layout.scored)
         if not layout.scored:
-            context.tell_lost(record, *layout.kept)
+            context.tell_lost(record, *layout.kept_keys)
         boxes = zip(record["boxes"], record["labels"], strict=True)
-        head = {layout.image[0]: file_name_of(record), **pick_keys(record, *layout.kept)}
+        head = {layout.image[0]: file_name_of(record), **pick_keys(record, *layout.kept_keys)}
         rows = [{"bbox": corners(box, "", shift), "category_id": object_ids[label]} for box, label in boxes]
         hois = [interaction(hoi, record["labels"]) for hoi in record["hois"]]
         return orjson.dumps({**head, layout.boxes[0]: rows, layout.hois[0]: hois})
@@ -378,28 +383,30 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 def _usual_objects(layout: Layout, context: Context) -> dict[int, int]:
     """The id of each number of an object, where the dataset has no numbering: COCO's ids, or its own order from 1."""
-    known = context.vocabulary
+    vocabulary = context.vocabulary
     if layout.objects != "coco-id":
         return {}
-    if known.coco_ids:
-        return {number: known.object_ids[name] for name, number in known.coco_ids.items()}
-    if "objects" not in known.numbering:
+    if vocabulary.coco_ids:
+        return {number: vocabulary.object_ids[name] for name, number in vocabulary.coco_ids.items()}
+    if "objects" not in vocabulary.numbering:
         back = arg("object_order", "coco-1")
-        context.announce(f"objects are numbered from 1 in the order of {known.path or known.name} ({back} reads them)")
-    return {at + 1: at for at in range(len(known.objects))}
+        context.announce(
+            f"objects are numbered from 1 in the order of {vocabulary.path or vocabulary.name} ({back} reads them)"
+        )
+    return {at + 1: at for at in range(len(vocabulary.objects))}
 
 
 def _write_correspondence(records: Iterable[Record], path: str, context: Context) -> None:
     """The matrix of the dataset's interactions; triplets of the records that it has a 0 for are counted."""
-    known = context.vocabulary
+    vocabulary = context.vocabulary
     for record in records:
         for hoi in record["hois"]:
-            if (hoi["verb"], record["labels"][hoi["object"]]) not in known.interaction_ids:
-                context.drop(f"triplets of no {known.name} interaction", Place(f"image {record['image_id']}"))
-    verbs = sorted(known.verbs, key=context.choose_numbers("verbs", known.verb_ids).__getitem__)
-    objects = sorted(known.objects, key=context.choose_numbers("objects", known.object_ids).__getitem__)
+            if (hoi["verb"], record["labels"][hoi["object"]]) not in vocabulary.interaction_ids:
+                context.drop(f"triplets of no {vocabulary.name} interaction", Place(f"image {record['image_id']}"))
+    verbs = sorted(vocabulary.verbs, key=context.choose_numbers("verbs", vocabulary.verb_ids).__getitem__)
+    objects = sorted(vocabulary.objects, key=context.choose_numbers("objects", vocabulary.object_ids).__getitem__)
     content = io.BytesIO()
-    matrix = [[(verb, name) in known.interaction_ids for name in objects] for verb in verbs]
+    matrix = [[(verb, name) in vocabulary.interaction_ids for name in objects] for verb in verbs]
     np.save(content, np.array(matrix, dtype=np.uint8))
     with open_output(path) as output:
         output(content.getvalue())

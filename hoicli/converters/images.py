@@ -50,10 +50,10 @@ def _image_id_by_rule(record: Record, rule: str) -> str | int:
     if rule == "number" and type(record.get("img_id")) is int:
         return int(record["img_id"])
     name = record.get("file_name") or str(record["image_id"])
-    made = ID_RULES[rule](name)
-    if made is None:
+    image_id = ID_RULES[rule](name)
+    if image_id is None:
         raise DataError(f"no number at the end of {name!r}, as in img_12; {arg('id_', 'name')} or path")
-    return made
+    return image_id
 
 
 def _told_apart(records: Records, context: Context, taken: Set[str]) -> Records:
@@ -65,19 +65,19 @@ def _told_apart(records: Records, context: Context, taken: Set[str]) -> Records:
     else:
         return
     paths, clash, spool = dict[str, str](), "", Spool("records", numbered=False)
-    with spool.filling() as held:
-        for where, one in chain([(file, record)], records):
-            image_id, path = str(one["image_id"]), _own_path(one, context)
+    with spool.filling() as spooled:
+        for where, each in chain([(file, record)], records):
+            image_id, path = str(each["image_id"]), _own_path(each, context)
             first = paths.setdefault(image_id, image_id if image_id in taken else path or image_id)
             if first != (path or image_id):
                 clash = clash or f"{first} and {path or image_id}"
-            pickle.dump((where, path, one), held)
+            pickle.dump((where, path, each), spooled)
     if clash:
         context.announce(f"images in different folders have one name ({clash}): their paths are their ids")
-    with spool.open() as held:
-        while held.peek(1):  # type: ignore[attr-defined]
-            where, path, one = pickle.load(held)  # noqa: S301 (written above)
-            yield where, ({**one, "image_id": path} if clash and path else one)
+    with spool.open() as spooled:
+        while spooled.peek(1):  # type: ignore[attr-defined]
+            where, path, each = pickle.load(spooled)  # noqa: S301 (written above)
+            yield where, ({**each, "image_id": path} if clash and path else each)
 
 
 def _own_path(record: Record, context: Context) -> str:
@@ -156,20 +156,20 @@ class NumberedImages:
         """Image number -> image id: the `img_id`s of --image-list, else the numbers at the end of its names, else those
         of HICO-DET's test set. Raises `DataError` if two images have one number, and for a dataset that needs
         --image-list."""
-        context, given = self._context, self._context.images
+        context, names = self._context, self._context.images
         if context.image_numbers:
             return context.image_numbers
-        if given is None:
-            given = context.vocabulary.test_images
-            if not given:
+        if names is None:
+            names = context.vocabulary.test_images
+            if not names:
                 problem = "names images by number only; give the annotation file, which has them as img_id, with"
                 raise DataError(f"{problem} {arg('image_list')}", place=self._source.name)
             context.announce(
-                f"{self._source.name} names images by number only: taking HICO-DET test numbers (1 is {given[0]}); "
+                f"{self._source.name} names images by number only: taking HICO-DET test numbers (1 is {names[0]}); "
                 f"{arg('image_list')} for another set"
             )
         numbers: dict[int, str] = {}
-        for image_id in given:
+        for image_id in names:
             number = image_number(image_id)
             if number is not None and numbers.setdefault(number, image_id) != image_id:
                 problem = f"{numbers[number]} and {image_id} end in one number; give the images of one set"

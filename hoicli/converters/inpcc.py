@@ -90,10 +90,10 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         images = _gather_rows(source, interactions, context)
     else:
         images = [(f"[{shorten_value(key)}]", key, rows) for key, rows in source.entries().items()]
-    known = NumberedImages(source, context, (image for _, image, _ in images))
+    images_by_number = NumberedImages(source, context, (image for _, image, _ in images))
 
     def build(item: tuple[Any, Any]) -> Record:
-        record = known.record(item[0])
+        record = images_by_number.record(item[0])
         boxes = BoxTable(context.subject)
         for index, row in enumerate(table(item[1], ("HOI id", "score"))):
             verb, label = interactions.names.get(row[0]) or interactions.name(row[0], f"[{index}]")  # 17.0 equals 17
@@ -110,10 +110,10 @@ def _gather_rows(
     columns = [
         {_hoi_id(key, f".{name}", source): values for key, values in source.mapping[name].items()} for name in COLUMNS
     ]
-    found = sorted({hoi for column in columns for hoi in column})
-    for hoi in (*found[:1], *found[-1:]):
+    interactions_found = sorted({hoi for column in columns for hoi in column})
+    for hoi in (*interactions_found[:1], *interactions_found[-1:]):
         if hoi not in interactions.names:
-            problem = f"holds {len(found):,} interactions: id {shorten_value(hoi)}{interactions.refusal}"
+            problem = f"holds {len(interactions_found):,} interactions: id {shorten_value(hoi)}{interactions.refusal}"
             raise DataError(problem, place=source.name)
 
     def build(hoi: int) -> Record:
@@ -132,7 +132,7 @@ def _gather_rows(
         return {"hoi": hoi, "images": images, "rows": [[hoi, score, *box] for score, box in scored]}
 
     images: dict[Any, tuple[str, Any, list[list[Any]]]] = {}
-    for item in context.each((("", hoi) for hoi in found), build, source):
+    for item in context.each((("", hoi) for hoi in interactions_found), build, source):
         for index, (image, row) in enumerate(zip(item["images"], item["rows"], strict=True)):
             if image not in images:
                 images[image] = (f".keys[{item['hoi']}][{index}]", image, [])
@@ -172,14 +172,14 @@ def read_outputs(source: Source, context: Context) -> Iterator[Record]:
     if not 0 <= threshold < 1:
         raise UsageError(f"{arg('threshold', threshold)}: scores lie between 0 and 1")
     activation = softmax if context.options.get("activation") == "softmax" else sigmoid
-    form, known, forms = context.options.get("box_form", "cxcywh"), NumberedImages(source, context), Counter[str]()
+    form, images, forms = context.options.get("box_form", "cxcywh"), NumberedImages(source, context), Counter[str]()
     for path in (source.path, *(companion.path for companion in source.companions)):
         file = Source(path) if path != "-" else source  # opened anew, so that only one is in memory
         outputs = _Outputs(file, context)
 
         def build(item: Item, interactions: list[tuple[str, str]] = outputs.interactions) -> Record:
             image, size, logits, relative, box_scores = item
-            record = known.record(image)
+            record = images.record(image)
             height, width = _checked_size(size, record, context)
             _require(
                 (box_scores >= 0) & (box_scores <= 1), box_scores, "box_scores", "no probability; save its sigmoid"
@@ -194,14 +194,16 @@ def read_outputs(source: Source, context: Context) -> Iterator[Record]:
             if len(queries) > MOST_TRIPLETS:
                 problem = f"{len(queries):,} triplets, at most {MOST_TRIPLETS:,} an image"
                 raise DataError(f"{problem}; raise {arg('threshold')} ({threshold:g})", field=".pred_logits")
-            read, own = (one.reshape(-1, 8)[np.unique(queries)].reshape(-1, 4) for one in (shares, relative))
-            inside = (own > -SLACK) & (own < 1 + SLACK)
+            read, own_boxes = (
+                columns_.reshape(-1, 8)[np.unique(queries)].reshape(-1, 4) for columns_ in (shares, relative)
+            )
+            inside = (own_boxes > -SLACK) & (own_boxes < 1 + SLACK)
             forms["boxes"] += len(read)
             forms["clipped"] += int(((read < -SLACK) | (read > 1 + SLACK)).any(axis=1).sum())
-            forms["corners"] += int((inside.all(axis=1) & (own[:, :2] < own[:, 2:]).all(axis=1)).sum())
+            forms["corners"] += int((inside.all(axis=1) & (own_boxes[:, :2] < own_boxes[:, 2:]).all(axis=1)).sum())
             pairs = BoxTable(context.subject)
-            kept = scores[queries, columns].tolist()
-            for query, column, score in zip(queries.tolist(), columns.tolist(), kept, strict=True):
+            kept_scores = scores[queries, columns].tolist()
+            for query, column, score in zip(queries.tolist(), columns.tolist(), kept_scores, strict=True):
                 verb, label = interactions[column]
                 pairs.pair(boxes[query][:4], boxes[query][4:], label, verb=verb, score=score)
             return {**record, "width": width, "height": height, **pairs.columns}
@@ -215,15 +217,17 @@ def _tell_form(forms: Counter[str], context: Context) -> None:
     detector has as many boxes that are wider than their centre is far from the left, and higher than it is from above.
     """
     boxes, clipped, corners = (f"{forms[what]:,}" for what in ("boxes", "clipped", "corners"))
-    told = "box_form" in context.options
-    if not told:
+    form_given = "box_form" in context.options
+    if not form_given:
         read = "pred_boxes is read as shares [cx, cy, w, h], as INP-CC's code does"
         context.announce(f"{read} ({arg('box_form', 'xyxy')}: as corners)")
     if forms["clipped"]:
         context.announce(f"{clipped} of {boxes} boxes of kept queries reach beyond the image: clipped to it")
-    if not told and forms["boxes"] >= ENOUGH_BOXES and forms["corners"] >= NEARLY_ALL * forms["boxes"]:
-        found = f"are these corners? {corners} of {boxes} boxes have x1 < x2 and y1 < y2 inside the image if they are"
-        context.announce(f"{found}: {arg('box_form', 'xyxy')}")
+    if not form_given and forms["boxes"] >= ENOUGH_BOXES and forms["corners"] >= NEARLY_ALL * forms["boxes"]:
+        question = (
+            f"are these corners? {corners} of {boxes} boxes have x1 < x2 and y1 < y2 inside the image if they are"
+        )
+        context.announce(f"{question}: {arg('box_form', 'xyxy')}")
 
 
 class _Outputs:
@@ -251,8 +255,8 @@ class _Outputs:
         vocabulary = context.vocabulary
         if vocabulary.roles:
             raise self._error("pred_logits", f"columns are interactions of HICO-DET or SWIG-HOI, not {vocabulary.name}")
-        interactions, own = vocabulary.interactions, vocabulary.numbering.get("interactions", {})
-        numbered = [interactions[own[number]] for number in sorted(own)] or list(interactions)
+        interactions, numbering = vocabulary.interactions, vocabulary.numbering.get("interactions", {})
+        numbered = [interactions[numbering[number]] for number in sorted(numbering)] or list(interactions)
         if count == len(numbered):
             return numbered
         evaluated = sorted(vocabulary.subsets.get("evaluated", ()))
@@ -282,19 +286,19 @@ class _Outputs:
         if [side for side in array.shape if side != 1] != [side for side in expected if side != 1]:
             raise self._error(name, f"shape {list(array.shape)}, but pred_logits makes it {list(expected)}")
         if array.dtype.kind not in kinds:
-            wanted = "names or numbers" if "U" in kinds else "numbers, as float32"
-            raise self._error(name, f"of type {array.dtype}; save {wanted}")
+            expected_kind = "names or numbers" if "U" in kinds else "numbers, as float32"
+            raise self._error(name, f"of type {array.dtype}; save {expected_kind}")
         return array.reshape(-1 if 0 not in array.shape else self._batch[0], *sides)
 
 
 def _checked_size(size: Any, record: Record, context: Context) -> list[float]:
     """Height and width in pixels; whole ones are integers, as in records."""
     if size is None:
-        known = known_size(record, context)
-        if known is None:
+        listed_size = known_size(record, context)
+        if listed_size is None:
             problem = f"the image's size is not known; save sizes (height, width), or give {arg('image_list')}"
             raise DataError(f"{problem} with them", field=".sizes")
-        size = known[::-1]
+        size = listed_size[::-1]
     height, width = size
     if not (0 < height < LARGEST_IMAGE and 0 < width < LARGEST_IMAGE):
         raise DataError(f"{height:g} x {width:g} is no height and width of an image", field=".sizes")

@@ -48,13 +48,13 @@ from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 def _images(count: int, what: str, source: Source, context: Context) -> Sequence[str]:
     """The images of so many rows or columns (`what`): those of `--image-list`, else HICO-DET's test images; a note says
     which. Raises `DataError` if the counts disagree."""
-    given, known = context.images, context.vocabulary.test_images
-    images, whose = (known, "the HICO-DET test list") if given is None else (given, arg("image_list"))
+    listed, test_images = context.images, context.vocabulary.test_images
+    images, source_name = (test_images, "the HICO-DET test list") if listed is None else (listed, arg("image_list"))
     if count != len(images):
         fix = f"give {arg('image_list')}: ground truth in the order of the {what}, or a list of names"
-        raise DataError(f"{count:,} {what}, but {whose} has {len(images):,}; {fix}", place=source.name)
-    others = f" ({arg('image_list')} for others)" if given is None else ""
-    context.announce(f"{source.name}: {what} joined with the {count:,} images of {whose} by position{others}")
+        raise DataError(f"{count:,} {what}, but {source_name} has {len(images):,}; {fix}", place=source.name)
+    others = f" ({arg('image_list')} for others)" if listed is None else ""
+    context.announce(f"{source.name}: {what} joined with the {count:,} images of {source_name} by position{others}")
     return images
 
 
@@ -96,9 +96,9 @@ def read_cells(source: Source, context: Context) -> Iterator[Record]:
     order = np.lexsort((interaction, column))  # keeps the order within a cell
     start = np.searchsorted(column[order], np.arange(columns + 1)).tolist()
     for at, image_id in enumerate(images):
-        own = order[start[at] : start[at + 1]]
+        rows_here = order[start[at] : start[at + 1]]
         boxes = BoxTable()
-        for number, row in zip(interaction[own].tolist(), rows[own].tolist(), strict=True):
+        for number, row in zip(interaction[rows_here].tolist(), rows[rows_here].tolist(), strict=True):
             verb, label = vocabulary.interactions[number]
             boxes.pair(row[:4], row[4:8], label, verb=verb, score=row[8])
         yield {"image_id": image_id, **boxes.columns, "caveats": [LAST_PIXELS]}
@@ -124,18 +124,18 @@ def _columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
     file without a cell array of the right number of rows, or with another number of columns."""
     widths = list[int]()
     for path, name in zip(paths, vocabulary.objects, strict=True):
-        found = variables(Source(str(path)))
-        if VARIABLE not in found:
-            raise _error(path, f"is not in the file, which holds {', '.join(found) or 'nothing'}")
-        _, _, kind, shape = found[VARIABLE]
+        variables_here = variables(Source(str(path)))
+        if VARIABLE not in variables_here:
+            raise _error(path, f"is not in the file, which holds {', '.join(variables_here) or 'nothing'}")
+        _, _, kind, shape = variables_here[VARIABLE]
         if kind != "cell" or len(shape) != 2:
             fix = "convert the predictions (results.json) of which GEN-VLKT's or PPDM's script made flat rows"
             raise _error(path, f"is no matrix of cells by image; {fix}")
         (rows, columns), count = shape, len(vocabulary.interactions_of(name))
         if rows != count:
-            known = f"{name} (object {vocabulary.object_ids[name] + 1}) has {count} interactions"
+            column_text = f"{name} (object {vocabulary.object_ids[name] + 1}) has {count} interactions"
             order = "files are numbered in COCO order (01 is person), and rows are its interactions"
-            raise _error(path, f"has {rows:,} rows, but {known}; {order}")
+            raise _error(path, f"has {rows:,} rows, but {column_text}; {order}")
         widths.append(columns)
         if columns != widths[0]:
             other = f"{paths[0].name} has {widths[0]:,}; the files are not of one set"
@@ -156,18 +156,18 @@ def _read_file(
         field = f"{VARIABLE}{{{row + 1},{column + 1}}} ({images[column]})"
         context.policy.handle(DataError(problem, place=str(path), field=field))
 
-    kept, positions = [], []
+    cells, positions = [], []
     for position, cell in enumerate(load(Source(str(path)), VARIABLE).items):  # column by column, as MATLAB has them
         if isinstance(cell, Numbers) and not cell.data:
             continue
         if isinstance(cell, Numbers) and cell.shape[1:] == (WIDTH,):
-            kept.append(cell.array())
+            cells.append(cell.array())
             positions.append(position)
         else:
             size = " x ".join(map(str, cell.shape)) if isinstance(cell, Numbers) else "no numbers"
             refuse(f"{size}; a cell is K x {WIDTH} numbers (human box, object box, score)", position)
-    place = np.repeat(np.array(positions, dtype=np.int64), [len(cell) for cell in kept])
-    rows = np.concatenate([np.empty((0, WIDTH), dtype=np.float32), *kept])
+    place = np.repeat(np.array(positions, dtype=np.int64), [len(cell) for cell in cells])
+    rows = np.concatenate([np.empty((0, WIDTH), dtype=np.float32), *cells])
     finite = np.isfinite(rows)
     good = finite.all(axis=1)
     for bad in np.flatnonzero(~good):
@@ -231,6 +231,6 @@ def _scores(source: Source) -> Floats:
 
 def _matrix_of(source: Source) -> str | None:
     """The name of the only matrix with a side of 600 in a MATLAB file; None without one, and for HICO's labels."""
-    found = variables(source)
-    fitting = [name for name, of in found.items() if of.kind == "numbers" and CLASSES in of.shape]
-    return fitting[0] if len(fitting) == 1 and "list_action" not in found else None
+    variables_here = variables(source)
+    fitting = [name for name, of in variables_here.items() if of.kind == "numbers" and CLASSES in of.shape]
+    return fitting[0] if len(fitting) == 1 and "list_action" not in variables_here else None

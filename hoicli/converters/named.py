@@ -83,8 +83,8 @@ def truth_settings(total: int | None, order: int = 0) -> dict[str, str]:
     if total is None:
         return {}
     digest = digest_of(total)
-    known = next((row for row in NAMED.values() if digest == row.digest), None)
-    return also_listed({"gt": f"{known.name.replace(':', '-')}-{digest}" if known else digest}, order)
+    published = next((row for row in NAMED.values() if digest == row.digest), None)
+    return also_listed({"gt": f"{published.name.replace(':', '-')}-{digest}" if published else digest}, order)
 
 
 def also_listed(settings: Mapping[str, OneSetting], order: int) -> dict[str, OneSetting | str]:
@@ -99,11 +99,11 @@ def also_listed(settings: Mapping[str, OneSetting], order: int) -> dict[str, One
 
 def folder() -> Path:
     """The folder of the sets; raises `UsageError` for a relative HOICLI_DATA."""
-    own = os.environ.get("HOICLI_DATA", "")
-    if own:
-        if not os.path.isabs(own):
-            raise UsageError(f"HOICLI_DATA={own}: give an absolute path")
-        return Path(own)
+    folder_set = os.environ.get("HOICLI_DATA", "")
+    if folder_set:
+        if not os.path.isabs(folder_set):
+            raise UsageError(f"HOICLI_DATA={folder_set}: give an absolute path")
+        return Path(folder_set)
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "hoicli" / "data"
 

@@ -44,8 +44,8 @@ def score_of(value: Any, field: str, image: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        given = NOTHING if value is None else shorten_value(value)
-        raise DataError(f"{given} is no score; every interaction of {image} needs one", field=field) from None
+        value_text = NOTHING if value is None else shorten_value(value)
+        raise DataError(f"{value_text} is no score; every interaction of {image} needs one", field=field) from None
 
 
 LARGEST = 1 << 63
@@ -107,13 +107,13 @@ def table(value: Any, columns: tuple[str, ...], field: str = "") -> list[list[An
         and -LARGEST < sum(map(sum, rows)) < LARGEST
     ):
         return rows
-    found = []
+    checked_rows = []
     for index, row in enumerate(rows):
-        found.append(finite_list(row, f"{field}[{index}]"))
-        if len(found[-1]) != width:
-            problem = f"{len(found[-1])} numbers; a row has {width}: {', '.join((*columns, PAIR))}"
+        checked_rows.append(finite_list(row, f"{field}[{index}]"))
+        if len(checked_rows[-1]) != width:
+            problem = f"{len(checked_rows[-1])} numbers; a row has {width}: {', '.join((*columns, PAIR))}"
             raise DataError(problem, field=f"{field}[{index}]")
-    return found
+    return checked_rows
 
 
 ONE_BASED, FAR_EDGES = (1, 1, 1, 1), (0, 0, 1, 1)
@@ -134,8 +134,8 @@ def corners(box: Any, field: str, off: Sequence[int] | None = None, form: str | 
     """[x1, y1, x2, y2], from a form of BOX_FORMS, minus `off`. Raises `DataError` that names the field if there are not
     four numbers."""
     if len(box) != 4:
-        wanted = "[x, y, width, height]" if form == "xywh" else "[x1, y1, x2, y2]"
-        raise DataError(f"{str(box)[:60]} is no box; give {wanted}", field=field)
+        expected = "[x, y, width, height]" if form == "xywh" else "[x1, y1, x2, y2]"
+        raise DataError(f"{str(box)[:60]} is no box; give {expected}", field=field)
     if form is not None:
         (x1, x2), (y1, y2) = (BOX_FORMS[form](box[axis], box[axis + 2]) for axis in (0, 1))
         box = [x1, y1, x2, y2]
@@ -143,10 +143,16 @@ def corners(box: Any, field: str, off: Sequence[int] | None = None, form: str | 
 
 
 OBJECT_ORDERS: dict[str, tuple[str, Callable[[Vocabulary], Mapping[int, str]]]] = {
-    "coco": (" is none of the 80 in COCO's order (0-79)", lambda known: dict(enumerate(known.objects))),
-    "coco-1": (" is none of the 80 in COCO's order (1-80)", lambda known: dict(enumerate(known.objects, start=1))),
-    "coco-id": (" is none of COCO's 80 (1-90 with gaps)", lambda known: known.coco_names),
-    "alphabetical": (" is none of the 80 (0-79, by name)", lambda known: dict(enumerate(known.alphabetical_objects))),
+    "coco": (" is none of the 80 in COCO's order (0-79)", lambda vocabulary: dict(enumerate(vocabulary.objects))),
+    "coco-1": (
+        " is none of the 80 in COCO's order (1-80)",
+        lambda vocabulary: dict(enumerate(vocabulary.objects, start=1)),
+    ),
+    "coco-id": (" is none of COCO's 80 (1-90 with gaps)", lambda vocabulary: vocabulary.coco_names),
+    "alphabetical": (
+        " is none of the 80 (0-79, by name)",
+        lambda vocabulary: dict(enumerate(vocabulary.alphabetical_objects)),
+    ),
 }
 """`--object-order`: the numberings of the 80 objects of HICO-DET and V-COCO, each with the message about a wrong number
 and the names by number."""
@@ -166,7 +172,7 @@ class Numbers(Generic[T]):
 
     def name(self, number: Any, field: str) -> T:
         """What has the number. Raises `DataError` that names the field for any other number."""
-        found = self.names.get(number if type(number) is int else whole_number(number, field))
-        if found is None:
+        known_name = self.names.get(number if type(number) is int else whole_number(number, field))
+        if known_name is None:
             raise DataError(f"id {str(number).strip()}{self.refusal}", field=field, code="unknown-label")
-        return found
+        return known_name

@@ -67,24 +67,24 @@ class Opening:
         """The paths with their dumps converted; `a.mat,b.mat` names two files. Raises `DataError` as `convert` does,
         and `UsageError` for a format given for what is no file, and for a path given twice: its images would count
         twice."""
-        given = [part for path in paths for part in parts_of(path)]
-        twice = next((path for path in given if given.count(path) > 1), None)
+        files = [part for path in paths for part in parts_of(path)]
+        twice = next((path for path in files if files.count(path) > 1), None)
         if twice is not None:
             raise UsageError(f"{twice} is given twice; keep one")
-        named = [path != "-" and (os.path.isfile(path) or os.path.isdir(path)) for path in given]
+        named = [path != "-" and (os.path.isfile(path) or os.path.isdir(path)) for path in files]
         if self.source_format is not None:
-            if not any(named) and all(path == "-" or os.path.exists(path) for path in given):
+            if not any(named) and all(path == "-" or os.path.exists(path) for path in files):
                 way = f"hoicli convert --from {self.source_format} - |"
                 raise UsageError(
                     f"{arg('from_', self.source_format)}: stdin and pipes are JSONL; name the file, or: {way}"
                 )
-            contents: list[Content] = ["dump" if one else "lines" for one in named]
+            contents: list[Content] = ["dump" if is_dump else "lines" for is_dump in named]
         else:
-            contents = [content(path) if one else "lines" for path, one in zip(given, named, strict=True)]
+            contents = [content(path) if is_dump else "lines" for path, is_dump in zip(files, named, strict=True)]
         if "dump" in contents:  # a list of image ids, the companion of a dump
-            contents = ["dump" if one == "unknown" else one for one in contents]
+            contents = ["dump" if content_kind == "unknown" else content_kind for content_kind in contents]
         inputs: list[Input] = []
-        for converted, run in groupby(zip(given, contents, strict=True), key=lambda one: one[1] == "dump"):
+        for converted, run in groupby(zip(files, contents, strict=True), key=lambda pair: pair[1] == "dump"):
             together = [path for path, _ in run]
             inputs += _spool_dumps(together, self) if converted else map(File, together)
         return inputs
@@ -150,13 +150,13 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
 
     policy, spools = ErrorPolicy(skip=opening.policy.skip, unit="item"), list[Spool]()
     context = Context(load(opening.dataset), policy)
-    said = opening.dataset if opening.said else None
-    conversion = Conversion(context, opening.source_format, said, fixed=opening.fixed)
+    dataset_said = opening.dataset if opening.said else None
+    conversion = Conversion(context, opening.source_format, dataset_said, fixed=opening.fixed)
     try:
         if opening.image_list is not None:
             read_image_list(opening.image_list, context)
         with no_garbage_collection(), Progress("convert", unit=" images") as progress:
-            for name, records in groupby(conversion.convert_files(paths, progress), key=lambda one: one[0]):
+            for name, records in groupby(conversion.convert_files(paths, progress), key=lambda row: row[0]):
                 spools.append(Spool(name, numbered=False))
                 with spools[-1].filling() as file:
                     file.writelines(line for _, _, line in records)

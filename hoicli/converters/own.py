@@ -30,14 +30,14 @@ def is_state(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, checked, with its boxes as corners."""
-    known, form = None if context.open_names else context.vocabulary, context.options.get("box_form")
+    vocabulary, form = None if context.open_names else context.vocabulary, context.options.get("box_form")
     for line in source.lines():
         with context.policy.item():
             record = parse(line)
             hois = record.get("hois")
             scored = not {"unstated", "left_out"}.isdisjoint(record)  # which say something of predictions only
             scored |= isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
-            for problem in problems(record, known, scored=scored):
+            for problem in problems(record, vocabulary, scored=scored):
                 raise problem.error(line.place)
             if form:
                 record["boxes"] = [corners(box, "boxes", form=form) for box in record["boxes"]]
@@ -46,9 +46,11 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 def read_state(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image of a state."""
-    known, images = context.vocabulary, given_of(arrays(source, NAMES), context.vocabulary, source.name)
+    vocabulary, images = context.vocabulary, given_of(arrays(source, NAMES), context.vocabulary, source.name)
     items = ((f"image {short(image[0])}.", image) for image in images)
-    return context.each(items, lambda one: detections(one[0], one[1], known).record(known, scored=True), source)
+    return context.each(
+        items, lambda item: detections(item[0], item[1], vocabulary).record(vocabulary, scored=True), source
+    )
 
 
 def images(source: Source, context: Context) -> Iterator[Record]:

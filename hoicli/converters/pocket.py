@@ -59,8 +59,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     def build(item: tuple[str, list[int], dict[str, Any]]) -> Record:
         file_name, (width, height), annotation = item
         columns = (annotation.get(key, ()) for key in ("boxes_h", "boxes_o", "object", "verb"))
-        found = _pairs(columns, objects, verbs, (".object", ".verb"), shift, context.subject)
-        return image_record(file_name, head={"width": width, "height": height}, **found)
+        pairs = _pairs(columns, objects, verbs, (".object", ".verb"), shift, context.subject)
+        return image_record(file_name, head={"width": width, "height": height}, **pairs)
 
     items = ((f"annotation[{index}]", item) for index, item in enumerate(zip(*columns, strict=True)))
     yield from context.each(items, build, source)
@@ -81,9 +81,9 @@ def read_vcoco(source: Source, context: Context) -> Iterator[Record]:
 
     def build(item: dict[str, Any]) -> Record:
         columns = (item[key] for key in ("boxes_h", "boxes_o", "objects", "actions"))
-        found = _pairs(columns, objects, roles, (".objects", ".actions"), FAR_EDGES)
+        pairs = _pairs(columns, objects, roles, (".objects", ".actions"), FAR_EDGES)
         head = {"image_id": coco_number(item["file_name"])}
-        return image_record(item["file_name"], head=head, **found, caveats=[PAIRS_ONLY])
+        return image_record(item["file_name"], head=head, **pairs, caveats=[PAIRS_ONLY])
 
     items = ((f"annotations[{index}]", item) for index, item in enumerate(content["annotations"]))
     yield from context.each(items, build, source)
@@ -106,10 +106,11 @@ def _pairs(
     return table.columns
 
 
-def _known_names(names: list[Any], known: Collection[str], source: Source, field: str) -> list[str]:
-    """A file's list of names, in the records' spelling. Raises `DataError` for a name that is not `known`."""
+def _known_names(names: list[Any], vocabulary_names: Collection[str], source: Source, field: str) -> list[str]:
+    """A file's list of names, in the records' spelling. Raises `DataError` for a name that is not
+    `vocabulary_names`."""
     spelled = [normalise(name) for name in names]
-    unknown = [name for name in spelled if name not in known]
+    unknown = [name for name in spelled if name not in vocabulary_names]
     if unknown:
         raise DataError(f"{unknown[0]!r} is no name of the dataset", place=source.name, field=field)
     return spelled
@@ -117,14 +118,16 @@ def _known_names(names: list[Any], known: Collection[str], source: Source, field
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
     """Write instances_*.json. Raises `DataError` for an image without its size, and for a score."""
-    known, order = context.vocabulary, context.target_order or "alphabetical"
-    objects = known.alphabetical_objects if order == "alphabetical" else known.objects
+    vocabulary, order = context.vocabulary, context.target_order or "alphabetical"
+    objects = vocabulary.alphabetical_objects if order == "alphabetical" else vocabulary.objects
     number_of = {name: at for at, name in enumerate(objects)}  # of roles none: V-COCO is refused with its first record
-    rows = [[at, number_of.get(name), known.verb_ids[verb]] for at, (verb, name) in enumerate(known.interactions)]
+    rows = [
+        [at, number_of.get(name), vocabulary.verb_ids[verb]] for at, (verb, name) in enumerate(vocabulary.interactions)
+    ]
     content: dict[str, Any] = {"annotation": [], "filenames": [], "empty": []}
-    listed = [name.replace("_", " ") for name in objects] if order == "coco" and known.coco_ids else objects
-    content |= {"objects": listed, "verbs": known.verbs, "correspondence": rows, "size": []}
-    content |= {group: sorted(known.groups.get(group, ())) for group in ("rare", "non_rare")}
+    listed = [name.replace("_", " ") for name in objects] if order == "coco" and vocabulary.coco_ids else objects
+    content |= {"objects": listed, "verbs": vocabulary.verbs, "correspondence": rows, "size": []}
+    content |= {group: sorted(vocabulary.groups.get(group, ())) for group in ("rare", "non_rare")}
     for record in records:
         require_scores(record, context.target, scored=False)
         context.tell_lost(record, "width", "height")
@@ -133,14 +136,14 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
             if side not in record:
                 raise DataError("missing; the format states the size of every image", place=place, field=side)
         boxes = [corners(box, "", context.written_shift(ONE_BASED)) for box in record["boxes"]]
-        names = [known.objects[known.object_ids[label]] for label in record["labels"]]
+        names = [vocabulary.objects[vocabulary.object_ids[label]] for label in record["labels"]]
         pairs: dict[str, list[Any]] = {key: [] for key in ("boxes_h", "boxes_o", "hoi", "object", "verb")}
         used = set()
         for hoi in record["hois"]:
             person, other = hoi["subject"], hoi["object"]
-            number = known.interaction_id(hoi["verb"], record["labels"][other])
+            number = vocabulary.interaction_id(hoi["verb"], record["labels"][other])
             if number is None:
-                context.drop(f"triplets of no {known.name} interaction", place)
+                context.drop(f"triplets of no {vocabulary.name} interaction", place)
                 continue
             if names[person] != context.subject:
                 context.drop(f"labels of subjects (they will be read as {context.subject})", place)
@@ -154,7 +157,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         content["annotation"].append(pairs)
         content["filenames"].append(file_name_of(record))
         content["size"].append([record["width"], record["height"]])
-    says = _ORDERS[order] if known.coco_ids else _ORDERS_OF_OTHERS[order]
+    says = _ORDERS[order] if vocabulary.coco_ids else _ORDERS_OF_OTHERS[order]
     context.announce(f"objects are numbered {says}; {arg('to_object_order')} chooses")
     with open_output(path) as output:
         output(dump(content))

@@ -71,9 +71,9 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
         first = next(lines, None)  # from then on the dataset is known
         if first is None:
             raise DataError("holds no image", place=files[0], code="empty")
-        known = context.vocabulary
-        batches = read_scenes(chain([first], lines), known, scored=False, policy=ErrorPolicy())
-        scenes = concatenate(batches, known)
+        vocabulary = context.vocabulary
+        batches = read_scenes(chain([first], lines), vocabulary, scored=False, policy=ErrorPolicy())
+        scenes = concatenate(batches, vocabulary)
     conversion.report()
     note(f"{name}: {len(scenes.image_ids):,} images, gt:{truth_settings(total_of(scenes.hashes))['gt']}")
     return target
@@ -114,9 +114,9 @@ def download(row: NamedTruth, folder: Path) -> Path:
                 error.close()
             problem = f"no download ({error}); try again later, or get the file by hand: hoicli data add NAME FILE"
             raise DataError(problem, place=Place(row.url), code="network") from None
-    found = checksum(target, row.checksum)
-    if found != row.checksum:
-        problem = f"is not the published file ({found}, not {row.checksum}); fetch it again, or get it by hand"
+    actual = checksum(target, row.checksum)
+    if actual != row.checksum:
+        problem = f"is not the published file ({actual}, not {row.checksum}); fetch it again, or get it by hand"
         raise DataError(problem, place=Place(row.url), code="network")
     return target
 
@@ -139,8 +139,8 @@ def rows() -> list[Row]:
     their folder that no name can mean is none."""
     there = {f"{path.parent.name}:{path.stem}": str(path) for path in sorted(folder().glob("*/*.jsonl"))}
     here = {name: path for name, path in there.items() if NAME.fullmatch(name)}
-    found: list[Row] = []
+    listed_rows: list[Row] = []
     for row in NAMED.values():
         path = here.pop(row.name, None)
-        found.append({"name": row.name, "title": row.title, "path": path, "from": row.source, "terms": row.terms})
-    return [*found, *[{"name": name, "title": "added by you", "path": path} for name, path in here.items()]]
+        listed_rows.append({"name": row.name, "title": row.title, "path": path, "from": row.source, "terms": row.terms})
+    return [*listed_rows, *[{"name": name, "title": "added by you", "path": path} for name, path in here.items()]]

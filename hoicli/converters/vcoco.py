@@ -78,9 +78,11 @@ def _is_instances(source: Source) -> bool:
 def read_annotations(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image of the split."""
     sources = [source, *source.companions]
-    vsrl = next((one for one in sources if _is_actions(one)), None)
-    instances = next((one for one in sources if one is not vsrl and _is_instances(one)), None)
-    split = [one for one in sources if one not in (vsrl, instances)]
+    vsrl = next((file_source for file_source in sources if _is_actions(file_source)), None)
+    instances = next(
+        (file_source for file_source in sources if file_source is not vsrl and _is_instances(file_source)), None
+    )
+    split = [file_source for file_source in sources if file_source not in (vsrl, instances)]
     if vsrl is None or instances is None or len(split) > 1:
         problem = "give VSRL.json,INSTANCES.json,IDS.txt together (vcoco_test.json, instances_vcoco_all_2014.json, ids)"
         if vsrl is None and instances is not None:
@@ -328,8 +330,8 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
             default = unstated if unstated and turn == 0 else silent
             person: dict[str, Any] = {"image_id": image_id, "person_box": record["boxes"][subject]}
             for key, (_, role) in _keys(vocabulary).items():
-                given, values = silent if key in silenced else default, stated.get(key, ())
-                filler = [*given["object"], given["score"]] if role else given["score"]
+                flags, values = silent if key in silenced else default, stated.get(key, ())
+                filler = [*flags["object"], flags["score"]] if role else flags["score"]
                 person[key] = values[turn] if turn < len(values) else filler
             yield person
 

@@ -234,24 +234,24 @@ def added_corruption(name: str) -> Added | None:
 
     Raises `UsageError` for an entry point that is no pair (Corruption, Effect) with the levels of all severities.
     """
-    found = plugin("corruptions", name)
-    if found is None:
+    added = plugin("corruptions", name)
+    if added is None:
         return None
-    match found.value:
+    match added.value:
         case (Corruption(name=called) as row, Effect() as effect) if called == name:
             pass
         case _:
-            raise UsageError(f"{name} of {found.owner} must be a pair: a Corruption called {name}, and its Effect")
+            raise UsageError(f"{name} of {added.owner} must be a pair: a Corruption called {name}, and its Effect")
     for levels in filter(None, (row.levels, row.published)):
         if len(levels) != len(SEVERITIES) or any(len(level) != len(row.constants) for level in levels):
-            raise UsageError(f"{name} of {found.owner}: give {len(SEVERITIES)} levels with a value of each constant")
-    return Added(row, effect, found.owner)
+            raise UsageError(f"{name} of {added.owner}: give {len(SEVERITIES)} levels with a value of each constant")
+    return Added(row, effect, added.owner)
 
 
 def corruption(name: str) -> Corruption | None:
     """The corruption of that name, hoicli's own or another package's; None if there is none."""
-    found = None if name in CORRUPTIONS else added_corruption(name)
-    return CORRUPTIONS.get(name) if found is None else found.corruption
+    added = None if name in CORRUPTIONS else added_corruption(name)
+    return CORRUPTIONS.get(name) if added is None else added.corruption
 
 
 RECIPE = "hoicli-1"
@@ -278,15 +278,15 @@ class Recipe(NamedTuple):
         """The constants of a corruption at a severity from 1 to 5."""
         return self.levels[name][severity - 1]
 
-    def recipe_text(self, name: str, *, kept: bool = False) -> str:
+    def recipe_text(self, name: str, *, boxes_kept: bool = False) -> str:
         """What the records of a corruption call the recipe: `hoicli-1`, `hoicli-1+kept`, `hoicli-1+PACKAGE@VERSION`."""
-        return self.name + KEPT * kept + (f"+{self.owners[name]}" if name in self.owners else "")
+        return self.name + KEPT * boxes_kept + (f"+{self.owners[name]}" if name in self.owners else "")
 
 
 def split_recipe_text(recipe: str) -> tuple[str, str]:
     """What `Recipe.recipe_text` puts together: (the recipe that corruptions share, `PACKAGE@VERSION` or "")."""
-    found = re.fullmatch(r"(.+?)\+([^+@]+@[^@]+)", recipe)
-    return (found[1], found[2]) if found else (recipe, "")
+    match = re.fullmatch(r"(.+?)\+([^+@]+@[^@]+)", recipe)
+    return (match[1], match[2]) if match else (recipe, "")
 
 
 def _own(name: str, words: str, levels: Mapping[str, Levels]) -> Recipe:

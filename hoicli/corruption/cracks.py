@@ -69,42 +69,42 @@ def _distances() -> NDArray[np.float64]:
 
 
 def screen_crack(
-    image: Image, drawn: Cracks, impacts: int, reach: float, width: float, shift: float, glare: float
+    image: Image, cracks: Cracks, impacts: int, reach: float, width: float, shift: float, glare: float
 ) -> Image:
     """Splinters shifted against each other, some of them reflecting white light, and bright cracks with a shadow."""
     scale = scale_of(*image.shape[:2])
-    sources = splinter_motion(image.shape, drawn, impacts, reach, width, shift, glare).sources()
+    sources = splinter_motion(image.shape, cracks, impacts, reach, width, shift, glare).sources()
     result = remap_image(image, *sources, border=cv2.BORDER_REFLECT)
     reflection = np.zeros(image.shape[:2], dtype=np.uint8)
-    for outline, at in _broken(image.shape, drawn, impacts, reach)[1]:
-        if drawn.shining[at]:
+    for outline, at in _broken(image.shape, cracks, impacts, reach)[1]:
+        if cracks.shining[at]:
             cv2.fillPoly(reflection, [_to_fixed_point(outline)], 255, lineType=cv2.LINE_AA, shift=4)
     result = _paint_over(result, 255, reflection, glare)
     for offset, (grey, opacity) in ((0.75 * width * scale, DARK), (0.0, BRIGHT)):
-        result = _paint_over(result, grey, _lines(image.shape, drawn, impacts, reach, width, offset), opacity)
+        result = _paint_over(result, grey, _lines(image.shape, cracks, impacts, reach, width, offset), opacity)
     return result
 
 
 @lru_cache(maxsize=1)  # the picture and its boxes ask for the same
 def splinter_motion(
-    shape: Shape, drawn: Cracks, impacts: int, reach: float, _width: float, shift: float, _glare: float
+    shape: Shape, cracks: Cracks, impacts: int, reach: float, _width: float, shift: float, _glare: float
 ) -> Displacement:
     """Every splinter shows what lies a little beside it, up to `shift` pixels each way."""
     length = shift * scale_of(*shape[:2])
     numbers, shifts = np.zeros(shape[:2], dtype=np.uint16), [np.zeros(2)]
-    for outline, at in _broken(shape, drawn, impacts, reach)[1]:
+    for outline, at in _broken(shape, cracks, impacts, reach)[1]:
         corners = np.rint(np.clip(outline, -30000, 30000)).astype(np.int32)
         cv2.fillPoly(numbers, [corners], len(shifts))
-        shifts.append(np.rint(drawn.shifts[at] * length * 32) / 32)
+        shifts.append(np.rint(cracks.shifts[at] * length * 32) / 32)
     dx, dy = (np.array(amounts, dtype=np.float32).take(numbers) for amounts in zip(*shifts, strict=True))
     return Displacement(dx, dy)
 
 
 def covered_by_cracks(
-    shape: Shape, drawn: Cracks, impacts: int, reach: float, width: float, _shift: float, _glare: float
+    shape: Shape, cracks: Cracks, impacts: int, reach: float, width: float, _shift: float, _glare: float
 ) -> NDArray[np.bool_]:
     """[height, width] what lies under the bright lines; shadow and reflections let the scene shine through."""
-    return _lines(shape, drawn, impacts, reach, width, 0.0) >= 128
+    return _lines(shape, cracks, impacts, reach, width, 0.0) >= 128
 
 
 def _paint_over(image: Image, grey: int, cover: NDArray[np.uint8], opacity: float) -> Image:
@@ -119,20 +119,22 @@ def _paint_over(image: Image, grey: int, cover: NDArray[np.uint8], opacity: floa
 
 @lru_cache(maxsize=1)
 def _broken(
-    shape: Shape, drawn: Cracks, impacts: int, reach: float
+    shape: Shape, cracks: Cracks, impacts: int, reach: float
 ) -> tuple[NDArray[np.float64], list[tuple[Path, tuple[int, int, int]]]]:
     """The lines [lines, 2 (start, end), 2] of all cracks within reach, and the splinters between them: outlines
     [corners, 2], and their places in `shifts`. In pixels."""
     lines, across, splinters = [], [], []
     for impact in range(impacts):
-        within = _distances()[None, :] <= (drawn.lengths[impact] * reach)[:, None] + 1e-9
-        paths = drawn.centres[impact] * (shape[1], shape[0]) + drawn.rays[impact] * float(np.hypot(shape[0], shape[1]))
+        within = _distances()[None, :] <= (cracks.lengths[impact] * reach)[:, None] + 1e-9
+        paths = cracks.centres[impact] * (shape[1], shape[0]) + cracks.rays[impact] * float(
+            np.hypot(shape[0], shape[1])
+        )
         ends = np.maximum(1, within.sum(axis=1) - 1)
         for ray, (up, last) in enumerate(zip(paths, ends, strict=True)):
             lines.append(np.stack([up[:last], up[1 : last + 1]], axis=1))
-            beside = (ray + 1) % len(paths)
-            down, end = paths[beside], int(min(last, ends[beside]))
-            cuts = [0, *(step for step in range(1, end) if drawn.cuts[impact, ray, step]), end]
+            next_ray = (ray + 1) % len(paths)
+            down, end = paths[next_ray], int(min(last, ends[next_ray]))
+            cuts = [0, *(step for step in range(1, end) if cracks.cuts[impact, ray, step]), end]
             across.append(np.stack([up[cuts[1:]], down[cuts[1:]]], axis=1))
             for start, stop in pairwise(cuts):  # up one crack, over to the next, and back
                 outline = np.concatenate([up[start : stop + 1], down[start : stop + 1][::-1]])
@@ -141,7 +143,7 @@ def _broken(
 
 
 @lru_cache(maxsize=1)
-def _lines(shape: Shape, drawn: Cracks, impacts: int, reach: float, width: float, offset: float) -> NDArray[np.uint8]:
+def _lines(shape: Shape, cracks: Cracks, impacts: int, reach: float, width: float, offset: float) -> NDArray[np.uint8]:
     """[height, width] 0 to 255: how far each pixel is covered by cracks, drawn `offset` pixels to the lower right.
 
     OpenCV's own lines are of a few breadths alone (3.4 pixels for 1.5, 2 and 2.5). So a crack is drawn as polygons as
@@ -150,13 +152,13 @@ def _lines(shape: Shape, drawn: Cracks, impacts: int, reach: float, width: float
     scale = scale_of(*shape[:2])
     finer = 1 if scale >= 2 else 2
     canvas = np.zeros((shape[0] * finer, shape[1] * finer), dtype=np.uint8)
-    both, _ = _broken(shape, drawn, impacts, reach)
+    both, _ = _broken(shape, cracks, impacts, reach)
     _stroke(canvas, (both + offset + 0.5) * finer - 0.5, width * scale * finer - SOFT_EDGES)
     if finer == 1:
         return canvas
     pairs = canvas.view(np.uint16)
-    beside = ((pairs & 255) + (pairs >> 8) + 1) >> 1
-    return ((beside[::2] + beside[1::2] + 1) >> 1).astype(np.uint8)
+    mean_ray = ((pairs & 255) + (pairs >> 8) + 1) >> 1
+    return ((mean_ray[::2] + mean_ray[1::2] + 1) >> 1).astype(np.uint8)
 
 
 def _stroke(canvas: NDArray[np.uint8], pieces: NDArray[np.float64], breadth: float) -> None:

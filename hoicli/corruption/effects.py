@@ -35,8 +35,8 @@ EFFECTS: Mapping[str, Effect] = {
 
 def effect_of(name: str) -> Effect:
     """What a corruption does that a recipe has, hoicli's own or another package's."""
-    found = None if name in EFFECTS else added_corruption(name)
-    return EFFECTS[name] if found is None else found.effect
+    added = None if name in EFFECTS else added_corruption(name)
+    return EFFECTS[name] if added is None else added.effect
 
 
 def draw(name: str, shape: Shape, *, image_id: object, seed: int, recipe: Recipe = HOICLI_1) -> Any:
@@ -54,16 +54,16 @@ def corrupt(
 
     name: one that the recipe has; severity: 1 to 5. `rainbow` makes grey RGB.
     """
-    drawn = draw(name, image[:, :, :3].shape, image_id=image_id, seed=seed, recipe=recipe)
-    return apply_effect(image, name, drawn, recipe.level(name, severity))
+    parameters = draw(name, image[:, :, :3].shape, image_id=image_id, seed=seed, recipe=recipe)
+    return apply_effect(image, name, parameters, recipe.level(name, severity))
 
 
-def apply_effect(image: Image, name: str, drawn: Any, constants: Sequence[Any]) -> Image:
+def apply_effect(image: Image, name: str, parameters: Any, constants: Sequence[Any]) -> Image:
     """As `corrupt`, with what `draw` gave. What moves takes an alpha channel along; nothing else touches it."""
     effect = effect_of(name)
     if image.shape[2] < 4 or effect.motion is not None:
-        return effect.apply(np.ascontiguousarray(image), drawn, *constants)
-    pixels = effect.apply(np.ascontiguousarray(image[:, :, :3]), drawn, *constants)
+        return effect.apply(np.ascontiguousarray(image), parameters, *constants)
+    pixels = effect.apply(np.ascontiguousarray(image[:, :, :3]), parameters, *constants)
     return np.concatenate([pixels, image[:, :, 3:]], axis=2)
 
 

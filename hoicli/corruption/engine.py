@@ -52,14 +52,14 @@ NO_MEMORY = -4
 @dataclass(frozen=True)
 class Plan:
     """cells: (corruption, severity) in the order of the records; images: where file names lead; out: where to write;
-    kept: boxes stay as annotated; alone: records are made, and no files."""
+    boxes_kept: boxes stay as annotated; alone: records are made, and no files."""
 
     images: Path
     out: Path
     cells: tuple[tuple[str, int], ...]
     seed: int
     recipe: Recipe = HOICLI_1
-    kept: bool = False
+    boxes_kept: bool = False
     alone: bool = False
 
 
@@ -90,7 +90,7 @@ def record_job(line: Line, plan: Plan) -> Job:
     record = parse(line)
     source = plan.images / file_name_of(record, line.place)
     record = {"image_id": image_id_of(record["file_name"]), **record}
-    reads(source, kept=False)
+    reads(source, is_kept=False)
     for problem in problems(record, None, scored=False, besides=("size",)):
         name = problem.field.split("[")[0]
         if name in record and name in ("image_id", "boxes", "width", "height"):
@@ -127,12 +127,12 @@ def unique_jobs(jobs: Iterator[Job], policy: ErrorPolicy, shard: tuple[int, int]
 def run(jobs: Sequence[Job], plan: Plan, *, processes: int, policy: ErrorPolicy) -> Iterator[bytes]:
     """The records of every job that went well, as lines, in their order; what went wrong goes to the policy."""
     with Progress("corrupt", total=len(jobs) * len(plan.cells), unit="image") as progress:
-        for found in ordered_map(partial(attempt, plan=plan), jobs, processes):
+        for outcome in ordered_map(partial(attempt, plan=plan), jobs, processes):
             progress.advance(len(plan.cells))
-            if isinstance(found, DataError):
-                policy.handle(found)
+            if isinstance(outcome, DataError):
+                policy.handle(outcome)
             else:
-                yield found
+                yield outcome
 
 
 def attempt(job: Job, plan: Plan) -> bytes | DataError:
@@ -174,13 +174,15 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
             make = partial(_make_cell, job, plan, picture, Original(colours), hashlib.sha256(data).hexdigest())
     lines = []
     for name, cells in groupby(plan.cells, key=itemgetter(0)):
-        effect, drawn = effect_of(name), None
+        effect, parameters = effect_of(name), None
         if make is not None or effect.motion is not None or effect.hidden is not None:
-            drawn = draw(name, shape, image_id=record["image_id"], seed=plan.seed, recipe=plan.recipe)
+            parameters = draw(name, shape, image_id=record["image_id"], seed=plan.seed, recipe=plan.recipe)
         for cell in cells:
-            scores = None if make is None else make(cell, drawn)
-            made = cell_record(record, cell, plan.seed, scores, shape, drawn, recipe=plan.recipe, kept=plan.kept)
-            lines.append(dump(made))
+            scores = None if make is None else make(cell, parameters)
+            cell_made = cell_record(
+                record, cell, plan.seed, scores, shape, parameters, recipe=plan.recipe, boxes_kept=plan.boxes_kept
+            )
+            lines.append(dump(cell_made))
     return b"".join(lines)
 
 
@@ -194,7 +196,7 @@ def _check_place(job: Job, plan: Plan) -> None:
 
 
 def _make_cell(
-    job: Job, plan: Plan, picture: Picture, original: Original, source: str, cell: tuple[str, int], drawn: Any
+    job: Job, plan: Plan, picture: Picture, original: Original, source: str, cell: tuple[str, int], parameters: Any
 ) -> Scores:
     """(PSNR, SSIM) of a cell's file, which is made unless it is there. source: the digest of the image's file."""
     name, severity = cell
@@ -210,10 +212,10 @@ def _make_cell(
     if name == "jpeg" and picture.kind == "JPEG":  # the file itself is the corruption
         pixels, quality = picture.pixels, constants[0]
     else:
-        pixels, quality = apply_effect(picture.pixels, name, drawn, constants), JPEG_QUALITY
+        pixels, quality = apply_effect(picture.pixels, name, parameters, constants), JPEG_QUALITY
     data = encode(picture, pixels, quality=quality)
-    seen = decoded_pixels(picture, pixels, data)[:, :, :3]
-    psnr, ssim = original.psnr(seen), original.ssim(seen)
+    corrupted_pixels = decoded_pixels(picture, pixels, data)[:, :, :3]
+    psnr, ssim = original.psnr(corrupted_pixels), original.ssim(corrupted_pixels)
     stamp = {"corruption": name, "severity": severity, "seed": plan.seed, "digest": digest, "psnr": psnr, "ssim": ssim}
     try:
         write_whole(target, add_stamp(picture, data, stamp), root=plan.out)
@@ -224,7 +226,7 @@ def _make_cell(
 
 def cell_record(
     record: Mapping[str, Any], cell: tuple[str, int], seed: int, scores: Scores | None, shape: Shape,
-    drawn: Any, *, recipe: Recipe = HOICLI_1, kept: bool = False,
+    parameters: Any, *, recipe: Recipe = HOICLI_1, boxes_kept: bool = False,
 ) -> Record:  # fmt: skip
     """The record of a corrupted image: the image's own with its file, how it was made, and boxes and their visibility.
 
@@ -232,27 +234,39 @@ def cell_record(
     neither stands in a record alone (`scores` None).
     """
     name, severity = cell
-    made = {"corruption": name, "severity": severity, "recipe": recipe.recipe_text(name, kept=kept), "seed": seed}
+    how_made = {
+        "corruption": name,
+        "severity": severity,
+        "recipe": recipe.recipe_text(name, boxes_kept=boxes_kept),
+        "seed": seed,
+    }
     if scores is not None:
-        made |= {"psnr": scores[0], "ssim": scores[1]}
-    result = {**record, "file_name": f"{name}/{severity}/{record['file_name']}", **made}
-    given = record.get("boxes")
-    if given is not None:
-        moved = boxes_after(name, shape, drawn, recipe.level(name, severity), given, kept=kept)
+        how_made |= {"psnr": scores[0], "ssim": scores[1]}
+    result = {**record, "file_name": f"{name}/{severity}/{record['file_name']}", **how_made}
+    boxes = record.get("boxes")
+    if boxes is not None:
+        moved = boxes_after(name, shape, parameters, recipe.level(name, severity), boxes, boxes_kept=boxes_kept)
         result["boxes"], result["visibility"] = moved
     return result
 
 
 def boxes_after(
-    name: str, shape: Shape, drawn: Any, constants: Sequence[Any], boxes: Sequence[Box], *, kept: bool = False
+    name: str,
+    shape: Shape,
+    parameters: Any,
+    constants: Sequence[Any],
+    boxes: Sequence[Box],
+    *,
+    boxes_kept: bool = False,
 ) -> tuple[list[list[float]], list[float]]:
-    """(the boxes where their content went, the visible share of each). drawn: what `draw` gave; kept: they stay."""
+    """(the boxes where their content went, the visible share of each). parameters: what `draw` gave; boxes_kept: they
+    stay."""
     effect = effect_of(name)
     moved, visible = [[*box] for box in boxes], [1.0] * len(boxes)
-    if effect.motion is not None and not kept:
-        moved, visible = moved_boxes(effect.motion(shape, drawn, *constants), boxes)
+    if effect.motion is not None and not boxes_kept:
+        moved, visible = moved_boxes(effect.motion(shape, parameters, *constants), boxes)
     if effect.hidden is not None and boxes:
-        hidden = effect.hidden(shape, drawn, *constants)
+        hidden = effect.hidden(shape, parameters, *constants)
         visible = [round(share * share_visible(hidden, box), 4) for share, box in zip(visible, moved, strict=True)]
     return moved, visible
 

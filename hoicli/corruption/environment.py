@@ -28,14 +28,14 @@ def draw_rainbow(rng: Generator, _shape: Shape, _levels: Levels) -> tuple[float,
     return float(rng.uniform(0, np.pi)), float(rng.random())
 
 
-def rainbow(image: Image, drawn: tuple[float, float], strength: float, bands: float, shift: float) -> Image:
+def rainbow(image: Image, shifts: tuple[float, float], strength: float, bands: float, shift: float) -> Image:
     """Bands of all hues across the picture, and red and blue shifted apart along them: a projector's colour wheel.
 
     A grey picture gets three channels.
     """
     height, width = image.shape[:2]
     side = max(height, width)
-    angle, hue = drawn
+    angle, hue = shifts
     along = np.array([np.cos(angle), np.sin(angle)])
     step = np.rint(along * shift * side).astype(int)
     # the middle of the picture keeps its hue when the bands widen
@@ -73,26 +73,28 @@ def draw_rectangles(rng: Generator, _shape: Shape, levels: Levels) -> Rectangles
     the size as a share of the mean one. Of each two, one is as much smaller as the other is larger, so that chance
     decides little of how much is hidden."""
     count = max(level[0] for level in levels)
-    drawn = rng.random((count, 4))
-    drawn[:, 2] = (drawn[:, 2] - 0.5) * 1.2
+    numbers = rng.random((count, 4))
+    numbers[:, 2] = (numbers[:, 2] - 0.5) * 1.2
     large = LARGEST_RECTANGLE
     for first in range(0, count, 2):
-        drawn[first : first + 2, 3] = 1 + (large - 1) * (2 * drawn[first, 3] - 1) * np.array([1, -1])[: count - first]
-    return drawn
+        numbers[first : first + 2, 3] = (
+            1 + (large - 1) * (2 * numbers[first, 3] - 1) * np.array([1, -1])[: count - first]
+        )
+    return numbers
 
 
-def occlusion(image: Image, drawn: Rectangles, rectangles: int, side: float) -> Image:
+def occlusion(image: Image, boxes: Rectangles, rectangles: int, side: float) -> Image:
     """Black rectangles. A higher severity enlarges those of the lower ones, and adds some."""
     result = image.copy()
-    result[covered_by_rectangles(image.shape, drawn, rectangles, side)] = 0
+    result[covered_by_rectangles(image.shape, boxes, rectangles, side)] = 0
     return result
 
 
-def covered_by_rectangles(shape: Shape, drawn: Rectangles, rectangles: int, side: float) -> NDArray[np.bool_]:
+def covered_by_rectangles(shape: Shape, boxes: Rectangles, rectangles: int, side: float) -> NDArray[np.bool_]:
     """[height, width] what the rectangles hide."""
     height, width = shape[:2]
     hidden = np.zeros((height, width), dtype=bool)
-    for x, y, aspect, size in drawn[:rectangles]:
+    for x, y, aspect, size in boxes[:rectangles]:
         half = side * size / 2 * np.array([np.exp(aspect / 2), np.exp(-aspect / 2)])
         left, right = ((x - half[0]) * width, (x + half[0]) * width)
         top, bottom = ((y - half[1]) * height, (y + half[1]) * height)

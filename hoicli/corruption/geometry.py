@@ -32,14 +32,14 @@ def draw_grids(rng: Generator, _shape: Shape, _levels: Levels) -> Grids:
     return np.array([rng.uniform(0, np.pi), turn, rng.uniform(1.02, 1.06), *rng.uniform(-0.5, 0.5, 2)])
 
 
-def moire(image: Image, drawn: Grids, contrast: float, lines: float) -> Image:
+def moire(image: Image, grids: Grids, contrast: float, lines: float) -> Image:
     """Two fine grids that do not quite agree, one slightly curved: their lines and the broad fringes between them.
 
     The three colours lie a third of a line apart, as on a screen.
     """
     height, width = image.shape[:2]
     side = max(height, width)
-    angle, turn, stretch, *centre = drawn
+    angle, turn, stretch, *centre = grids
     lines = min(lines, side / 3)
     x, y = (np.arange(width) - width / 2) / side, (np.arange(height) - height / 2) / side
     curved_x, curved_y = 0.12 * (x - centre[0]) ** 2, 0.12 * (y - centre[1]) ** 2
@@ -49,13 +49,13 @@ def moire(image: Image, drawn: Grids, contrast: float, lines: float) -> Image:
     screens = [cos_and_sin(lines * np.sin(angle) * y + channel / 3) for channel in range(image.shape[2])]
     result = np.empty_like(image)
     for rows in strips(height):
-        own = waves(camera_y[:, rows], camera_x)
-        own += 1
-        own *= 127.5 * contrast / 2
+        own_waves = waves(camera_y[:, rows], camera_x)
+        own_waves += 1
+        own_waves *= 127.5 * contrast / 2
         for channel, screen_y in enumerate(screens):
             pattern = waves(screen_y[:, rows], screen_x)
             pattern += 1
-            pattern *= own
+            pattern *= own_waves
             pattern -= 127.5 * contrast / 2
             pattern += image[rows, :, channel]
             result[rows, :, channel] = round_to_bytes(pattern)

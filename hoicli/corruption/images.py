@@ -56,18 +56,18 @@ _LONGEST_EXIF = 65_533
 class Picture:
     """A decoded file. pixels: uint8 [height, width, 1, 3 (RGB) or 4 (RGBA)].
 
-    kind: "JPEG" or "PNG"; kept: what Pillow is to write into every file made of it.
+    kind: "JPEG" or "PNG"; metadata: what Pillow is to write into every file made of it.
     """
 
     pixels: Image
     kind: str
-    kept: Mapping[str, Any]
+    metadata: Mapping[str, Any]
 
     @cached_property
     def head(self) -> bytes:
         """What a JPEG file has before its tables: what is kept, as Pillow writes it."""
         dot = PIL.Image.new("L", (1, 1))
-        plain, full = _encode_image(dot, "JPEG"), _encode_image(dot, "JPEG", **self.kept)
+        plain, full = _encode_image(dot, "JPEG"), _encode_image(dot, "JPEG", **self.metadata)
         return full[: len(full) - len(plain) + plain.index(_JPEG_TABLES)]
 
 
@@ -102,12 +102,12 @@ def decode(data: bytes) -> Picture:
     except Exception as error:  # noqa: BLE001 (Pillow's decoders raise whatever a damaged file leads them to)
         problem = f"is damaged ({' '.join(str(error).split()) or type(error).__name__}); fetch it again"
         raise DataError(problem, code="damaged") from None
-    kept: dict[str, Any] = {key: image.info[key] for key in ("exif", "icc_profile", "dpi") if key in image.info}
+    metadata: dict[str, Any] = {key: image.info[key] for key in ("exif", "icc_profile", "dpi") if key in image.info}
     if image.mode == "CMYK":  # whose colour profile is none of RGB
-        kept = {}
-    if len(kept.get("exif", b"")) > _LONGEST_EXIF:
-        del kept["exif"]
-    return Picture(pixels, kind, kept)
+        metadata = {}
+    if len(metadata.get("exif", b"")) > _LONGEST_EXIF:
+        del metadata["exif"]
+    return Picture(pixels, kind, metadata)
 
 
 def read_picture(record: Mapping[str, Any], path: Path, place: str) -> tuple[bytes, Picture]:
@@ -129,10 +129,10 @@ def read_picture(record: Mapping[str, Any], path: Path, place: str) -> tuple[byt
         problem = f"{record['file_name']!r} {error.problem}"
         raise DataError(problem, place=place, field="file_name", code=error.code) from None
     height, width = picture.pixels.shape[:2]
-    given = record.get("width", width), record.get("height", height)
-    if given != (width, height):
-        turned = TURNED if given == (height, width) else ""
-        sizes = f"the record says {given[0]} x {given[1]}, the file has {width} x {height} pixels{turned}"
+    record_size = record.get("width", width), record.get("height", height)
+    if record_size != (width, height):
+        turned = TURNED if record_size == (height, width) else ""
+        sizes = f"the record says {record_size[0]} x {record_size[1]}, the file has {width} x {height} pixels{turned}"
         raise DataError(f"{sizes}; give the right image or correct the record", place=place, field="width")
     stated = (width, height) if "width" in record and "height" in record else None
     if wrong := misfit(stated, record.get("boxes") or (), (width, height)):
@@ -159,7 +159,7 @@ def encode(picture: Picture, pixels: Image, *, quality: int = JPEG_QUALITY) -> b
         data = encode_jpeg(pixels, quality, full_colour=quality == JPEG_QUALITY)
         return picture.head + data[data.index(_JPEG_TABLES) :]
     image = PIL.Image.fromarray(pixels if pixels.shape[2] > 1 else pixels[:, :, 0])
-    return _encode_image(image, "PNG", compress_level=1, **picture.kept)
+    return _encode_image(image, "PNG", compress_level=1, **picture.metadata)
 
 
 def _encode_image(image: PIL.Image.Image, kind: str, **options: Any) -> bytes:

@@ -86,8 +86,8 @@ def box_means(image: Image, height: int, width: int) -> Image:
     itself Pillow begins with the columns of a tall picture, and how tall depends on its version.
     """
     small = PIL.Image.fromarray(image if image.shape[2] == 3 else image[:, :, 0])
-    beside = small.resize((width, image.shape[0]), PIL.Image.Resampling.BOX)
-    means = beside.resize((width, height), PIL.Image.Resampling.BOX)
+    widened = small.resize((width, image.shape[0]), PIL.Image.Resampling.BOX)
+    means = widened.resize((width, height), PIL.Image.Resampling.BOX)
     return np.asarray(means, dtype=np.uint8).reshape(height, width, -1)
 
 

@@ -40,8 +40,8 @@ class Original:
         """Between -1 and 1; None for a picture less than 7 pixels wide or high."""
         if min(image.shape[:2]) < WINDOW:
             return None
-        own = self._like(image)
-        sums, squares, variances = self._windows(own)
+        own_sums = self._like(image)
+        sums, squares, variances = self._windows(own_sums)
         count, half = WINDOW * WINDOW, WINDOW // 2
         mean_constant, variance_constant = np.float32(C1 * count**2), np.float32(C2 * count * (count - 1))
         total = 0.0
@@ -52,7 +52,7 @@ class Original:
             product = sums[rows] * other
             other *= other
             # n sum(x^2) - sum(x)^2 is the variance times n (n - 1): whole numbers below 2^31, so nothing cancels
-            covariance = _window_sums(own[pixels] * wide)
+            covariance = _window_sums(own_sums[pixels] * wide)
             covariance *= count
             covariance -= product
             spread = _window_sums(np.multiply(wide, wide, out=wide))
@@ -72,14 +72,14 @@ class Original:
     def _like(self, image: Image) -> Image:
         """The original with as many channels as the image: a grey one that was given colours is compared as three equal
         channels."""
-        own, channels = self._image, image.shape[2]
-        return own if own.shape[2] == channels else np.repeat(own, channels, axis=2)
+        original, channels = self._image, image.shape[2]
+        return original if original.shape[2] == channels else np.repeat(original, channels, axis=2)
 
-    def _windows(self, own: Image) -> tuple[Sums, Sums, Sums]:
+    def _windows(self, original: Image) -> tuple[Sums, Sums, Sums]:
         """The original's sums in windows, their squares, and the variances times n (n - 1)."""
-        channels = own.shape[2]
+        channels = original.shape[2]
         if channels not in self._sums:
-            wide = own.astype(np.uint16)
+            wide = original.astype(np.uint16)
             sums = _window_sums(wide)
             squared = sums * sums
             self._sums[channels] = sums, squared, _window_sums(wide * wide) * (WINDOW * WINDOW) - squared

@@ -55,12 +55,12 @@ def chosen_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corr
     levels, owners = {**recipe.levels}, {**recipe.owners}
     for name in names:
         if name not in CORRUPTIONS and name not in owners:
-            found = added_corruption(name)
-            if found is None:
+            added = added_corruption(name)
+            if added is None:
                 meant = did_you_mean(name, CORRUPTIONS, "hoicli corrupt --list shows them")
                 raise UsageError(f"{arg(argument, name)}: no corruption; {meant}")
-            owners[name] = found.owner
-            of_recipe = found.corruption.published if text == IMAGENET_C else found.corruption.levels
+            owners[name] = added.owner
+            of_recipe = added.corruption.published if text == IMAGENET_C else added.corruption.levels
             if text in RECIPES and of_recipe:
                 levels[name] = of_recipe
         if name not in levels:
@@ -72,7 +72,7 @@ def chosen_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corr
 def read_recipe(path: str) -> Recipe:
     """The recipe of a file, with a digest of its constants in its name. Raises `DataError` that names the file and the
     field."""
-    record = read_object(path, "recipe", "a few hundred numbers", most=LARGEST)
+    record = read_object(path, "recipe", "a few hundred numbers", limit=LARGEST)
     try:
         return _recipe(record)
     except DataError as error:
@@ -89,41 +89,49 @@ def _recipe(record: Record) -> Recipe:
         raise DataError(problem, field="name")
     if name in RECIPES:
         raise DataError(f"{name} is hoicli's own recipe; a file needs a name of its own", field="name")
-    given = record.get("corruptions")
-    if type(given) is not dict or not given:
+    levels_by_name = record.get("corruptions")
+    if type(levels_by_name) is not dict or not levels_by_name:
         raise DataError("must be an object with the levels of at least one corruption", field="corruptions")
-    rows = {called: row for called in given if (row := corruption(called)) is not None}
-    if unknown := [called for called in given if called not in rows]:
+    rows = {
+        corruption_name: row for corruption_name in levels_by_name if (row := corruption(corruption_name)) is not None
+    }
+    if unknown := [corruption_name for corruption_name in levels_by_name if corruption_name not in rows]:
         problem = "there is no such corruption; hoicli corrupt --list shows them"
         raise DataError(problem, field=f"corruptions.{_bare(unknown[0])}")
     others = {
-        called: found.owner for called in rows if called not in CORRUPTIONS and (found := added_corruption(called))
+        corruption_name: added.owner
+        for corruption_name in rows
+        if corruption_name not in CORRUPTIONS and (added := added_corruption(corruption_name))
     }
-    levels = {called: _levels(rows[called], given[called]) for called in (*CORRUPTIONS, *others) if called in rows}
+    levels = {
+        corruption_name: _levels(rows[corruption_name], levels_by_name[corruption_name])
+        for corruption_name in (*CORRUPTIONS, *others)
+        if corruption_name in rows
+    }
     digest = hashlib.sha256(json.dumps(levels, sort_keys=True).encode()).hexdigest()[:8]
     return Recipe(f"{name}@{digest}", "a file's", levels, tuple(levels), others)
 
 
-def _levels(row: Corruption, given: Any) -> Levels:
+def _levels(row: Corruption, levels: Any) -> Levels:
     """The five levels of a corruption."""
     field = f"corruptions.{row.name}"
     count = len(SEVERITIES)
-    if type(given) is not list or len(given) != count:
-        found = f"{len(given)} level{'s' * (len(given) != 1)}" if type(given) is list else json_type(given)
-        raise DataError(f"{found}; give an array of {count}, the mildest first", field=field)
-    return tuple(_level(row, level, f"{field}[{number}]") for number, level in enumerate(given))
+    if type(levels) is not list or len(levels) != count:
+        found_text = f"{len(levels)} level{'s' * (len(levels) != 1)}" if type(levels) is list else json_type(levels)
+        raise DataError(f"{found_text}; give an array of {count}, the mildest first", field=field)
+    return tuple(_level(row, level, f"{field}[{number}]") for number, level in enumerate(levels))
 
 
-def _level(row: Corruption, given: Any, field: str) -> Level:
+def _level(row: Corruption, level: Any, field: str) -> Level:
     """The constants of a level, in the order of the table."""
-    if type(given) is not dict or set(given) != set(row.constants):
+    if type(level) is not dict or set(level) != set(row.constants):
         raise DataError(f"give an object with {', '.join(row.constants)}, and nothing else", field=field)
     values = []
     for name in row.constants:
-        value, (least, largest, whole) = given[name], LIMITS.get(name, (-1e9, 1e9, False))
-        if not is_number(value) or not least <= value <= largest or (whole and value != int(value)):
+        value, (minimum, largest, whole) = level[name], LIMITS.get(name, (-1e9, 1e9, False))
+        if not is_number(value) or not minimum <= value <= largest or (whole and value != int(value)):
             kind = "a whole number" if whole else "a number"
-            raise DataError(f"{short(value)}; give {kind} from {least:g} to {largest:g}", field=f"{field}.{name}")
+            raise DataError(f"{short(value)}; give {kind} from {minimum:g} to {largest:g}", field=f"{field}.{name}")
         values.append(int(value) if whole else float(value))
     return tuple(values)
 

@@ -48,8 +48,8 @@ def share_in_frame(warp: Warp, box: Box) -> float:
         points = points[np.minimum(points, (width - 1, height - 1) - points).min(axis=1) < warp.margin]
     if not len(points):
         return 1.0
-    left = np.count_nonzero(~_inside(warp.forward(points), warp.size))
-    return round(1 - left / GRID**2, 4)
+    outside = np.count_nonzero(~_inside(warp.forward(points), warp.size))
+    return round(1 - outside / GRID**2, 4)
 
 
 def _outline(box: Box) -> Points:
@@ -67,8 +67,8 @@ def _around(points: Points) -> tuple[float, float, float, float]:
 
 def _around_shown(box: Box, x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float, float, float] | None:
     """Around all pixels that show something of the box; None where no pixel does. x, y: where each comes from."""
-    shown = (x >= box[0]) & (x <= box[2]) & (y >= box[1]) & (y <= box[3])
-    rows, columns = np.flatnonzero(shown.any(axis=1)), np.flatnonzero(shown.any(axis=0))
+    in_box = (x >= box[0]) & (x <= box[2]) & (y >= box[1]) & (y <= box[3])
+    rows, columns = np.flatnonzero(in_box.any(axis=1)), np.flatnonzero(in_box.any(axis=0))
     if not len(rows):
         return None
     return float(columns[0]), float(rows[0]), float(columns[-1]), float(rows[-1])

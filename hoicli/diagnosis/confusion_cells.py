@@ -104,46 +104,46 @@ class Repaired:
         """[C] AP as it is, in [0, 1]."""
         return ranked_ap(self._hit_rank, self._hit_bounds, self._positives, self._protocol)[0]
 
-    def cells(self, said: Said, names: int) -> Cells:
+    def cells(self, answers: Said, names: int) -> Cells:
         """The cells of a kind; `names`: how many names there are."""
         width = names + 1
 
         def cell(true: Ints, name: Ints) -> Ints:
             return (true + 1) * width + name + 1
 
-        unit, lone = cell(said.true, said.said), cell(np.full(len(said.lone), NOTHING), said.lone)
-        found, count = np.unique(np.concatenate([unit, lone]), return_counts=True)
-        true, name = found // width - 1, found % width - 1
-        gain = self._gains(said, found, cell)
+        unit, lone = cell(answers.true, answers.said), cell(np.full(len(answers.lone), NOTHING), answers.lone)
+        cells_found, count = np.unique(np.concatenate([unit, lone]), return_counts=True)
+        true, name = cells_found // width - 1, cells_found % width - 1
+        gain = self._gains(answers, cells_found, cell)
         gain[true == name] = np.nan
         return Cells(true, name, count, gain)
 
-    def _gains(self, said: Said, cells: Ints, cell: Callable[[Ints, Ints], Ints]) -> Floats:
+    def _gains(self, answers: Said, cells: Ints, cell: Callable[[Ints, Ints], Ints]) -> Floats:
         """[K] the mean AP gained by repairing each of the cells."""
         columns, classes = self._columns, len(self._positives)
 
         def tasks(of_cell: Ints, of_class: Ints) -> Ints:
             return find(cells, of_cell)[0] * classes + of_class
 
-        new = columns.truth_class[said.fix_truth]
-        fixed_cell, former = cell(said.fix_true, said.fix_said), columns.found[said.fix_truth]
+        new = columns.truth_class[answers.fix_truth]
+        fixed_cell, former = cell(answers.fix_true, answers.fix_said), columns.found[answers.fix_truth]
         replaced = former >= 0
-        dropped_cell = cell(said.drop_true, said.drop_said)
-        lost_cell = cell(said.missed_true, np.full(len(said.missed), NOTHING))
-        gone = np.concatenate([said.drop_row, former[replaced]])
+        dropped_cell = cell(answers.drop_true, answers.drop_said)
+        lost_cell = cell(answers.missed_true, np.full(len(answers.missed), NOTHING))
+        gone = np.concatenate([answers.drop_row, former[replaced]])
         insert = tasks(fixed_cell, new)
         remove = np.concatenate(
             [
-                tasks(dropped_cell, self._interaction[said.drop_row]),
+                tasks(dropped_cell, self._interaction[answers.drop_row]),
                 tasks(fixed_cell[replaced], new[replaced]),
             ]
         )
-        lose = tasks(lost_cell, columns.truth_class[said.missed])
+        lose = tasks(lost_cell, columns.truth_class[answers.missed])
         every = np.unique(np.concatenate([insert, remove, lose]))
         of_class = every % classes
         positives = self._positives[of_class] - np.bincount(find(every, lose)[0], minlength=len(every))
         ap = np.zeros(len(every))
-        inserted = np.sort(find(every, insert)[0] * self._width + self._place[said.fix_row])
+        inserted = np.sort(find(every, insert)[0] * self._width + self._place[answers.fix_row])
         removed = np.sort(find(every, remove)[0] * self._width + self._place[gone])
         for part in blocks_of(np.diff(self._hit_bounds)[of_class]):
             of_part = [
@@ -155,11 +155,11 @@ class Repaired:
 
         before, after = self.ap[of_class], self._averaged[of_class] & (positives > 0)
         change = np.where(after, ap, 0.0) - np.where(self._averaged[of_class], before, 0.0)
-        left = self._averaged[of_class].astype(np.int64) - after
+        positives_left = self._averaged[of_class].astype(np.int64) - after
         at = every // classes
         total, many = self.ap[self._averaged].sum(), int(self._averaged.sum())
         sums = total + np.bincount(at, change, minlength=len(cells))
-        counts = many - np.bincount(at, left, minlength=len(cells))
+        counts = many - np.bincount(at, positives_left, minlength=len(cells))
         means: Floats = np.divide(sums, counts, out=np.full(len(cells), np.nan), where=counts > 0)
         means -= total / max(many, 1)
         return means
@@ -168,19 +168,19 @@ class Repaired:
         """[J] AP of some (cell, class): the true positives of the class with what the cell inserts and removes. Both
         are keys, ascending: the number in J, then the place among all predictions."""
         task, hit = expand_runs(self._hit_bounds[of_class], np.diff(self._hit_bounds)[of_class])
-        found = task * self._width + self._place[self._hits[hit]]
+        task_and_place = task * self._width + self._place[self._hits[hit]]
         new, new_place = np.divmod(inserted, self._width)
-        key, task = np.concatenate([found, inserted]), np.concatenate([task, new])
+        key, task = np.concatenate([task_and_place, inserted]), np.concatenate([task, new])
         rank = np.concatenate([self._hit_rank[hit], self._rank(of_class[new], new_place)])
         # What comes before each, an inserted one with itself, without that of the (cell, class) before.
-        more = np.concatenate([np.searchsorted(inserted, found), np.arange(1, len(inserted) + 1)])
+        more = np.concatenate([np.searchsorted(inserted, task_and_place), np.arange(1, len(inserted) + 1)])
         fewer = np.searchsorted(removed, key)
         begin = np.arange(len(of_class)) * self._width
         rank += more - fewer + (np.searchsorted(removed, begin) - np.searchsorted(inserted, begin))[task]
-        left = np.flatnonzero(~find(removed, key)[1])
-        left = left[np.argsort(key[left], kind="stable")]
-        bounds = np.searchsorted(task[left], np.arange(len(of_class) + 1))
-        return ranked_ap(rank[left], bounds, positives, self._protocol)[0]
+        remaining = np.flatnonzero(~find(removed, key)[1])
+        remaining = remaining[np.argsort(key[remaining], kind="stable")]
+        bounds = np.searchsorted(task[remaining], np.arange(len(of_class) + 1))
+        return ranked_ap(rank[remaining], bounds, positives, self._protocol)[0]
 
 
 UNITS = {"verb": ("triplets", "predictions"), "object": ("pairs", "predicted pairs")}
@@ -204,22 +204,25 @@ class Confused:
         """The names of each kind, by number: verbs (in V-COCO action-roles), objects."""
         vocabulary = self.vocabulary
         verbs = [" ".join(filter(None, pair)) for pair in vocabulary.interactions]
-        found = {"verb": verbs if vocabulary.roles else list(vocabulary.verbs), "object": list(vocabulary.objects)}
-        return {kind: found[kind] for kind in self.columns.kinds}
+        names_by_kind = {
+            "verb": verbs if vocabulary.roles else list(vocabulary.verbs),
+            "object": list(vocabulary.objects),
+        }
+        return {kind: names_by_kind[kind] for kind in self.columns.kinds}
 
     def cells(self) -> dict[str, Cells]:
         """The cells of each kind."""
         repaired = Repaired(self.listed, self.columns, self.protocol, self.vocabulary)
-        return {kind: repaired.cells(said, len(self.names[kind])) for kind, said in self.columns.kinds.items()}
+        return {kind: repaired.cells(answers, len(self.names[kind])) for kind, answers in self.columns.kinds.items()}
 
     def panels(self, cells: Mapping[str, Cells]) -> Iterator[Panel]:
         """A heat map for each kind: names taken for names."""
         for kind, of_kind in cells.items():
             named = (of_kind.true != NOTHING) & (of_kind.said != NOTHING) & (of_kind.true != of_kind.said)
             share = 100 * (of_kind.count / of_kind.totals())
-            whose = [label(self.name)] if self.tagged else []
+            model_label = [label(self.name)] if self.tagged else []
             view = [f"{key} {value}" for key, value in self.protocol.view]
-            title = ", ".join([f"{kind.capitalize()}s", *whose, *view])
+            title = ", ".join([f"{kind.capitalize()}s", *model_label, *view])
             columns = (of_kind.true, of_kind.said, of_kind.count, share)
             yield Panel(title, self.names[kind], *(column[named] for column in columns))
 
@@ -228,18 +231,18 @@ class Confused:
         (of nothing annotated, of all that say the name) in percent, and the gain in points of mAP."""
         tagged = {**({"model": self.name} if self.tagged else {}), **tags, **dict(self.protocol.view)}
         ends = row_ends(self.protocol.name, tagged, self.settings)
-        (subset, members) = max(subset_classes(self.vocabulary, self.protocol).items(), key=lambda one: len(one[1]))
-        asked = np.bincount(self.columns.truth_class, minlength=len(self.vocabulary.interactions))[members]
-        averaged = int((asked > 0).sum())
+        (subset, members) = max(subset_classes(self.vocabulary, self.protocol).items(), key=lambda pair: len(pair[1]))
+        positives = np.bincount(self.columns.truth_class, minlength=len(self.vocabulary.interactions))[members]
+        averaged = int((positives > 0).sum())
         for kind, of_kind in cells.items():
             names, totals = self.names[kind], of_kind.totals()
             for at in rank_cells(of_kind, top).tolist():
-                true, said = int(of_kind.true[at]), int(of_kind.said[at])
+                true, predicted = int(of_kind.true[at]), int(of_kind.said[at])
                 cell = {
                     "subset": subset,
                     "kind": kind,
                     "truth": None if true == NOTHING else names[true],
-                    "predicted": None if said == NOTHING else names[said],
+                    "predicted": None if predicted == NOTHING else names[predicted],
                 }
                 count, total = int(of_kind.count[at]), int(totals[at])
                 unit = UNITS[kind][true == NOTHING]
@@ -248,7 +251,7 @@ class Confused:
                     ("confusion_share", 100.0 * count / total, total, "%"),
                 ]
                 gain = float(of_kind.gain[at])
-                if true != said:
+                if true != predicted:
                     values.append(("confusion_delta_mAP", None if np.isnan(gain) else percent(gain), averaged, "%"))
                 for metric, value, n, of_value in values:
                     yield result_row(metric, **cell, value=value, n=n, unit=of_value, **ends)
@@ -266,7 +269,7 @@ class Confusing:
     def add(self, placed: Placed) -> None:
         """Add a batch."""
         meets = partial(placed.batch.meets, self._protocol) if self._objects else None
-        self._parts.append(ConfusionColumns.from_batch(placed.found, self._truth.vocabulary, meets))
+        self._parts.append(ConfusionColumns.from_batch(placed.located, self._truth.vocabulary, meets))
 
     def merge(self, other: Confusing) -> None:
         """Add what was gathered from other images."""
@@ -311,14 +314,18 @@ def confused_models(
     if views.of_classes:
         names = ",".join(slice_.name for slice_ in views.of_classes)
         raise UsageError(f"{arg('slice', names)}: of classes, which confusions join; use people, pairs or a file")
-    wanted = views.diagnosis_views(protocol)
+    protocol_views = views.diagnosis_views(protocol)
     choose_computable(truth, [protocol])
-    found: list[Confused] = []
+    models_confused: list[Confused] = []
     for model in models:
         collect = partial(Confusing, truth)
-        whole = match_and_diagnose(model, truth, [], wanted, filters, policy, collector=collect, diagnosed=False)
-        whole.coverage.report(truth, wanted, model.name, model=model.model if len(models) > 1 else None)
+        whole = match_and_diagnose(
+            model, truth, [], protocol_views, filters, policy, collector=collect, diagnosed=False
+        )
+        whole.coverage.report(truth, protocol_views, model.name, model=model.model if len(models) > 1 else None)
         settings = filters.signature() | whole.tally.leave
         listed = whole.tally.listed
-        found += [of_view.find_confusions(model.model, listed, settings, tagged=model.tagged) for of_view in whole.kept]
-    return found
+        models_confused += [
+            of_view.find_confusions(model.model, listed, settings, tagged=model.tagged) for of_view in whole.collected
+        ]
+    return models_confused

@@ -96,32 +96,40 @@ class ConfusionColumns:
         def column(name: str, holders: Sequence[object]) -> Any:
             columns = [getattr(holder, name) for holder in holders]
             if name in starts:
-                columns = [np.where(one < 0, one, one + at) for one, at in zip(columns, starts[name], strict=False)]
+                columns = [
+                    np.where(numbers < 0, numbers, numbers + at)
+                    for numbers, at in zip(columns, starts[name], strict=False)
+                ]
             return np.concatenate(columns)
 
         kinds = {
-            kind: Said(**{one.name: column(one.name, [part.kinds[kind] for part in parts]) for one in fields(Said)})
+            kind: Said(
+                **{
+                    column_field.name: column(column_field.name, [part.kinds[kind] for part in parts])
+                    for column_field in fields(Said)
+                }
+            )
             for kind in parts[0].kinds
         }
         return cls(**{name: column(name, parts) for name in ("counted", "hit", "truth_class", "found")}, kinds=kinds)
 
     @classmethod
-    def from_batch(cls, found: Located, vocabulary: Vocabulary, meets: Meets | None) -> ConfusionColumns:
+    def from_batch(cls, located: Located, vocabulary: Vocabulary, meets: Meets | None) -> ConfusionColumns:
         """The confusions of a batch; without `meets` (labels are not compared) those of verbs alone."""
-        found = replace(found, misnamed=None)  # confusions are of what mAP counts
-        typed = error_types(found)
-        kinds = {"verb": verbs_said(found, typed)}
+        located = replace(located, misnamed=None)  # confusions are of what mAP counts
+        typed = error_types(located)
+        kinds = {"verb": verbs_said(located, typed)}
         if meets is not None:
             object_of = [vocabulary.object_ids[name] for _, name in vocabulary.interactions]
-            kinds["object"] = objects_said(found, typed, meets, np.array(object_of, dtype=np.int64))
-        return cls(found.counted, found.hit, found.truth_interaction, found.true_positive, kinds)
+            kinds["object"] = objects_said(located, typed, meets, np.array(object_of, dtype=np.int64))
+        return cls(located.counted, located.hit, located.truth_interaction, located.true_positive, kinds)
 
     @classmethod
-    def unseen(cls, truth: GroundTruth, protocol: Protocol, seen: Iterable[str]) -> ConfusionColumns:
+    def unseen(cls, truth: GroundTruth, protocol: Protocol, images_seen: Iterable[str]) -> ConfusionColumns:
         """The ground truth of the images that no prediction is of: all of it is in the cells of nothing said."""
-        scenes, (image_ids, image, rows) = truth.scenes, truth.unseen(protocol, seen)
+        scenes, (image_ids, image, rows) = truth.scenes, truth.unseen(protocol, images_seen)
         none, never = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
-        found = Located(
+        located = Located(
             image_ids=image_ids,
             image=none,
             subject=none,
@@ -139,92 +147,92 @@ class ConfusionColumns:
             truth_box_match=none,
             action_of=actions(truth.vocabulary),
         )
-        return cls.from_batch(found, truth.vocabulary, None if protocol.person_first else lambda box, _: box < 0)
+        return cls.from_batch(located, truth.vocabulary, None if protocol.person_first else lambda box, _: box < 0)
 
 
-def _firsts(unit: Ints, row: Ints, found: Located, units: int) -> Ints:
+def _firsts(unit: Ints, row: Ints, located: Located, units: int) -> Ints:
     """[units] the place, in aligned `unit` and `row`, of the row with the highest score of each unit, of equals the
     first by class, then row; -1 for a unit without."""
-    order = np.lexsort((row, found.interaction[row], -found.score[row], unit))
+    order = np.lexsort((row, located.interaction[row], -located.score[row], unit))
     best = order[run_starts(unit[order])]
     first = np.full(units, -1, dtype=np.int64)
     first[unit[best]] = best
     return first
 
 
-def _once(one: Ints, other: Ints) -> Ints:
+def _once(first_column: Ints, other: Ints) -> Ints:
     """The first place of each combination of values, ascending."""
-    _, first = np.unique(one * (int(other.max(initial=0)) + 1) + other, return_index=True)
+    _, first = np.unique(first_column * (int(other.max(initial=0)) + 1) + other, return_index=True)
     return np.sort(first)
 
 
-def verbs_said(found: Located, typed: Typed) -> Said:
+def verbs_said(located: Located, typed: Typed) -> Said:
     """The confusions of verbs in a batch; units are the ground-truth triplets."""
-    action, units = found.action_of, len(found.truth_image)
+    action, units = located.action_of, len(located.truth_image)
     truth, wrong = candidates(typed, typed.same_pair, typed.error == INTERACTION)
-    hits = np.flatnonzero(found.hit)
-    unit, row = np.concatenate([found.truth[hits], truth]), np.concatenate([hits, wrong])
-    first = _firsts(unit, row, found, units)
+    hits = np.flatnonzero(located.hit)
+    unit, row = np.concatenate([located.truth[hits], truth]), np.concatenate([hits, wrong])
+    first = _firsts(unit, row, located, units)
     first_row = np.append(row, -1)[first]
-    true = action[found.truth_interaction]
-    said = np.append(action[found.interaction[row]], NOTHING)[first]
-    mistaken = np.append(~found.hit[row], False)[first]
+    true = action[located.truth_interaction]
+    predicted = np.append(action[located.interaction[row]], NOTHING)[first]
+    mistaken = np.append(~located.hit[row], False)[first]
     fixed = np.flatnonzero(mistaken)
     fixed = fixed[_once(first_row[fixed], true[fixed])]
-    of_cell = np.flatnonzero(mistaken[truth] & (action[found.interaction[wrong]] == said[truth]))
+    of_cell = np.flatnonzero(mistaken[truth] & (action[located.interaction[wrong]] == predicted[truth]))
     of_cell = of_cell[_once(wrong[of_cell], true[truth[of_cell]])]
     lone = np.flatnonzero((typed.error >= ASSOCIATION) & (typed.error <= BOTH_BOXES))
     missed = np.flatnonzero(first < 0)
     return Said(
         true=true,
-        said=said,
-        lone=action[found.interaction[lone]],
+        said=predicted,
+        lone=action[located.interaction[lone]],
         fix_row=first_row[fixed],
         fix_truth=fixed,
         fix_true=true[fixed],
-        fix_said=said[fixed],
+        fix_said=predicted[fixed],
         drop_row=np.concatenate([wrong[of_cell], lone]),
         drop_true=np.concatenate([true[truth[of_cell]], np.full(len(lone), NOTHING)]),
-        drop_said=action[found.interaction[np.concatenate([wrong[of_cell], lone])]],
+        drop_said=action[located.interaction[np.concatenate([wrong[of_cell], lone])]],
         missed=missed,
         missed_true=true[missed],
     )
 
 
-def objects_said(found: Located, typed: Typed, meets: Meets, object_of: Ints) -> Said:
+def objects_said(located: Located, typed: Typed, meets: Meets, object_of: Ints) -> Said:
     """The confusions of objects in a batch; units are the annotated pairs of boxes. object_of [C]: of each class."""
     groups = len(typed.type_of_group)
     counted = np.flatnonzero(typed.error != NOT_COUNTED)
-    place = _firsts(typed.group_of[counted], counted, found, groups)
+    place = _firsts(typed.group_of[counted], counted, located, groups)
     best, some = np.append(counted, -1)[place], place >= 0
-    label = np.append(object_of[found.interaction[counted]], NOTHING)[place]
+    label = np.append(object_of[located.interaction[counted]], NOTHING)[place]
 
-    pairs = np.stack([found.truth_subject, found.truth_object])
+    pairs = np.stack([located.truth_subject, located.truth_object])
     _, first_of, pair_of = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
     pair_of = pair_of.reshape(-1)
-    true = object_of[found.truth_interaction[first_of]]
+    true = object_of[located.truth_interaction[first_of]]
     right = np.flatnonzero(typed.same_pair & some[typed.group])
     astray = np.isin(typed.type_of_group, (OBJECT_BOX, BOTH_BOXES))
     near = np.flatnonzero(typed.same_human & some[typed.group] & astray[typed.group])
-    box = found.object[best[typed.group[near]]]
-    wrong = near[meets(box, found.truth_object[typed.truth[near]])]
+    box = located.object[best[typed.group[near]]]
+    wrong = near[meets(box, located.truth_object[typed.truth[near]])]
 
     edge = np.concatenate([right, wrong])
     unit, group = pair_of[typed.truth[edge]], typed.group[edge]
     is_wrong = np.arange(len(edge)) >= len(right)
     once = _once(unit, group)
     unit, group, is_wrong = unit[once], group[once], is_wrong[once]
-    first = _firsts(unit, best[group], found, len(true))
+    first = _firsts(unit, best[group], located, len(true))
     mistaken = np.append(is_wrong, False)[first]
     first_group = np.append(group, -1)[first]
-    said = np.where(first < 0, NOTHING, np.where(mistaken, np.append(label, NOTHING)[first_group], true))
+    predicted = np.where(first < 0, NOTHING, np.where(mistaken, np.append(label, NOTHING)[first_group], true))
 
     # every prediction of a group with the wrong label that was said, on its pair
-    chosen = np.flatnonzero(is_wrong & mistaken[unit] & (label[group] == said[unit]))
+    chosen = np.flatnonzero(is_wrong & mistaken[unit] & (label[group] == predicted[unit]))
     run, entry = members(typed.group_of[counted], groups, group[chosen])
     row, on = counted[entry], unit[chosen][run]
     dropped = _once(row, true[on])
-    truth, fixing = _becoming(found, row, on, pair_of)
+    truth, fixing = _becoming(located, row, on, pair_of)
     once = _once(row[fixing], true[on[fixing]])
     truth, fixing = truth[once], fixing[once]
     touched = np.zeros(groups, dtype=bool)
@@ -235,29 +243,29 @@ def objects_said(found: Located, typed: Typed, meets: Meets, object_of: Ints) ->
     missed = np.flatnonzero(first[pair_of] < 0)
     return Said(
         true=true,
-        said=said,
+        said=predicted,
         lone=label[lone],
         fix_row=row[fixing],
         fix_truth=truth,
         fix_true=true[on[fixing]],
-        fix_said=said[on[fixing]],
+        fix_said=predicted[on[fixing]],
         drop_row=np.concatenate([row[dropped], lone_row]),
         drop_true=np.concatenate([true[on[dropped]], np.full(len(lone_row), NOTHING)]),
-        drop_said=np.concatenate([said[on[dropped]], label[lone][alone]]),
+        drop_said=np.concatenate([predicted[on[dropped]], label[lone][alone]]),
         missed=missed,
         missed_true=true[pair_of[missed]],
     )
 
 
-def _becoming(found: Located, row: Ints, on: Ints, pair_of: Ints) -> tuple[Ints, Ints]:
+def _becoming(located: Located, row: Ints, on: Ints, pair_of: Ints) -> tuple[Ints, Ints]:
     """(ground truth, place in `row`) of each ground truth that a prediction would become with the right label: of the
     predictions `row` on the pairs `on` the best one of its verb, if it stands above its true positive."""
     run, truth = members(pair_of, int(pair_of.max(initial=-1)) + 1, on)
-    action = found.action_of
-    same = action[found.interaction[row[run]]] == action[found.truth_interaction[truth]]
+    action = located.action_of
+    same = action[located.interaction[row[run]]] == action[located.truth_interaction[truth]]
     truth, place = truth[same], run[same]
-    hits = np.flatnonzero(found.hit)
-    unit, rows = np.concatenate([found.truth[hits], truth]), np.concatenate([hits, row[place]])
-    first = _firsts(unit, rows, found, len(pair_of)) - len(hits)
+    hits = np.flatnonzero(located.hit)
+    unit, rows = np.concatenate([located.truth[hits], truth]), np.concatenate([hits, row[place]])
+    first = _firsts(unit, rows, located, len(pair_of)) - len(hits)
     fixed = np.flatnonzero(first >= 0)
     return fixed, place[first[fixed]]

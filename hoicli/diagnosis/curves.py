@@ -106,8 +106,8 @@ class Curve:
         last = np.maximum.accumulate(np.where(new, np.arange(len(points)), 0))
         holder = (len(points) - 1 - last)[::-1]  # [T] the point with the highest precision from here on
         first = np.searchsorted(recall, np.asarray(levels))
-        kept: Ints = points[np.unique(holder[first[first < len(points)]])]
-        return kept
+        decisive_points: Ints = points[np.unique(holder[first[first < len(points)]])]
+        return decisive_points
 
     def points(self, levels: Sequence[float], steps: int) -> list[int]:
         """The points to be written, ascending: those that are decisive at some recalls, those of evenly spaced
@@ -117,15 +117,15 @@ class Curve:
             return []
         high, low = float(self.score[0]) / 2, float(self.score[-1]) / 2  # halves: their difference is always a number
         cuts = 2 * np.linspace(high, low, steps + 1)  # both ends as they are
-        kept = np.searchsorted(-self.score, -cuts, side="right")
-        some = {*self.decisive(levels).tolist(), *(kept[kept > 0] - 1).tolist(), len(self.score) - 1}
+        counts = np.searchsorted(-self.score, -cuts, side="right")
+        some = {*self.decisive(levels).tolist(), *(counts[counts > 0] - 1).tolist(), len(self.score) - 1}
         return sorted(some if self.best is None else {*some, self.best})
 
 
 def levels_of(grid: Sequence[float], steps: int) -> tuple[float, ...]:
     """0, 1/steps, ... 1, with a protocol's own grid in place of what equals it but for rounding."""
-    own = {round(value * steps): value for value in grid if abs(value * steps - round(value * steps)) < 1e-9}
-    even = {place: own.get(place, place / steps) for place in range(steps + 1)}
+    own_levels = {round(value * steps): value for value in grid if abs(value * steps - round(value * steps)) < 1e-9}
+    even = {place: own_levels.get(place, place / steps) for place in range(steps + 1)}
     return tuple(sorted({*even.values(), *grid}))
 
 
@@ -169,13 +169,13 @@ def calibration(score: Floats, hit: Bools) -> Calibration | None:
 
 def classes_named(names: Sequence[str], vocabulary: Vocabulary) -> Ints:
     """The classes with these names, `VERB OBJECT` (or role). Raises `UsageError` for an unknown one."""
-    known = {" ".join(filter(None, pair)): at for at, pair in enumerate(vocabulary.interactions)}
+    class_of = {" ".join(filter(None, pair)): at for at, pair in enumerate(vocabulary.interactions)}
     for name in names:
-        if name not in known:
+        if name not in class_of:
             listed = f"hoicli vocab {vocabulary.path or vocabulary.name} --list interactions"
             problem = f"no class of {vocabulary.name} has it; {listed} lists them"
             raise UsageError(f"{arg('interaction', name)}: {problem}")
-    return np.array(sorted({known[name] for name in names}), dtype=np.int64)
+    return np.array(sorted({class_of[name] for name in names}), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,8 @@ class Curves:
         lists, cap = self.ranked, self.evaluated.protocol.predictions_per_class
         if cap is None:
             return lists
-        kept = np.arange(len(lists.hit)) - np.repeat(lists.bounds[:-1], np.diff(lists.bounds)) < cap
-        return ScoredLists(lists.hit[kept], lists.score[kept], starts_of(kept)[lists.bounds])
+        within_cap = np.arange(len(lists.hit)) - np.repeat(lists.bounds[:-1], np.diff(lists.bounds)) < cap
+        return ScoredLists(lists.hit[within_cap], lists.score[within_cap], starts_of(within_cap)[lists.bounds])
 
     @cached_property
     def _levels(self) -> tuple[float, ...]:
@@ -232,7 +232,7 @@ class Curves:
         evaluated = self.evaluated
         tags, settings = {**evaluated.tags, **evaluated.view}, evaluated.settings
         both = settings, {**settings, "bins": BINS}
-        of_curves, of_bins = (row_ends(evaluated.protocol.name, tags, one) for one in both)
+        of_curves, of_bins = (row_ends(evaluated.protocol.name, tags, signed) for signed in both)
         return of_curves, of_bins
 
     def _row(self, metric: str, named: Row, value: float | None, n: int, *, binned: bool = False) -> Row:
@@ -273,15 +273,15 @@ class Curves:
 
     def _calibration(self, named: Row, curve: Curve) -> Iterator[Row]:
         """ECE, the share of right predictions and their mean score, over all and in each bin that has some."""
-        found, total = calibration(curve.score, curve.hit), len(curve.score)
+        bins, total = calibration(curve.score, curve.hit), len(curve.score)
         row = partial(self._row, binned=True)
-        if found is None:
+        if bins is None:
             yield row("ece", {**named, "reason": NO_PROBABILITIES}, None, total)
             return
-        yield row("ece", named, percent(found.error), total)
-        for metric, values in (("accuracy", found.right), ("confidence", found.confidence)):
-            yield row(metric, named, percent(found.mean(values)), total)
-            for (low, high), n, value in zip(pairwise(found.edges), found.count.tolist(), values.tolist(), strict=True):
+        yield row("ece", named, percent(bins.error), total)
+        for metric, values in (("accuracy", bins.right), ("confidence", bins.confidence)):
+            yield row(metric, named, percent(bins.mean(values)), total)
+            for (low, high), n, value in zip(pairwise(bins.edges), bins.count.tolist(), values.tolist(), strict=True):
                 if n:
                     bin_ = {**named, "bin_low": round(low, 10), "bin_high": round(high, 10)}
                     yield row(metric, bin_, percent(value), n)
@@ -303,11 +303,11 @@ def curve_rows(
     """The rows of `Curves` of predictions with ground truth, or of match records; parameters as of `tallies`, which
     says what it raises. A mean over thresholds has no curve: its thresholds have one each."""
     views = replace(views, thresholds=Thresholds(views.thresholds.values))
-    wanted = Wanted(slices=views.of_classes)
-    for tally, own, settings in tallies(
+    requested = Wanted(slices=views.of_classes)
+    for tally, vocabulary_of_tally, settings in tallies(
         predictions, truth, protocols, filters, policy, named=named, views=views, vocabulary=vocabulary
     ):
-        for protocol, results, lists in tally.scored_results(own):
-            signed = {**settings, "data": own.signed, **tally.settings(protocol)}
-            for evaluated in Evaluated.split_by_slices(protocol, own, wanted, results, signed, tags):
+        for protocol, results, lists in tally.scored_results(vocabulary_of_tally):
+            signed = {**settings, "data": vocabulary_of_tally.signed, **tally.settings(protocol)}
+            for evaluated in Evaluated.split_by_slices(protocol, vocabulary_of_tally, requested, results, signed, tags):
                 yield from Curves(evaluated, lists, single).rows()

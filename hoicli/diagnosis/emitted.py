@@ -36,8 +36,8 @@ def typed_batches(
     """Each batch of predictions with the type of each. protocol: a view of the one that defines them, or None."""
     protocol = protocol or protocol_of(truth.vocabulary)
     for batch, outcomes in matched_batches(lines, truth, [protocol], filters, policy):
-        found = locate(batch, outcomes[protocol.key], protocol)
-        yield batch, found, types_of(found, reading)
+        located = locate(batch, outcomes[protocol.key], protocol)
+        yield batch, located, types_of(located, reading)
 
 
 def emitted_predictions(
@@ -47,11 +47,11 @@ def emitted_predictions(
     with what became of it. Parameters and errors as of `diagnose_models`; of one view only."""
     vocabulary, row, views, truth = of
     alone = f"{arg('emit')} predictions: of one threshold, on all images; leave out {arg('slice')} and further"
-    seen: set[str] = set()
+    images_seen: set[str] = set()
 
-    def lines(found: Located, types: ErrorTypes) -> Iterator[bytes]:
-        seen.update(found.image_ids)
-        return map(dump, diagnosis_records(found, types, vocabulary, settings, row))
+    def lines(located: Located, types: ErrorTypes) -> Iterator[bytes]:
+        images_seen.update(located.image_ids)
+        return map(dump, diagnosis_records(located, types, vocabulary, settings, row))
 
     if views.slices or len(views.thresholds.values) > 1:
         raise UsageError(f"{alone} {arg('iou')}")
@@ -59,26 +59,28 @@ def emitted_predictions(
         (row,) = views.diagnosis_views(row)
         coverage, tally = Coverage(), Tally([], len(vocabulary.interactions))
         settings = {**filters.signature(), **SIGNATURES[reading], **truth.settings(row), **row.settings()}
-        for batch, found, types in typed_batches(predictions, truth, filters, policy, reading, row):
+        for batch, located, types in typed_batches(predictions, truth, filters, policy, reading, row):
             coverage.add(batch)
             tally.add_batch(batch, {})
-            yield from lines(found, types)
+            yield from lines(located, types)
         check_counted(tally, vocabulary, predictions.name, allowed=filters.allow_uncounted)
         coverage.report(truth, [row], predictions.name)
     else:
-        held: list[Located] = []
-        of_views = each_match(predictions, of, filters, policy, lambda _, found: held.append(found))
+        located_views: list[Located] = []
+        of_views = each_match(
+            predictions, of, filters, policy, lambda _, located_view: located_views.append(located_view)
+        )
         if len(of_views) > 1:
             raise UsageError(f"{alone} {arg('iou')}")
         row, settings = of_views[0][0], {**of_views[0][1], **SIGNATURES[reading]}
-        for found in held:
-            yield from lines(found, types_of(found, reading))
+        for located in located_views:
+            yield from lines(located, types_of(located, reading))
     if truth is not None:
-        yield from map(dump, unseen_records(truth, seen, settings, row))
+        yield from map(dump, unseen_records(truth, images_seen, settings, row))
 
 
 def diagnosis_records(
-    found: Located,
+    located: Located,
     types: ErrorTypes,
     vocabulary: Vocabulary,
     settings: Mapping[str, str],
@@ -87,22 +89,22 @@ def diagnosis_records(
     """One record for each image: every counted prediction with its type and what it repairs, every ground truth with
     its true positive and its repair, and `settings` as in match records. Indices of predictions are those of the
     prediction record's `hois`, followed by the statements that its `unstated` adds."""
-    images = np.arange(len(found.image_ids) + 1)
-    first, truth_first = (np.searchsorted(image, images).tolist() for image in (found.image, found.truth_image))
+    images = np.arange(len(located.image_ids) + 1)
+    first, truth_first = (np.searchsorted(image, images).tolist() for image in (located.image, located.truth_image))
     repair, missed = types.repair, types.missed
 
     def local(row: int, start: int) -> int | None:
         return int(row) - start if row >= 0 else None
 
-    for image, image_id in enumerate(found.image_ids):
+    for image, image_id in enumerate(located.image_ids):
         start, truth_start = first[image], truth_first[image]
         predictions = [
             {
                 "index": row - start,
-                **_class_names(found.interaction[row], vocabulary),
-                "score": float(found.score[row]),
+                **_class_names(located.interaction[row], vocabulary),
+                "score": float(located.score[row]),
                 "error": ERRORS[types.error[row]],
-                "gt": local(found.truth[row], truth_start),
+                "gt": local(located.truth[row], truth_start),
                 "repairs": local(types.repairs[row], truth_start),
             }
             for row in range(start, first[image + 1])
@@ -110,7 +112,7 @@ def diagnosis_records(
         ]
         gt = [
             {
-                **_class_names(found.truth_interaction[row], vocabulary),
+                **_class_names(located.truth_interaction[row], vocabulary),
                 "prediction": local(types.found[row], start),
                 "repair": local(repair[row], start),
                 "missed": bool(missed[row]),
@@ -121,10 +123,10 @@ def diagnosis_records(
 
 
 def unseen_records(
-    truth: GroundTruth, seen: Iterable[str], settings: Mapping[str, str], protocol: Protocol
+    truth: GroundTruth, images_seen: Iterable[str], settings: Mapping[str, str], protocol: Protocol
 ) -> Iterator[Record]:
     """The same of the images that were not seen, all of whose ground truth is missed."""
-    image_ids, image, rows = truth.unseen(protocol, seen)
+    image_ids, image, rows = truth.unseen(protocol, images_seen)
     missed: list[list[Record]] = [[] for _ in image_ids]
     for place, interaction in zip(image.tolist(), truth.scenes.interaction[rows].tolist(), strict=True):
         name = _class_names(interaction, truth.vocabulary)

@@ -122,38 +122,38 @@ class _BoxMatches:
     """Which predicted box matches which ground-truth box. some [B + 1]: whether each of B predicted boxes matches any;
     the last, of no box, does not."""
 
-    def __init__(self, found: Located) -> None:
-        boxes = max(int(column.max(initial=-1)) for column in (found.subject, found.object, found.box_match)) + 1
+    def __init__(self, located: Located) -> None:
+        boxes = max(int(column.max(initial=-1)) for column in (located.subject, located.object, located.box_match)) + 1
         self.some = np.zeros(boxes + 1, dtype=bool)
-        self.some[found.box_match] = True
-        truth_boxes = (found.truth_box_match, found.truth_subject, found.truth_object)
+        self.some[located.box_match] = True
+        truth_boxes = (located.truth_box_match, located.truth_subject, located.truth_object)
         self._width = max(int(boxes.max(initial=0)) for boxes in truth_boxes) + 1
-        self._keys = distinct(found.box_match * self._width + found.truth_box_match)
+        self._keys = distinct(located.box_match * self._width + located.truth_box_match)
 
     def __call__(self, box: Ints, truth_box: Ints) -> Bools:
         """Row by row, whether the two match."""
         return find(self._keys, box * self._width + truth_box)[1]
 
 
-def error_types(found: Located) -> Typed:
+def error_types(located: Located) -> Typed:
     """The error types of a batch, by its protocol's rules; each image is independent of the others."""
-    return _type_by_pair(found) if found.person is None else _type_by_person(found)
+    return _type_by_pair(located) if located.person is None else _type_by_person(located)
 
 
-def _type_by_pair(found: Located) -> Typed:
-    matches = _BoxMatches(found)
+def _type_by_pair(located: Located) -> Typed:
+    matches = _BoxMatches(located)
     # Everything about two boxes is computed once for each pair, not for each of its verbs.
-    pair = found.subject * len(matches.some) + found.object
+    pair = located.subject * len(matches.some) + located.object
     _, first, group_of = np.unique(pair, return_index=True, return_inverse=True)
-    subject, object_ = found.subject[first], found.object[first]
-    images = found.image[first]
-    annotated = np.bincount(found.truth_image, minlength=len(found.image_ids))
-    check_pairs(annotated[images], images, found.image_ids, "pairs and triplets")
-    group, truth = beside(images, found.truth_image)
+    subject, object_ = located.subject[first], located.object[first]
+    images = located.image[first]
+    annotated = np.bincount(located.truth_image, minlength=len(located.image_ids))
+    check_pairs(annotated[images], images, located.image_ids, "pairs and triplets")
+    group, truth = beside(images, located.truth_image)
     person = np.ones(len(first), dtype=bool)
-    person[group_of[found.typed & ~found.counted]] = False
-    same_human = matches(subject[group], found.truth_subject[truth]) & person[group]
-    same_object = matches(object_[group], found.truth_object[truth])
+    person[group_of[located.typed & ~located.counted]] = False
+    same_human = matches(subject[group], located.truth_subject[truth]) & person[group]
+    same_object = matches(object_[group], located.truth_object[truth])
     same_pair = same_human & same_object
     interacts = np.zeros(len(first), dtype=bool)
     interacts[group[same_pair]] = True
@@ -165,27 +165,27 @@ def _type_by_pair(found: Located) -> Typed:
         [INTERACTION, ASSOCIATION, OBJECT_BOX, HUMAN_BOX],
         BOTH_BOXES,
     ).astype(np.uint8)
-    error = _each_error(found, type_of_group[group_of])
-    return Typed(error, group_of, type_of_group, group, truth, same_human, same_object, same_pair, found.typed)
+    error = _each_error(located, type_of_group[group_of])
+    return Typed(error, group_of, type_of_group, group, truth, same_human, same_object, same_pair, located.typed)
 
 
-def _type_by_person(found: Located) -> Typed:
+def _type_by_person(located: Located) -> Typed:
     """The types of a batch with `person`."""
-    assert found.person is not None
-    matches = _BoxMatches(found)
+    assert located.person is not None
+    matches = _BoxMatches(located)
     # Everything is computed once for each pair of boxes; a statement without object is identified by its action, too.
-    no_object = found.object < 0
-    action = np.where(no_object, found.interaction, -1) + 1
-    key = (found.subject * len(matches.some) + found.object + 1) * (int(action.max(initial=0)) + 1) + action
+    no_object = located.object < 0
+    action = np.where(no_object, located.interaction, -1) + 1
+    key = (located.subject * len(matches.some) + located.object + 1) * (int(action.max(initial=0)) + 1) + action
     _, first, group_of = np.unique(key, return_index=True, return_inverse=True)
-    group, truth = beside(found.image[first], found.truth_image)
+    group, truth = beside(located.image[first], located.truth_image)
     row, empty = first[group], no_object[first]
-    of_person = found.person[row] == found.truth_subject[truth]  # -1 is nobody's
-    same_action = found.interaction[row] == found.truth_interaction[truth]
-    truth_empty = found.truth_object[truth] < 0
+    of_person = located.person[row] == located.truth_subject[truth]  # -1 is nobody's
+    same_action = located.interaction[row] == located.truth_interaction[truth]
+    truth_empty = located.truth_object[truth] < 0
     both, neither = ~empty[group] & ~truth_empty, empty[group] & truth_empty
     of_object = np.zeros(len(row), dtype=bool)
-    of_object[both] = matches(found.object[row[both]], found.truth_object[truth[both]])
+    of_object[both] = matches(located.object[row[both]], located.truth_object[truth[both]])
     of_object |= neither & same_action
 
     def some(which: Bools) -> Bools:
@@ -194,7 +194,7 @@ def _type_by_person(found: Located) -> Typed:
         marked[group[which]] = True
         return marked
 
-    human = found.person[first] >= 0
+    human = located.person[first] >= 0
     joined = some(of_person & of_object)
     does_it = some(of_person & same_action)
     object_found = some(of_object)
@@ -202,29 +202,29 @@ def _type_by_person(found: Located) -> Typed:
         [
             human & ~empty & joined,
             human & empty & ~does_it,
-            human & matches.some[found.object[first]],
+            human & matches.some[located.object[first]],
             human,
-            object_found & matches.some[found.subject[first]],
+            object_found & matches.some[located.subject[first]],
             object_found,
         ],
         [INTERACTION, INTERACTION, ASSOCIATION, OBJECT_BOX, ASSOCIATION, HUMAN_BOX],
         BOTH_BOXES,
     ).astype(np.uint8)
     pair = of_person & (of_object | neither)
-    counted = np.flatnonzero(found.counted)
-    may_repair = np.zeros(len(found.score), dtype=bool)
-    counted = order_by_class(found.interaction, counted)  # of equal scores the first class
-    may_repair[counted[ranks_in_groups(found.image[counted], found.score[counted]) < REPAIR_CANDIDATES]] = True
-    error = _each_error(found, kind[group_of])
+    counted = np.flatnonzero(located.counted)
+    may_repair = np.zeros(len(located.score), dtype=bool)
+    counted = order_by_class(located.interaction, counted)  # of equal scores the first class
+    may_repair[counted[ranks_in_groups(located.image[counted], located.score[counted]) < REPAIR_CANDIDATES]] = True
+    error = _each_error(located, kind[group_of])
     return Typed(error, group_of, kind, group, truth, of_person, of_object, pair, may_repair)
 
 
-def _each_error(found: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _each_error(located: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """[T] the type of each prediction; `kind` [T] is its type if it belongs to no ground truth of its class."""
     error = kind.copy()
-    error[found.truth >= 0] = DUPLICATE
-    error[found.hit] = HIT
-    error[~found.typed] = NOT_COUNTED
+    error[located.truth >= 0] = DUPLICATE
+    error[located.hit] = HIT
+    error[~located.typed] = NOT_COUNTED
     return error
 
 
@@ -234,10 +234,11 @@ def beside(image: Ints, truth_image: Ints) -> tuple[Ints, Ints]:
     return expand_runs(start, np.searchsorted(truth_image, image, side="right") - start)
 
 
-def members(group_of: Ints, groups: int, wanted: Ints) -> tuple[Ints, Ints]:
-    """(place in `wanted`, row) of every row of each wanted group. group_of [M]: that of each row, below `groups`."""
+def members(group_of: Ints, groups: int, chosen_groups: Ints) -> tuple[Ints, Ints]:
+    """(place in `chosen_groups`, row) of every row of each wanted group. group_of [M]: that of each row, below
+    `groups`."""
     start = starts_of(np.bincount(group_of, minlength=groups))
-    run, entry = expand_runs(start[wanted], np.diff(start)[wanted])
+    run, entry = expand_runs(start[chosen_groups], np.diff(start)[chosen_groups])
     return run, np.argsort(group_of, kind="stable")[entry]
 
 
@@ -264,15 +265,15 @@ class ErrorTypes:
         return (self.found < 0) & (self.repair < 0)
 
 
-def types_of(found: Located, reading: Reading = "shared") -> ErrorTypes:
+def types_of(located: Located, reading: Reading = "shared") -> ErrorTypes:
     """The error types and repairs of a batch, by its protocol's rules; each image is independent of the others."""
     if reading == "released":
-        found = replace(found, misnamed=None)
-    typed, taken = error_types(found), found.true_positive
-    return ErrorTypes(typed.error, _repairs(found, typed, taken, reading), taken)
+        located = replace(located, misnamed=None)
+    typed, taken = error_types(located), located.true_positive
+    return ErrorTypes(typed.error, _repairs(located, typed, taken, reading), taken)
 
 
-def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Ints:
+def _repairs(located: Located, typed: Typed, taken: Ints, reading: Reading) -> Ints:
     """repairs [T] of `ErrorTypes`; taken [G] are the true positives.
 
     The k-th ground truth of every image takes its repair in one step, since an earlier one may take a later one's
@@ -280,24 +281,24 @@ def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Int
     as in the record, of which matching reads that order, too. `released` takes all of them as in the record.
     """
     as_listed = reading == "released"
-    truth_turn = _turns(found.truth_image, found.truth_interaction * (not as_listed))
-    place = _turns(found.image, found.interaction * (not as_listed))
-    repairs = np.full(len(found.score), -1, dtype=np.int64)
+    truth_turn = _turns(located.truth_image, located.truth_interaction * (not as_listed))
+    place = _turns(located.image, located.interaction * (not as_listed))
+    repairs = np.full(len(located.score), -1, dtype=np.int64)
     kind = typed.type_of_group[typed.group]
     if reading == "released":
         right_human = np.isin(kind, (INTERACTION, ASSOCIATION, OBJECT_BOX))
-        fits, free = typed.same_human | (~right_human & typed.same_object), typed.may_repair & ~found.hit
+        fits, free = typed.same_human | (~right_human & typed.same_object), typed.may_repair & ~located.hit
     else:
         shared = [typed.same_pair, typed.same_human | typed.same_object, typed.same_human, typed.same_object]
         fits = np.select([kind == code for code in REPAIRED.values()], shared, False)
         free = typed.may_repair & np.isin(typed.error, tuple(REPAIRED.values()))
     truth, candidate = candidates(typed, fits, free)
 
-    score, hit = found.score[candidate], taken[truth]
-    least = np.append(found.score, -np.inf)[hit]  # the last where there is no true positive
-    above = (score > least) | ((score == least) & (place[candidate] < place[hit])) | (hit < 0)
+    score, hit = located.score[candidate], taken[truth]
+    lowest_score = np.append(located.score, -np.inf)[hit]  # the last where there is no true positive
+    above = (score > lowest_score) | ((score == lowest_score) & (place[candidate] < place[hit])) | (hit < 0)
     truth, candidate, score = truth[above], candidate[above], score[above]
-    late = np.zeros(len(truth), dtype=bool) if as_listed else _waits(found, typed, truth, candidate, truth_turn)
+    late = np.zeros(len(truth), dtype=bool) if as_listed else _waits(located, typed, truth, candidate, truth_turn)
     taker = truth * len(ERRORS) + typed.error[candidate] if reading == "independent" else truth
 
     turns = int(truth_turn.max(initial=-1)) + 1
@@ -331,13 +332,13 @@ def candidates(typed: Typed, fits: Bools, free: Bools) -> tuple[Ints, Ints]:
     return typed.truth[fits][entry], rows[run]
 
 
-def _waits(found: Located, typed: Typed, truth: Ints, candidate: Ints, turn: Ints) -> Bools:
+def _waits(located: Located, typed: Typed, truth: Ints, candidate: Ints, turn: Ints) -> Bools:
     """Whether, for each (ground truth, candidate), the candidate is an association error with another verb that could
     repair a later ground truth of the image, by its `turn` [G], with its own verb."""
     loose = typed.error[candidate] == ASSOCIATION
-    action = found.action_of
-    own = loose & (action[found.interaction[candidate]] == action[found.truth_interaction[truth]])
-    last = np.full(len(found.score), -1, dtype=np.int64)
-    np.maximum.at(last, candidate[own], turn[truth[own]])
-    waits: Bools = loose & ~own & (last[candidate] > turn[truth])
+    action = located.action_of
+    own_verb = loose & (action[located.interaction[candidate]] == action[located.truth_interaction[truth]])
+    last = np.full(len(located.score), -1, dtype=np.int64)
+    np.maximum.at(last, candidate[own_verb], turn[truth[own_verb]])
+    waits: Bools = loose & ~own_verb & (last[candidate] > turn[truth])
     return waits

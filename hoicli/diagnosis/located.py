@@ -72,9 +72,9 @@ class Located:
     @property
     def true_positive(self) -> Ints:
         """[G] the true positive of each ground truth, else -1."""
-        rows, found = np.flatnonzero(self.hit), np.full(len(self.truth_image), -1, dtype=np.int64)
-        found[self.truth[rows]] = rows
-        return found
+        rows, hits = np.flatnonzero(self.hit), np.full(len(self.truth_image), -1, dtype=np.int64)
+        hits[self.truth[rows]] = rows
+        return hits
 
 
 @cache
@@ -153,15 +153,15 @@ def each_match(
     `MatchedView.check_whole`; `UsageError` for what acts before matching, and for matches on parts of a slice of
     triplets.
     """
-    vocabulary, protocol, asked, truth = of
+    vocabulary, protocol, outcomes_asked, truth = of
     if "noint" in protocol.settings():
         problem = f"match records leave them out; give the predictions, with {arg('gt')}"
         raise UsageError(f"{arg('with_no_interaction')}: {problem}")
-    for given, when, names in (
+    for scenes, when, names in (
         (filters.removes, "before matching", ("top_k", "nms")),
-        (asked.thresholds.values or asked.of_data, "while matching", ("iou", "slice")),
+        (outcomes_asked.thresholds.values or outcomes_asked.of_data, "while matching", ("iou", "slice")),
     ):
-        if given:
+        if scenes:
             options = ", ".join(map(arg, names))
             raise UsageError(f"{options}: act {when}; give them to hoicli match, or predictions with {arg('gt')}")
 
@@ -174,9 +174,9 @@ def each_match(
     with no_garbage_collection():
         for view, records in stream.batches(lines, policy, check):
             if view.row.name == protocol.name:
-                found = _located_records(records, vocabulary, protocol)
-                view.tally.listed.add(found.image_ids, found.image, found.interaction, found.score)
-                add(view, found)
+                located = _located_records(records, vocabulary, protocol)
+                view.tally.listed.add(located.image_ids, located.image, located.interaction, located.score)
+                add(view, located)
     views = [stream.views[key] for key in stream.view_keys([protocol.name])]
     if not views:
         advice = f"write them with hoicli match --protocol {protocol.name}"

@@ -151,7 +151,7 @@ class Corrections:
     def after(self, oracles: Sequence[str]) -> Applied:
         """What is left after the oracles are applied together; false_positive and false_negative are applied alone."""
         columns, outcome = self._columns, _OUTCOMES.copy()
-        asked = np.ones(len(columns["missed"]), dtype=bool)
+        counted_truth = np.ones(len(columns["missed"]), dtype=bool)
         for oracle in oracles:
             if oracle in DROPPED:
                 outcome[DROPPED[oracle]] = NOT_COUNTED
@@ -161,14 +161,14 @@ class Corrections:
             elif oracle == "false_positive":
                 outcome[HIT + 1 :] = NOT_COUNTED
             elif oracle == MISSED:
-                asked = ~columns["missed"]
+                counted_truth = ~columns["missed"]
             elif oracle not in ASKING:
                 raise ValueError(f"no code applies the oracle {oracle}")
         code = self._plain if set(oracles) <= set(ASKING) else self._code(outcome)
         if "false_negative" in oracles:  # the true positives give the found ground truth
             hits = columns["error"] == HIT
             return Applied(code, self._listed.interaction[hits], self._listed.image[hits])
-        return Applied(code, columns["truth_class"][asked], columns["truth_image"][asked])
+        return Applied(code, columns["truth_class"][counted_truth], columns["truth_image"][counted_truth])
 
     @cached_property
     def _plain(self) -> NDArray[np.uint8]:
@@ -218,24 +218,26 @@ class Diagnosis:
         self._made: Corrections | None = None
         self._results: list[OracleResult] = []
 
-    def add(self, found: Located, types: ErrorTypes) -> None:
+    def add(self, located: Located, types: ErrorTypes) -> None:
         """Add a batch of images."""
         missed = types.missed
         if self.reading == "released":  # it ignores images without predictions
-            missed &= np.bincount(found.image[found.counted], minlength=len(found.image_ids))[found.truth_image] > 0
+            missed &= (
+                np.bincount(located.image[located.counted], minlength=len(located.image_ids))[located.truth_image] > 0
+            )
         repairing = np.flatnonzero(types.repairs >= 0)
         repaired = types.repairs[repairing]
         columns = {
             "error": types.error,
-            "unlisted": ~found.counted,
+            "unlisted": ~located.counted,
             "repair": repairing,
-            "repaired_class": found.truth_interaction[repaired],
+            "repaired_class": located.truth_interaction[repaired],
             "replaced": types.found[repaired],
-            "truth_image": found.truth_image,
-            "truth_class": found.truth_interaction,
+            "truth_image": located.truth_image,
+            "truth_class": located.truth_interaction,
             "missed": missed,
         }
-        self._add(columns, len(found.image_ids), len(found.score))
+        self._add(columns, len(located.image_ids), len(located.score))
 
     def _add(self, columns: Mapping[str, NDArray[Any]], images: int, predictions: int) -> None:
         """Add columns about the last `images` and `predictions` that are listed."""
@@ -339,23 +341,23 @@ class Diagnosis:
         def after(oracles: Sequence[str]) -> Iterator[RankedLists]:
             code, lists = None, None
             for oracle in oracles:
-                left = corrections.after([oracle])
-                truth_image = of_image[left.truth_image]
-                if lists is None or code is not left.code:
-                    code = left.code
+                remaining = corrections.after([oracle])
+                truth_image = of_image[remaining.truth_image]
+                if lists is None or code is not remaining.code:
+                    code = remaining.code
                     counted = code <= TRUE_POSITIVE
                     lists = RankedLists(
                         hit=code[counted] == TRUE_POSITIVE,
                         image=image[counted],
                         bounds=starts_of(counted)[corrections.bounds],
                         truth_image=truth_image,
-                        truth_class=left.truth_class,
+                        truth_class=remaining.truth_class,
                         images=len(image_ids),
                         grid=self.protocol.grid,
                         cap=self.protocol.predictions_per_class,
                         place=starts_of(np.bincount(place[counted], minlength=len(place)))[place[counted]],
                     )
-                yield replace(lists, truth_image=truth_image, truth_class=left.truth_class)
+                yield replace(lists, truth_image=truth_image, truth_class=remaining.truth_class)
 
         return after
 
@@ -364,26 +366,26 @@ class Diagnosis:
         images are places in `image_ids`."""
         columns, of_image = self._columns, self._places_in(image_ids)
         image, interaction = self._listed.image, self._listed.interaction
-        found = {}
+        errors_by_type = {}
         for code, name in enumerate(ERRORS):
             rows = np.flatnonzero(columns["error"] == code)
-            found[name] = of_image[image[rows]], interaction[rows].astype(np.int64)
+            errors_by_type[name] = of_image[image[rows]], interaction[rows].astype(np.int64)
         missed = columns["missed"]
-        return {**found, MISSED: (of_image[columns["truth_image"][missed]], columns["truth_class"][missed])}
+        return {**errors_by_type, MISSED: (of_image[columns["truth_image"][missed]], columns["truth_class"][missed])}
 
     def _places_in(self, image_ids: Sequence[str]) -> Ints:
         """The place of each image in `image_ids`."""
         place = {name: row for row, name in enumerate(image_ids)}
         return places([*self._listed.image_ids, *self._unseen], place)
 
-    def _result(self, oracle: str, left: Applied, vocabulary: Vocabulary) -> OracleResult:
+    def _result(self, oracle: str, remaining: Applied, vocabulary: Vocabulary) -> OracleResult:
         bounds = self._corrections.bounds
-        positives = np.bincount(left.truth_class, minlength=self._classes)
-        ap, recall = per_class(left.code, bounds, positives, self.protocol)
+        positives = np.bincount(remaining.truth_class, minlength=self._classes)
+        ap, recall = per_class(remaining.code, bounds, positives, self.protocol)
         in_mean = positives > 0
         if self.protocol.drop_no_interaction:
             in_mean[sorted(vocabulary.no_interaction_ids)] = False
         if self.reading != "released":
             return OracleResult(oracle, ap, recall, in_mean, in_mean)
-        found, silent = ap > 0, np.diff(starts_of(left.code <= TRUE_POSITIVE)[bounds]) == 0
-        return OracleResult(oracle, ap, recall, in_mean & (found | silent), in_mean & found)
+        has_hits, silent = ap > 0, np.diff(starts_of(remaining.code <= TRUE_POSITIVE)[bounds]) == 0
+        return OracleResult(oracle, ap, recall, in_mean & (has_hits | silent), in_mean & has_hits)

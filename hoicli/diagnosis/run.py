@@ -43,13 +43,13 @@ class Placed:
     """A matched batch and where its boxes lie; the types of its predictions are found when they are asked for."""
 
     batch: Batch
-    found: Located
+    located: Located
     reading: Reading
 
     @cached_property
     def types(self) -> ErrorTypes:
         """The type of each prediction."""
-        return types_of(self.found, self.reading)
+        return types_of(self.located, self.reading)
 
 
 class Collector(Interface):
@@ -70,13 +70,13 @@ class Gathered:
     tally: Tally
     diagnoses: list[Diagnosis]
     coverage: Coverage
-    kept: list[Any]
+    collected: list[Any]
 
     def merge(self, other: Gathered) -> None:
         """Add what was gathered from another part of the same stream."""
         self.tally.merge(other.tally)
         self.coverage.merge(other.coverage)
-        for mine, theirs in zip([*self.kept, *self.diagnoses], [*other.kept, *other.diagnoses], strict=True):
+        for mine, theirs in zip([*self.collected, *self.diagnoses], [*other.collected, *other.diagnoses], strict=True):
             mine.merge(theirs)
 
 
@@ -112,10 +112,12 @@ def match_and_diagnose(
             for number, view in enumerate(views):
                 placed = Placed(batch, locate(batch, outcomes[view.key], view), reading)
                 if diagnosed:
-                    diagnoses[number].add(placed.found, placed.types)
-                if (kept := collectors[number]) is not None:
-                    kept.add(placed)
-        return Gathered(tally, diagnoses, coverage, [kept for kept in collectors if kept is not None])
+                    diagnoses[number].add(placed.located, placed.types)
+                if (one_collector := collectors[number]) is not None:
+                    one_collector.add(placed)
+        return Gathered(
+            tally, diagnoses, coverage, [one_collector for one_collector in collectors if one_collector is not None]
+        )
 
     parts = gather_in_parallel(gather, predictions, policy, lambda part: part.tally.listed.image_ids)
     whole = parts[0]
@@ -154,8 +156,8 @@ def diagnosis_rows(
     results = list(diagnosis.results(vocabulary))
     subsets = subset_classes(vocabulary, diagnosis.protocol)
     if part is not None:
-        kept = {subset: classes[np.isin(classes, sorted(part))] for subset, classes in subsets.items()}
-        subsets = {subset: classes for subset, classes in kept.items() if len(classes)}
+        subsets_kept = {subset: classes[np.isin(classes, sorted(part))] for subset, classes in subsets.items()}
+        subsets = {subset: classes for subset, classes in subsets_kept.items() if len(classes)}
     yield from _counts(counts, diagnosis.positives, subsets, common)
     yield from _means(results, subsets, common, recall=per_class)
     if order:
@@ -251,13 +253,13 @@ class DiagnosedModel:
         """The model's result rows, those of the parts of slices of classes last; the others are kept in `plotted`."""
         view = dict(self.diagnosis.protocol.view)
         tags = {**({"model": self.name} if self.tagged else {}), **tags, **view}
-        made = partial(diagnosis_rows, self.diagnosis, self.vocabulary)
-        self.plotted = list(made(per_class=per_class, order=order, settings=self.settings, tags=tags))
+        rows_of = partial(diagnosis_rows, self.diagnosis, self.vocabulary)
+        self.plotted = list(rows_of(per_class=per_class, order=order, settings=self.settings, tags=tags))
         rows = list(self.plotted)
         for slice_ in () if "slice" in view else self.slices:
             for part, classes in zip(slice_.parts, slice_.classes, strict=True):
                 settings = {**self.settings, **slice_.setting(part)}
-                rows += made(part=classes, settings=settings, tags={**tags, **slice_.tags(part)})
+                rows += rows_of(part=classes, settings=settings, tags={**tags, **slice_.tags(part)})
         return rows
 
 
@@ -318,26 +320,26 @@ def diagnose_models(
     for each; the matches are of some already. Raises `DataError` for a bad stream."""
     diagnosed = []
     vocabulary, protocol, truth = of.vocabulary, of.protocol, of.truth
-    wanted = of.views.diagnosis_views(protocol)
+    protocol_views = of.views.diagnosis_views(protocol)
     for model in models:
-        made = partial(DiagnosedModel, model.model, model.tagged, vocabulary, slices=of.views.of_classes)
+        diagnosed_model = partial(DiagnosedModel, model.model, model.tagged, vocabulary, slices=of.views.of_classes)
         if truth is not None and not model.matched:
-            whole = match_and_diagnose(model, truth, [], wanted, filters, policy, reading=reading)
-            whole.coverage.report(truth, wanted, model.name, model=model.model if len(models) > 1 else None)
+            whole = match_and_diagnose(model, truth, [], protocol_views, filters, policy, reading=reading)
+            whole.coverage.report(truth, protocol_views, model.name, model=model.model if len(models) > 1 else None)
             settings = {"data": vocabulary.signed, **filters.signature(), **whole.tally.leave}
             settings |= truth.settings(protocol)
-            diagnosed += [made(each, settings | each.protocol.settings()) for each in whole.diagnoses]
+            diagnosed += [diagnosed_model(each, settings | each.protocol.settings()) for each in whole.diagnoses]
             continue
         of_views: dict[str, Diagnosis] = {}
 
-        def add(view: MatchedView, found: Located, of_views: dict[str, Diagnosis] = of_views) -> None:
+        def add(view: MatchedView, located: Located, of_views: dict[str, Diagnosis] = of_views) -> None:
             gathered = Diagnosis(view.row, len(vocabulary.interactions), view.tally.listed, reading)
-            of_views.setdefault(view.row.key, gathered).add(found, types_of(found, reading))
+            of_views.setdefault(view.row.key, gathered).add(located, types_of(located, reading))
 
         for view, settings in each_match(model, of, filters, policy, add):
             if truth is not None:
                 of_views[view.key].add_unseen(truth)
-            diagnosed.append(made(of_views[view.key], settings))
+            diagnosed.append(diagnosed_model(of_views[view.key], settings))
     return diagnosed
 
 
@@ -349,10 +351,10 @@ def settle_options(
     policy: ErrorPolicy,
     *,
     reading: Reading,
-    asked: Callable[[Vocabulary], Views],
+    views_of: Callable[[Vocabulary], Views],
     protocol: Protocol | None,
 ) -> Settled:
-    """What options come to, before predictions are read. asked: the views of a vocabulary. protocol: default
+    """What options come to, before predictions are read. views_of: the views of a vocabulary. protocol: default
     `protocol_of`.
 
     Without a `dataset` it is that of the first stream if it holds match records, else HICO-DET. Raises `UsageError` for
@@ -366,7 +368,7 @@ def settle_options(
         # dump, all statements that no one made) are ordered by NumPy's build, and repairs depend on that order.
         problem = f"the released code for {vocabulary.name} ranks equal scores in no certain order"
         raise UsageError(f"{arg('as_released')}: for HICO-DET only; {problem}")
-    views = asked(vocabulary)
+    views = views_of(vocabulary)
     for slice_ in views.of_data:
         check_diagnosed(within(protocol, Part(slice_, 0)))
     if gt is None:

@@ -174,10 +174,10 @@ def detected_boxes(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBox
     triplets, each with their best score. Raises an exception that `columns.attempt` expects for a bad record."""
     raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores",))
     scenes = numbered_scenes(raw, vocabulary, scored=True)
-    score, own = scores_by_box(raw, scenes), stated_in_record(scenes.hoi_start, np.diff(raw.hoi_start))
+    score, stated = scores_by_box(raw, scenes), stated_in_record(scenes.hoi_start, np.diff(raw.hoi_start))
     without, best = np.isnan(score), np.full(len(score), -np.inf)
     for end in (scenes.subject, scenes.object):
-        of_triplets = np.flatnonzero(own & (end >= 0))
+        of_triplets = np.flatnonzero(stated & (end >= 0))
         np.maximum.at(best, end[of_triplets], scenes.score[of_triplets])
     score = np.where(without, best, score)
     counts, labelled = np.isfinite(score), scenes.labels >= 0
@@ -186,8 +186,8 @@ def detected_boxes(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBox
     order = np.lexsort((-score[alike], *boxes.T))
     counts[alike[order[1:][(boxes[order[1:]] == boxes[order[:-1]]).all(axis=1)]]] = False
     scored = np.array([scores is not None for scores in raw.each("scores")], dtype=bool)
-    given, row = np.diff(raw.box_start) > 0, np.flatnonzero(counts & labelled)
-    numbers = Counter(records=given.sum(), scored=(given & scored).sum(), boxes=counts.sum())
+    has_boxes, row = np.diff(raw.box_start) > 0, np.flatnonzero(counts & labelled)
+    numbers = Counter(records=has_boxes.sum(), scored=(has_boxes & scored).sum(), boxes=counts.sum())
     numbers["unlabelled"] = (counts & ~labelled).sum()
     return DetectedBoxes(scenes.image_ids, scenes, row, score[row], numbers)
 
@@ -195,8 +195,8 @@ def detected_boxes(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBox
 def _share_within(boxes: Floats, crowds: Floats) -> Floats:
     """[M] the share of each box's area that lies in the crowd's box; 0 for a box without area. Both [4, M]."""
     inner = np.concatenate([np.maximum(boxes[:2], crowds[:2]), np.minimum(boxes[2:], crowds[2:])])
-    shared, own = (np.prod(np.maximum(sides[2:] - sides[:2], 0.0), axis=0) for sides in (inner, boxes))
-    share: Floats = np.divide(shared, own, out=np.zeros(len(own)), where=own > 0)
+    shared, own_area = (np.prod(np.maximum(sides[2:] - sides[:2], 0.0), axis=0) for sides in (inner, boxes))
+    share: Floats = np.divide(shared, own_area, out=np.zeros(len(own_area)), where=own_area > 0)
     return share
 
 
@@ -227,15 +227,15 @@ class BoxEvaluation:
         self._pairs = Growing(row=np.int64, mate=np.int64, edges=np.float64, pixels=np.float64)
         self.coverage, self.numbers, self.caveats = Coverage(), Counter[str](), truth.caveats
 
-    def add(self, found: DetectedBoxes, rule: BoxRule) -> None:
+    def add(self, detected: DetectedBoxes, rule: BoxRule) -> None:
         """Add the detections of a batch of images. Raises `DataError` for what has no boxes, which a `rule` needs."""
-        batch, scenes = Batch(found.scenes, self.truth), found.scenes
+        batch, scenes = Batch(detected.scenes, self.truth), detected.scenes
         batch.check_serves(rule.row)
-        image, boxes = scenes.image_of_box[found.row], scenes.boxes[found.row]
-        key = batch.image[image] * self._labels + scenes.labels[found.row]
+        image, boxes = scenes.image_of_box[detected.row], scenes.boxes[detected.row]
+        key = batch.image[image] * self._labels + scenes.labels[detected.row]
         start = np.searchsorted(self._key, key)
         count = np.searchsorted(self._key, key, side="right") - start
-        check_pairs(count, image, found.image_ids, "boxes of one label")
+        check_pairs(count, image, detected.image_ids, "boxes of one label")
         for row, mate in counterparts(start, count):
             sides = take_columns(boxes, row), take_columns(self._boxes, mate)
             edges, pixels = iou(*sides, inclusive=False), iou(*sides, inclusive=True)
@@ -244,8 +244,8 @@ class BoxEvaluation:
             near = np.maximum(edges, pixels) >= _NEAR
             row += self.numbers["detections"]
             self._pairs.add(row=row[near], mate=mate[near], edges=edges[near], pixels=pixels[near])
-        self._detections.add(key=key, score=found.score, **{area: _within(boxes, area) for area in AREAS})
-        self.numbers += found.numbers + Counter(detections=len(key))
+        self._detections.add(key=key, score=detected.score, **{area: _within(boxes, area) for area in AREAS})
+        self.numbers += detected.numbers + Counter(detections=len(key))
         self.coverage.add(batch)
         self.caveats |= scenes.every_caveat & caveats.PREDICTIONS
 
@@ -263,10 +263,10 @@ class BoxEvaluation:
         """Each metric of a rule: its value in [0, 1] and the number of annotated boxes, both [labels]."""
         rank, order, bounds = self._ranking
         counts, overlap = self._once | (rule.takes == ANY), self._pairs["pixels" if rule.row.inclusive else "edges"]
-        kept = counts & ~self._crowd if rule.takes == ANY else counts | self._crowd
-        near = np.flatnonzero((overlap >= _NEAR) & kept[self._pairs["mate"]])
+        truth_kept = counts & ~self._crowd if rule.takes == ANY else counts | self._crowd
+        near = np.flatnonzero((overlap >= _NEAR) & truth_kept[self._pairs["mate"]])
         row, mate, overlap = self._pairs["row"][near], self._pairs["mate"][near], overlap[near]
-        found: dict[tuple[str, int | None], tuple[Floats, Floats, Ints]] = {}
+        values_of: dict[tuple[str, int | None], tuple[Floats, Floats, Ints]] = {}
         for area in dict.fromkeys(metric.area for metric in rule.metrics):
             inside = _within(self._boxes, area) & ~self._crowd
             positives = np.bincount(self._label[counts & inside], minlength=self._labels)
@@ -286,9 +286,9 @@ class BoxEvaluation:
                 if rule.takes == ANY:
                     hits = np.bincount(self._label[np.unique(mate)], minlength=self._labels)
                     recall = (hits / np.maximum(positives, 1))[np.newaxis]
-                found[area, cap] = ap, recall, positives
+                values_of[area, cap] = ap, recall, positives
         for metric in rule.metrics:
-            ap, recall, positives = found[metric.area, metric.cap]
+            ap, recall, positives = values_of[metric.area, metric.cap]
             at = slice(None) if metric.threshold is None else [rule.thresholds.index(metric.threshold)]
             yield metric, (recall if metric.recall else ap)[at].mean(axis=0), positives
 
@@ -339,9 +339,9 @@ class BoxEvaluation:
                 ends: Row = {"unit": "%", **row_ends(rule.row.name, tags, of_rule)}
                 ends |= {} if metric.recall else {"note": INCOMPLETE}
                 for subset, members in subsets.items():
-                    found = values[members & (positives > 0)]
-                    value = percent(found.mean()) if len(found) else None
-                    yield result_row(metric.name, subset=subset, value=value, n=len(found), **ends)
+                    values_here = values[members & (positives > 0)]
+                    value = percent(values_here.mean()) if len(values_here) else None
+                    yield result_row(metric.name, subset=subset, value=value, n=len(values_here), **ends)
                 for label in np.flatnonzero(every & (positives > 0)) if per_class and metric.area == "all" else ():
                     subset = "persons" if persons[label] else "objects"
                     named = {"subset": subset, "object": vocabulary.objects[label]}
@@ -355,15 +355,15 @@ def evaluated_boxes(
 ) -> BoxEvaluation:
     """The boxes of all predictions; what does not fit the ground truth, or a `rule`, is said on stderr. once: as of
     `BoxEvaluation`. Raises `DataError` for a bad line, and where only some records have scores of boxes."""
-    found, vocabulary = BoxEvaluation(truth, once), truth.vocabulary
+    evaluation, vocabulary = BoxEvaluation(truth, once), truth.vocabulary
     choose_computable(truth, [rule.row])
     check = checker(vocabulary, scored=True, besides=("box_scores",))
     build, register = partial(detected_boxes, vocabulary=vocabulary), ImageRegister(truth.position)
     with no_garbage_collection():
         processes = predictions.processes()
         for batch in read_columns(predictions, build, check, policy, register=register, processes=processes):
-            found.add(batch, rule)
-    numbers, coverage = found.numbers, found.coverage
+            evaluation.add(batch, rule)
+    numbers, coverage = evaluation.numbers, evaluation.coverage
     without = numbers["records"] - numbers["scored"]
     if numbers["scored"] and without:
         problem = (
@@ -384,4 +384,4 @@ def evaluated_boxes(
     ):
         if says:
             note(message)
-    return found
+    return evaluation

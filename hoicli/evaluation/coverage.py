@@ -100,18 +100,18 @@ class Coverage:
 
     def add(self, batch: Batch) -> None:
         """Count a batch."""
-        found = batch.predictions
+        predictions = batch.predictions
         self.numbers += Counter(
             {
-                "images": len(found.image_ids),
-                "triplets": len(found.score),
-                "no class": int((found.interaction < 0).sum()),
-                "no label": found.unlabelled_objects,
-                "other subjects": other_subjects(found, batch.truth.vocabulary),
+                "images": len(predictions.image_ids),
+                "triplets": len(predictions.score),
+                "no class": int((predictions.interaction < 0).sum()),
+                "no label": predictions.unlabelled_objects,
+                "other subjects": other_subjects(predictions, batch.truth.vocabulary),
             }
         )
-        self.fit.add(found, batch.image)
-        self._add_scores(float(found.score.min(initial=np.inf)), float(found.score.max(initial=-np.inf)))
+        self.fit.add(predictions, batch.image)
+        self._add_scores(float(predictions.score.min(initial=np.inf)), float(predictions.score.max(initial=-np.inf)))
 
     def merge(self, other: Coverage) -> None:
         """Add another part's counts."""
@@ -156,8 +156,8 @@ class Coverage:
             self.fit.check(truth.scenes, name, shard=shard)
         protocols, total = distinct(views), len(truth.scenes.image_ids)
         for slice_ in dict.fromkeys(row.part.slice for row in views if row.part is not None):
-            if slice_.measure == FILE and (left := int((~truth.slice_members(slice_).any(axis=0)).sum())):
-                tell(f"{left:,} of {total:,} ground-truth images are in no slice of {slice_.name}")
+            if slice_.measure == FILE and (unsliced := int((~truth.slice_members(slice_).any(axis=0)).sum())):
+                tell(f"{unsliced:,} of {total:,} ground-truth images are in no slice of {slice_.name}")
         if numbers["images"] < total and not shard:
             fate = "their triplets are missed"
             tell(f"{total - numbers['images']:,} of {total:,} ground-truth images have no predictions: {fate}")
@@ -178,8 +178,8 @@ class Coverage:
         for question in filter(None, (self.doubt(truth, views), self.equal_scores_question())):
             tell(question)
         if absent := _classes_without_truth(truth, protocols):
-            shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
-            tell(f"no ground truth of {shown}: left out of the means")
+            first_names = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
+            tell(f"no ground truth of {first_names}: left out of the means")
         derived = truth.scenes.derived and any(protocol.known_object for protocol in protocols)
         if derived and (model is None or not truth.told_of_labels):
             truth.told_of_labels = True  # once for all models

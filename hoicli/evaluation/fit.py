@@ -67,11 +67,11 @@ def _y_first(box: Columns) -> Columns:
     return [box[1], box[0], box[3], box[2]]
 
 
-def _short_side(side: int, most: float = float("inf")) -> Reading:
-    """Boxes in a copy of the image with a short side of `side`, or a long side of `most` if that is smaller."""
+def _short_side(side: int, longest: float = float("inf")) -> Reading:
+    """Boxes in a copy of the image with a short side of `side`, or a long side of `longest` if that is smaller."""
 
     def read(box: Columns, size: Columns) -> Columns:
-        scale = np.minimum(side / np.minimum(*size), most / np.maximum(*size))
+        scale = np.minimum(side / np.minimum(*size), longest / np.maximum(*size))
         return _times(1 / scale, 1 / scale, box)
 
     return read
@@ -149,34 +149,40 @@ class BoxEvidence:
         """As `finding`, of boxes that do not lie where annotated ones do: of all, of one role, or of some images."""
         if len(self.subject) < ENOUGH_IMAGES:
             return None
-        there, own = self._there, self._meeting(lambda box, _: box)
-        found, total = own.sum(axis=1), there.sum(axis=1)
-        lost = np.logical_not(own.any(axis=0))
-        of_all = bool(own.sum() * MUCH_BETTER < there.sum())
-        of_role = (found * MUCH_BETTER < total) & (total >= ENOUGH_OF_A_ROLE)
+        there, own_meeting = self._there, self._meeting(lambda box, _: box)
+        meeting_count, total = own_meeting.sum(axis=1), there.sum(axis=1)
+        lost = np.logical_not(own_meeting.any(axis=0))
+        of_all = bool(own_meeting.sum() * MUCH_BETTER < there.sum())
+        of_role = (meeting_count * MUCH_BETTER < total) & (total >= ENOUGH_OF_A_ROLE)
         if not (of_all or of_role.any() or lost.sum() >= max(NEXT_TO_NOTHING * len(lost), ENOUGH_IMAGES)):
             return None
         if of_all and np.nanmax(np.abs(self._ends)) <= OVERSHOOT and np.isnan(self.size).all():
-            return self._text(own, there, "") + PARTS, int(there.sum() - own.sum())
+            return self._text(own_meeting, there, "") + PARTS, int(there.sum() - own_meeting.sum())
         meeting = {what: self._meeting(read) for what, read in READINGS.items()}
         meeting[OTHER_SCALE] = self._meeting_scaled()
-        judged = [(of_all, slice(None), "", own.sum() < NEXT_TO_NOTHING * there.sum())]
+        judged = [(of_all, slice(None), "", own_meeting.sum() < NEXT_TO_NOTHING * there.sum())]
         for role in np.flatnonzero(of_role):
-            alone = found[role] < NEXT_TO_NOTHING * total[role] and found[1 - role] >= HALF * total[1 - role]
+            alone = (
+                meeting_count[role] < NEXT_TO_NOTHING * total[role]
+                and meeting_count[1 - role] >= HALF * total[1 - role]
+            )
             judged.append((True, slice(role, role + 1), f"{ROLES[role]} ", alone))
         for judge, roles, named, hopeless in judged:
-            text, left = self._text(own[roles], there[roles], named), int(there[roles].sum() - own[roles].sum())
+            text, not_meeting = (
+                self._text(own_meeting[roles], there[roles], named),
+                int(there[roles].sum() - own_meeting[roles].sum()),
+            )
             best = max(meeting, key=lambda what: meeting[what][roles].sum())
             count = meeting[best][roles].sum()
-            if judge and count >= max(HALF * there[roles].sum(), MUCH_BETTER * own[roles].sum()):
+            if judge and count >= max(HALF * there[roles].sum(), MUCH_BETTER * own_meeting[roles].sum()):
                 how = f" (hoicli convert --box-form {BOX_FORMS[best]})" if best in BOX_FORMS and not named else ""
-                return f"{text}, {count:,} if they are {best}{how}", left
+                return f"{text}, {count:,} if they are {best}{how}", not_meeting
             if judge and hopeless:
-                return text, left
+                return text, not_meeting
         return self._find_lost_images(lost, meeting)
 
-    def _text(self, own: Bools, there: Bools, named: str) -> str:
-        return f"{own.sum():,} of the {there.sum():,} {named}boxes of best predictions meet an annotated box"
+    def _text(self, own_meeting: Bools, there: Bools, named: str) -> str:
+        return f"{own_meeting.sum():,} of the {there.sum():,} {named}boxes of best predictions meet an annotated box"
 
     def _find_lost_images(self, lost: Bools, meeting: Mapping[str, Bools]) -> tuple[str, int] | None:
         """A finding if many of the `lost` images [N], where no box meets one, have boxes that all do in one reading."""
@@ -214,7 +220,7 @@ class BoxEvidence:
     def _meeting_scaled(self) -> Bools:
         """[2, N] which boxes meet if one scale makes both of an image meet: that of its subject and an annotated
         box."""
-        found = np.zeros(len(self.subject), dtype=bool)
+        meets = np.zeros(len(self.subject), dtype=bool)
         for image, row in counterparts(self.start, self.count):
             with np.errstate(all="ignore"):
                 scale = np.sqrt(object_area(self.annotated[row]) / object_area(self.subject[image]))
@@ -223,8 +229,8 @@ class BoxEvidence:
                 with_object = ~np.isnan(self.object[image, 0])
                 met = self._meets_truth(self.subject[image].T * scale, image)
                 met &= ~with_object | self._meets_truth(self.object[image].T * scale, image)
-            found[image[met]] = True
-        return found & self._there
+            meets[image[met]] = True
+        return meets & self._there
 
 
 SAMPLE = 100
@@ -290,14 +296,14 @@ class Fit:
     """Of images with predictions: their places in the ground truth, and the two boxes of their best prediction, the
     first of equal scores, NaN for no object."""
 
-    def add(self, found: Images, image: Ints) -> Fit:
+    def add(self, images: Images, image: Ints) -> Fit:
         """Add some images of the predictions. image [N]: their places in the ground truth."""
-        self.inverted.add(found)
-        self.largest = max(self.largest, float(np.abs(found.boxes).max(initial=0.0)))
-        scores = np.where(np.isnan(found.score), -np.inf, found.score)
-        if len(best := first_largest(found.image_of_hoi, scores)):
-            object_ = np.where((found.object[best] < 0)[:, np.newaxis], np.nan, found.boxes[found.object[best]])
-            self.best.append((image[found.image_of_hoi[best]], found.boxes[found.subject[best]], object_))
+        self.inverted.add(images)
+        self.largest = max(self.largest, float(np.abs(images.boxes).max(initial=0.0)))
+        scores = np.where(np.isnan(images.score), -np.inf, images.score)
+        if len(best := first_largest(images.image_of_hoi, scores)):
+            object_ = np.where((images.object[best] < 0)[:, np.newaxis], np.nan, images.boxes[images.object[best]])
+            self.best.append((image[images.image_of_hoi[best]], images.boxes[images.subject[best]], object_))
         return self
 
     def merge(self, other: Fit) -> None:
@@ -313,15 +319,15 @@ class Fit:
         image, subject, object_ = map(np.concatenate, zip(*self.best, strict=True))
         count, no_size = np.diff(truth.box_start)[image], np.full((len(image), 2), np.nan)
         every = BoxEvidence(subject, object_, truth.boxes, truth.box_start[image], count, no_size)
-        if (found := every.odd()) is not None:
-            return found[0]
+        if (finding := every.odd()) is not None:
+            return finding[0]
         by_id = nsmallest(SAMPLE, ((truth.image_ids[image[row]], row) for row in np.flatnonzero(count).tolist()))
         rows = np.array([row for _, row in by_id], dtype=np.int64)
         start = every.start[rows]
-        found = BoxEvidence(
+        finding = BoxEvidence(
             subject[rows], object_[rows], truth.boxes, start, count[rows], no_size[rows]
         ).find_misplaced()
-        return "" if found is None else found[0]
+        return "" if finding is None else finding[0]
 
     def check(self, truth: Images, name: str, *, shard: bool = False) -> None:
         """A note about a few inverted boxes; raises `DataError` for too many, and if all boxes are parts of the image's

@@ -33,8 +33,8 @@ def _cache_columns(method: Callable[[GroundTruth, Of], Column]) -> Callable[[Gro
         if key not in self.kept:
             self.kept[key] = method(self, of)
             self.kept[key].setflags(write=False)
-        found: Column = self.kept[key]
-        return found
+        column: Column = self.kept[key]
+        return column
 
     return once
 
@@ -54,8 +54,8 @@ class Annotations:
 
     def find(self, owner: Ints, interaction: Ints) -> tuple[Ints, Ints, Ints]:
         """(rows of the arguments [M] that have triplets, where these begin, how many there are)."""
-        wanted = owner * self._classes + interaction
-        place, met = find(self._keys, wanted)
+        keys = owner * self._classes + interaction
+        place, met = find(self._keys, keys)
         rows = np.flatnonzero(met & (owner >= 0) & (interaction >= 0))
         first = self._bounds[place[rows]]
         return rows, first, self._bounds[place[rows] + 1] - first
@@ -166,8 +166,8 @@ class GroundTruth:
         unclear = scenes.label < 0
         stated = image * classes + np.where(unclear, ~scenes.label, scenes.label)
         derived = (scenes.caveats & caveats.mask([caveats.DERIVED_LABELS]) > 0)[scenes.image_of_hoi]
-        own = (scenes.image_of_hoi * classes + scenes.interaction)[derived & (scenes.interaction >= 0)]
-        return distinct(np.concatenate([stated[~unclear], own])), distinct(stated[unclear])
+        labelled_here = (scenes.image_of_hoi * classes + scenes.interaction)[derived & (scenes.interaction >= 0)]
+        return distinct(np.concatenate([stated[~unclear], labelled_here])), distinct(stated[unclear])
 
     def rows_of(self, image_ids: Sequence[str]) -> Ints:
         """[M] the place of each image in `scenes`. Raises `DataError` for an image that is not there."""
@@ -176,11 +176,11 @@ class GroundTruth:
         except KeyError as error:
             raise DataError(f"image {error.args[0]!r} is not in the ground truth", field="image_id") from None
 
-    def unseen(self, protocol: Protocol, seen: Iterable[str]) -> tuple[list[str], Ints, Ints]:
-        """The ids of the images that are not among `seen`; of each triplet that a protocol counts there, its image as a
-        place among these, and its row in `scenes`."""
-        known = set(seen)
-        absent = np.array([image_id not in known for image_id in self.position], dtype=bool)
+    def unseen(self, protocol: Protocol, seen_ids: Iterable[str]) -> tuple[list[str], Ints, Ints]:
+        """The ids of the images that are not among `seen_ids`; of each triplet that a protocol counts there, its image
+        as a place among these, and its row in `scenes`."""
+        known_ids = set(seen_ids)
+        absent = np.array([image_id not in known_ids for image_id in self.position], dtype=bool)
         rows = np.flatnonzero(self.counted_triplets(protocol) & absent[self.scenes.image_of_hoi])
         image_ids = [self.scenes.image_ids[image] for image in np.flatnonzero(absent).tolist()]
         return image_ids, (np.cumsum(absent) - 1)[self.scenes.image_of_hoi[rows]], rows
@@ -210,10 +210,10 @@ class GroundTruth:
         """[M] whether an image-level label of an image names an object: image [M] places in `images`, label [M]."""
         start = self._known_start
         owner, entry = expand_runs(start[images], start[images + 1] - start[images])
-        known = np.zeros((len(images), len(self.vocabulary.objects)), dtype=bool)
-        known[owner, self.scenes.known[entry]] = True
-        found: Bools = known[image, label]
-        return found
+        known_labels = np.zeros((len(images), len(self.vocabulary.objects)), dtype=bool)
+        known_labels[owner, self.scenes.known[entry]] = True
+        is_known: Bools = known_labels[image, label]
+        return is_known
 
     @cached_property
     def kinds(self) -> Ints:
@@ -274,12 +274,12 @@ class GroundTruth:
     @_cache_columns
     def present_boxes(self, protocol: Protocol) -> Bools:
         """[B] the ground-truth boxes that a protocol uses: boxes of dropped triplets only are dropped with them."""
-        dropped, kept = (np.zeros(len(self.scenes.boxes), dtype=bool) for _ in range(2))
+        dropped, used = (np.zeros(len(self.scenes.boxes), dtype=bool) for _ in range(2))
         counted = self.counted_triplets(protocol.matching)
-        for rows, boxes in ((~counted, dropped), (counted, kept)):
+        for rows, boxes in ((~counted, dropped), (counted, used)):
             boxes[self.scenes.subject[rows]] = True
             boxes[self.scenes.object[rows]] = True
-        return kept | ~dropped
+        return used | ~dropped
 
     @_cache_columns
     def annotated_images(self, protocol: Protocol) -> Bools:

@@ -47,7 +47,7 @@ class MatchWriter:
     def lines(self, batch: Batch, outcomes: Mapping[str, Outcomes]) -> bytes:
         """The records of a batch."""
         triplets = {row.person_first: self._prediction_texts(batch, row) for row in self._protocols}
-        found = [
+        texts = [
             (
                 head,
                 self._predictions(batch, outcomes[row.key], row, triplets[row.person_first]),
@@ -66,7 +66,7 @@ class MatchWriter:
         bounds = pairwise(batch.predictions.box_start.tolist())
         for row, (image_id, (start, end)) in enumerate(zip(batch.predictions.image_ids, bounds, strict=True)):
             more: Record = {} if classless is None else {"gt_classless": classless[row]}
-            for (head, predictions, annotated, boxes), order in zip(found, orders, strict=True):
+            for (head, predictions, annotated, boxes), order in zip(texts, orders, strict=True):
                 joined += (dump(head(image_id, masks[row], hashes[row], order[row]) | more)[:-2], b',"predictions":[')
                 joined += predictions[row]
                 joined.append(b'],"gt":[')
@@ -114,11 +114,11 @@ class MatchWriter:
         hit = outcomes.enough & (outcomes.code[outcomes.row] == TRUE_POSITIVE)
         by = outcomes.row[hit]
         image_of_hit = batch.predictions.image_of_hoi[by]
-        found = np.full(len(row), -1, dtype=np.int64)
-        found[start[image_of_hit] + _places(batch, protocol, outcomes)[hit]] = (
+        finder = np.full(len(row), -1, dtype=np.int64)
+        finder[start[image_of_hit] + _places(batch, protocol, outcomes)[hit]] = (
             by - batch.predictions.hoi_start[image_of_hit]
         )
-        ends = _texts(number + b"}" for number in _numbers(found, missing=True))
+        ends = _texts(number + b"}" for number in _numbers(finder, missing=True))
         return _arrays([*self._triplets(scenes, row, scenes.object[row] < 0, b"prediction"), ends], start)
 
     def _triplets(self, scenes: Scenes, row: Ints, without: Bools, then: bytes) -> list[Texts]:
@@ -145,11 +145,11 @@ def _head(
     it; `caveats` are those of the image's records that the protocol depends on, and `gt_digest` and `gt_images` say of
     which whole it is a part, `partial` that the rest of the whole may not be there."""
     vocabulary = truth.vocabulary
-    told = protocol.name in PROTOCOLS and PROTOCOLS[protocol.name].dataset == vocabulary.name
+    is_shipped = protocol.name in PROTOCOLS and PROTOCOLS[protocol.name].dataset == vocabulary.name
     same: Record = {
         "protocol": protocol.name,
         **({"view": dict(protocol.view)} if protocol.view else {}),
-        **({} if told else {"dataset": vocabulary.signed}),
+        **({} if is_shipped else {"dataset": vocabulary.signed}),
         "settings": {**(UNCOUNTED if filters.allow_uncounted else {}), **filters.signature(), **protocol.settings()},
         "gt_digest": digest_of(truth.total),
         "gt_images": len(truth.scenes.image_ids),
@@ -158,9 +158,9 @@ def _head(
     concerned = protocol.depends_on
 
     def head(image_id: str, mask: int, gt_hash: int, order: int) -> Record:
-        found = {"caveats": caveats.names(mask & concerned)} if mask & concerned else {}
+        caveats_of = {"caveats": caveats.names(mask & concerned)} if mask & concerned else {}
         listed = {"gt_order": f"{order:016x}"} if order else {}
-        return {"image_id": image_id, **same, **found, "gt_hash": f"{gt_hash:016x}", **listed}
+        return {"image_id": image_id, **same, **caveats_of, "gt_hash": f"{gt_hash:016x}", **listed}
 
     return head
 
@@ -173,7 +173,7 @@ def _names(vocabulary: Vocabulary) -> tuple[Texts, Texts]:
     else:
         named = [{"verb": verb} for verb in vocabulary.verbs]
     labelled = [{"label": label} for label in (*vocabulary.objects, None)]
-    verbs, labels = (_texts(b"," + orjson.dumps(one)[1:-1] for one in column) for column in (named, labelled))
+    verbs, labels = (_texts(b"," + orjson.dumps(names_of)[1:-1] for names_of in column) for column in (named, labelled))
     return verbs, labels
 
 

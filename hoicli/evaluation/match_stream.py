@@ -93,8 +93,8 @@ class MatchedView:
     def signed_settings(self) -> dict[str, str]:
         """The settings of its lines as signatures have them: the leave that they pass on only where the predictions
         needed it."""
-        own = {key: value for key, value in self.settings.items() if key not in UNCOUNTED}
-        return own | self.tally.leave
+        own_settings = {key: value for key, value in self.settings.items() if key not in UNCOUNTED}
+        return own_settings | self.tally.leave
 
     def check_counted(self, vocabulary: Vocabulary, place: str, *, allowed: bool) -> None:
         """`coverage.check_counted`; whoever matched with leave need not ask again."""
@@ -129,17 +129,17 @@ class MatchedView:
         tally = self.tally
         image_ids, image, missed = truth.unseen(check_part(row), tally.listed.image_ids)
         tally.caveats |= truth.caveats
-        known = truth.orders(row)[truth.rows_of(tally.listed.image_ids)]
-        tally.orders[row.key] = truth.order(row) if total_of(known) == self.order % (1 << 64) else self.order
+        known_orders = truth.orders(row)[truth.rows_of(tally.listed.image_ids)]
+        tally.orders[row.key] = truth.order(row) if total_of(known_orders) == self.order % (1 << 64) else self.order
         tally.truth_total = truth.total
         tally.uncounted = truth.uncounted
         tally.add_annotated(row.key, image_ids, image, truth.scenes.interaction[missed])
 
 
-def _check_count(of: str, found: int, images: int, spare: int, place: str) -> None:
+def _check_count(of: str, count: int, images: int, spare: int, place: str) -> None:
     """Raises `DataError` for a number of images that is not that of the ground truth, but for a few to `spare`."""
-    if not images - spare <= found <= images:
-        problem = f"{of}: {found:,} of {images:,} images are there, {images - found:,} missing"
+    if not images - spare <= count <= images:
+        problem = f"{of}: {count:,} of {images:,} images are there, {images - count:,} missing"
         raise DataError(f"{problem}; the stream is not whole, match again", place=place, code="not-whole")
 
 
@@ -192,8 +192,8 @@ class MatchStream:
         view = self.views.get(view_key(name, tags))
         if view is None:
             row = read_view(self.protocols.get(name) or PROTOCOLS[name], tags)
-            known = None if self.truth is None else self.truth.position
-            register = ImageRegister(known, unit="an image and protocol")
+            positions = None if self.truth is None else self.truth.position
+            register = ImageRegister(positions, unit="an image and protocol")
             view = MatchedView(row, settings, Tally([row], len(self.vocabulary.interactions)), register)
         if settings != view.settings:
             text = f"{settings} here and {view.settings} before; match the whole stream with one setting"
@@ -259,7 +259,7 @@ def interactions(items: list[Record], vocabulary: Vocabulary) -> Ints:
 
 
 def _strings(value: Any) -> bool:
-    return type(value) is dict and all(type(one) is str for one in value.values())
+    return type(value) is dict and all(type(item) is str for item in value.values())
 
 
 _HEAD: Mapping[str, tuple[Any, Callable[[Any], bool]]] = {
@@ -275,10 +275,10 @@ _HEAD: Mapping[str, tuple[Any, Callable[[Any], bool]]] = {
     ),
     "settings": (
         {},
-        lambda given: (
-            _strings(given)
-            and given.keys() <= set(SIGNATURE_KEYS)
-            and not any(BAR in value for value in given.values())
+        lambda settings_value: (
+            _strings(settings_value)
+            and settings_value.keys() <= set(SIGNATURE_KEYS)
+            and not any(BAR in value for value in settings_value.values())
         ),
     ),
     "view": ({}, lambda view: _strings(view) and view.keys() <= {"iou", "slice", "part"}),
@@ -295,17 +295,17 @@ def match_problems(
         yield Problem("", f"not a match record; {hint}")
         return
     name = record["protocol"] if type(record["protocol"]) is str else ""
-    known = (protocols or {}).get(name) or PROTOCOLS.get(name)
-    published = PROTOCOLS.get(name, known)  # a record without a dataset is of the one its protocol was published for
+    protocol = (protocols or {}).get(name) or PROTOCOLS.get(name)
+    published = PROTOCOLS.get(name, protocol)  # a record without a dataset is of the one its protocol was published for
     dataset = record.get("dataset", vocabulary.name if published is None else published.dataset)
     if dataset != (vocabulary.signed if "dataset" in record else vocabulary.name):
         yield _other_dataset(record, str(dataset), vocabulary)
         return
-    if known is None:
+    if protocol is None:
         text = f"unknown protocol {record['protocol']!r}; choose from {', '.join(PROTOCOLS)}, or give its file"
         yield Problem("protocol", text, UNKNOWN_PROTOCOL)
     yield from image_id_problems(record)
-    yield from _caveat_problems(record.get("caveats"), known)
+    yield from _caveat_problems(record.get("caveats"), protocol)
     for key, (absent, sound) in _HEAD.items():
         if not sound(record.get(key, absent)):
             yield Problem(key, AGAIN)
@@ -348,12 +348,12 @@ def _balance_problems(record: Record, qualifier: str) -> Iterator[Problem]:
     if type(record["predictions"]) is not list or type(record["gt"]) is not list:
         return
     try:
-        left = Counter((item["verb"], item.get(qualifier) or "") for item in record["gt"])
+        unmatched = Counter((item["verb"], item.get(qualifier) or "") for item in record["gt"])
         for index, item in enumerate(record["predictions"]):
             if item["outcome"] == "true_positive":
                 name = item["verb"], item.get(qualifier) or ""
-                left[name] -= 1
-                if left[name] < 0:
+                unmatched[name] -= 1
+                if unmatched[name] < 0:
                     text = "a true positive, but the line has no ground truth left for it; match the predictions again"
                     yield Problem(f"predictions[{index}].outcome", text)
                     return

@@ -64,11 +64,11 @@ class Batch(Pairing):
         self._slices: dict[Slice, Bools] = {}
         self._left: Bools | None = None
 
-    def keep_only(self, left: Bools) -> Batch:
-        """The same batch with only some of its predictions, `left` [T]; the others are suppressed. What was computed
+    def keep_only(self, keep: Bools) -> Batch:
+        """The same batch with only some of its predictions, `keep` [T]; the others are suppressed. What was computed
         of their boxes is shared."""
         some = copy(self)
-        some._bests, some._outcomes, some._kept, some._left = {}, {}, {}, left
+        some._bests, some._outcomes, some._kept, some._left = {}, {}, {}, keep
         return some
 
     def match(self, protocol: Protocol, filters: Filters) -> Outcomes:
@@ -82,8 +82,8 @@ class Batch(Pairing):
         key = protocol.matching, protocol.threshold, filters
         if key not in self._outcomes:
             self._outcomes[key] = self._match_all(protocol, filters)
-        found = self._outcomes[key]
-        return found if protocol.part is None else self._within(protocol.part, found)
+        outcomes = self._outcomes[key]
+        return outcomes if protocol.part is None else self._within(protocol.part, outcomes)
 
     def drop_reasons(self, protocol: Protocol, filters: Filters) -> NDArray[np.uint8]:
         """[T] 0 for a prediction that counts, else the code of the first reason why it does not."""
@@ -111,8 +111,8 @@ class Batch(Pairing):
         if protocol.images != "all":
             drop(~self.truth.annotated_images(protocol)[self.image_of_hoi], "unannotated_image")
         if protocol.known_object:
-            known = self.truth.knows(self.image, scenes.image_of_hoi, scenes.labels[scenes.object])
-            drop(~known, "object_not_known")
+            label_known = self.truth.knows(self.image, scenes.image_of_hoi, scenes.labels[scenes.object])
+            drop(~label_known, "object_not_known")
         if protocol.person_subject:  # the last, as the diagnosis has a type for what counts but for its subject
             drop(~are_subjects(scenes.labels[scenes.subject], vocabulary), "subject_not_person")
         return code
@@ -150,9 +150,9 @@ class Batch(Pairing):
         """What does not depend on the threshold; nothing is `enough`, and no code a true positive."""
         if (protocol, filters) not in self._bests:
             code, every = self.drop_reasons(protocol, filters), self._best_of_every(protocol)
-            left = code == 0
-            code[left] = every.code[left]
-            self._bests[protocol, filters] = every.some(code, left[every.row])
+            remaining = code == 0
+            code[remaining] = every.code[remaining]
+            self._bests[protocol, filters] = every.some(code, remaining[every.row])
         return self._bests[protocol, filters]
 
     def _best_of_every(self, protocol: Protocol) -> Outcomes:
@@ -161,8 +161,8 @@ class Batch(Pairing):
         key = protocol.iou_key, protocol.same_subject, protocol.person_first, protocol.any_object_when_none
         if key not in self._every:
             code = np.zeros(len(self.predictions.score), dtype=np.uint8)
-            found = _join_candidates([_best(*block) for block in self._blocks(protocol, code)])
-            self._every[key] = Outcomes(code, *found, enough=np.zeros(len(found[0]), dtype=bool))
+            candidates = _join_candidates([_best(*block) for block in self._blocks(protocol, code)])
+            self._every[key] = Outcomes(code, *candidates, enough=np.zeros(len(candidates[0]), dtype=bool))
         return self._every[key]
 
     def _by_every_overlap(self, protocol: Protocol, code: NDArray[np.uint8]) -> Outcomes:
@@ -208,13 +208,13 @@ class Batch(Pairing):
         lacks = caveats.CAVEATS[caveats.names(int(refused.max()))[0]].lacks
         raise DataError(f"cannot serve {protocol.name}: {lacks}", place=Place(f"image {image_id}"), code="cannot-serve")
 
-    def _within(self, part: Part, found: Outcomes) -> Outcomes:
+    def _within(self, part: Part, outcomes: Outcomes) -> Outcomes:
         """The outcomes on a part of the data. A prediction is in the part of the ground truth it belongs to, and if it
         belongs to none, in the part that it has by itself; one that does not count anyway keeps its reason."""
         inside = self.members(part)
-        inside[found.row[found.enough]] = self.truth.members(part)[found.truth[found.enough]]
-        code = np.where(inside | (found.code > TRUE_POSITIVE), found.code, OUTCOME_CODES["outside_slice"])
-        return found.some(code.astype(np.uint8), inside[found.row])
+        inside[outcomes.row[outcomes.enough]] = self.truth.members(part)[outcomes.truth[outcomes.enough]]
+        code = np.where(inside | (outcomes.code > TRUE_POSITIVE), outcomes.code, OUTCOME_CODES["outside_slice"])
+        return outcomes.some(code.astype(np.uint8), inside[outcomes.row])
 
     def members(self, part: Part) -> Bools:
         """[T] the predictions in a part, by their image or by their own boxes."""

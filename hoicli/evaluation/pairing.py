@@ -74,11 +74,11 @@ class Pairing:
         rows of the predictions, ascending, and of the ground truth. Unlike `match`, a prediction may have several, and
         be one of several for a triplet."""
         every = np.zeros(len(self.predictions.score), dtype=np.uint8)
-        found = []
+        pairs_found = []
         for row, truth, subject, object_ in self._blocks(protocol, every):
             enough = reaches(protocol, np.minimum(subject, object_))
-            found.append((row[enough], truth[enough]))
-        row, truth = map(np.concatenate, zip(*found, strict=True))
+            pairs_found.append((row[enough], truth[enough]))
+        row, truth = map(np.concatenate, zip(*pairs_found, strict=True))
         labels, annotated = self.predictions.labels, self.truth.scenes
         same = labels[self.predictions.subject[row]] == annotated.labels[annotated.subject[truth]]
         return row[same], truth[same]
@@ -178,13 +178,13 @@ class Pairing:
         image, start = self.image[self.predictions.image_of_box], self.truth.scenes.box_start
         count = start[image + 1] - start[image]
         check_pairs(count, self.predictions.image_of_box, self.predictions.image_ids, "boxes")
-        found = []
+        matches = []
         for box, truth_box in counterparts(start[image], count):
             if not any_label:
                 box, truth_box = self._fitting(protocol, box, truth_box)
             enough = self.meets(protocol, box, truth_box)
-            found.append((box[enough], truth_box[enough]))
-        boxes, truth_boxes = map(np.concatenate, zip(*found, strict=True))
+            matches.append((box[enough], truth_box[enough]))
+        boxes, truth_boxes = map(np.concatenate, zip(*matches, strict=True))
         return boxes, truth_boxes
 
     def meets(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Bools:

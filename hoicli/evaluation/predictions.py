@@ -23,8 +23,8 @@ class Predictions(Stream):
     tagged = False
     """Whether rows must name the model."""
 
-    def __init__(self, paths: Sequence[str], opener: Opener = files, held: Sequence[Line] | None = None) -> None:
-        super().__init__(paths, "predictions", opener, held)
+    def __init__(self, paths: Sequence[str], opener: Opener = files, lines_held: Sequence[Line] | None = None) -> None:
+        super().__init__(paths, "predictions", opener, lines_held)
 
     def with_name(self, name: str, *, tagged: bool) -> Predictions:
         """The stream itself, as that of a model."""
@@ -99,7 +99,7 @@ def names_of_files(paths: Sequence[str]) -> list[str]:
         for path, (*above, name) in zip(paths, parts, strict=True)
     ]
     tried = (
-        ["/".join(one[-folders:]).replace("//", "/") for one in named]
+        ["/".join(folder_names[-folders:]).replace("//", "/") for folder_names in named]
         for named in (bare, parts)
         for folders in range(1, max(map(len, named)) + 1)
     )

@@ -113,8 +113,8 @@ def _match_rule(protocol: Protocol, enough: str) -> str:
 
 
 def _shift(shift: Shift) -> str:
-    known = {NO_SHIFT: "as recorded (0-based)", ALL_BY_ONE: "+1 on all four", FAR_EDGES: "+1 on x2 and y2"}
-    return known.get(shift, "plus " + " ".join(f"{number:g}" for number in shift))
+    names_of_shifts = {NO_SHIFT: "as recorded (0-based)", ALL_BY_ONE: "+1 on all four", FAR_EDGES: "+1 on x2 and y2"}
+    return names_of_shifts.get(shift, "plus " + " ".join(f"{number:g}" for number in shift))
 
 
 def _grid_name(grid: tuple[float, ...]) -> str:
@@ -167,16 +167,16 @@ def record_of(path: str) -> Record:
     """The object in a file, or that another package gives under this name; its fields exist, and its name is sound."""
     bad = _errors(path)
     if path.endswith(ENDING):
-        record = read_object(path, "protocol", "a few fields", most=LARGEST)
+        record = read_object(path, "protocol", "a few fields", limit=LARGEST)
     else:
         added = plugin("protocols", path)
         if added is None or not isinstance(added.value, Mapping):
             raise bad("hoicli.protocols", "the entry point must name a dict, with the fields of a protocol's file")
         record = {**added.value, "name": path}
-    known = ["like", *_columns()]
+    columns = ["like", *_columns()]
     for name in record:
-        if name not in known:
-            meant = did_you_mean(name, known, f"the fields are {', '.join(known)}")
+        if name not in columns:
+            meant = did_you_mean(name, columns, f"the fields are {', '.join(columns)}")
             raise bad(short(name).strip('"'), f"there is no such field; {meant}")
     if "name" not in record:
         raise bad("name", "missing; rows and signatures name the protocol by it")
@@ -237,15 +237,15 @@ def _value(column: Field[Any], value: Any, bad: Bad) -> Any:
             raise bad(name, f"{short(value)}: must be a whole number of at least 1, or null for no limit")
         return value
     if name == "subsets":
-        if type(value) is not list or not all(type(one) is str for one in value) or len(set(value)) < len(value):
+        if type(value) is not list or not all(type(item) is str for item in value) or len(set(value)) < len(value):
             raise bad(name, "must be an array of different names of the dataset's subsets")
         return tuple(value)
     if name == "images" and value not in COUNTED_IMAGES:
         raise bad(name, f"{short(value)}: choose {', '.join(COUNTED_IMAGES)}")
-    wanted = type("" if column.default is MISSING else column.default)
-    if type(value) is not wanted:
-        raise bad(name, f"{short(value)}: must be {'true or false' if wanted is bool else 'a string'}")
-    if wanted is str and not (len(value) <= 1000 and value.isprintable()):
+    expected_type = type("" if column.default is MISSING else column.default)
+    if type(value) is not expected_type:
+        raise bad(name, f"{short(value)}: must be {'true or false' if expected_type is bool else 'a string'}")
+    if expected_type is str and not (len(value) <= 1000 and value.isprintable()):
         raise bad(name, "must be a line of at most 1,000 printable characters")
     return value
 
@@ -263,13 +263,13 @@ def _grid(value: Any, bad: Bad) -> tuple[float, ...]:
 
 def _check_together(row: Protocol, vocabulary: Vocabulary, bad: Bad) -> None:
     """Raises a `DataError` for fields that the dataset does not have, or that do not go together."""
-    for name, subsets, known in (
+    for name, subsets, choices in (
         ("classes", [row.classes] if row.classes else [], list(vocabulary.subsets)),
         ("subsets", row.subsets, ["full", *vocabulary.groups, *vocabulary.subsets]),
     ):
         for subset in subsets:
-            if subset not in known:
-                raise bad(name, f"{vocabulary.name} has no {short(subset)}; it has {', '.join(known) or 'none'}")
+            if subset not in choices:
+                raise bad(name, f"{vocabulary.name} has no {short(subset)}; it has {', '.join(choices) or 'none'}")
     roles = bool(vocabulary.roles)
     for name, fits in (
         ("person_first", roles),

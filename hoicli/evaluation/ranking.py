@@ -183,8 +183,8 @@ def precision_from(rank: Ints, bounds: Ints, positives: Ints, recalls: Sequence[
     """
     count = np.diff(bounds)
     owner = np.repeat(np.arange(len(positives)), count)
-    found = np.arange(len(rank)) - bounds[owner] + 1
-    precision, recall = found / rank, found / positives[owner]
+    hits_so_far = np.arange(len(rank)) - bounds[owner] + 1
+    precision, recall = hits_so_far / rank, hits_so_far / positives[owner]
     has_some = np.flatnonzero(count)
     for point in recalls:
         largest = np.zeros(len(positives))

@@ -50,7 +50,7 @@ def ranks(scenes: Scenes, *, as_listed: bool = False) -> dict[str, Ints]:
     if not as_listed:
         labels = scenes.object_label, scenes.labels[scenes.subject]
         every = order_by_score(
-            scenes.score, lambda rows: [*scenes.ends(rows), *(one[rows] for one in labels), scenes.verb[rows]]
+            scenes.score, lambda rows: [*scenes.ends(rows), *(label[rows] for label in labels), scenes.verb[rows]]
         )
     best = every[ranks_in_groups(pair[every], scenes.score[every]) == 0]
     places = {name: np.full(len(every), NEVER) for name in CONSTRAINTS}
@@ -71,12 +71,12 @@ class Found:
     def add(self, batch: Batch, protocol: Protocol) -> None:
         """The predictions of some images, matched by `protocol`'s rule for boxes."""
         row, triplet = batch.overlapping_pairs(protocol)
-        found, place = np.unique(triplet, return_inverse=True)
+        triplets_found, place = np.unique(triplet, return_inverse=True)
         columns = {}
         for name, rank in ranks(batch.predictions, as_listed=self._as_listed).items():
-            columns[name] = np.full(len(found), NEVER)
+            columns[name] = np.full(len(triplets_found), NEVER)
             np.minimum.at(columns[name], place, rank[row])
-        self._found.add(triplet=found, **columns)
+        self._found.add(triplet=triplets_found, **columns)
         self.caveats |= batch.predictions.every_caveat
         boxes, hois = (np.diff(start) > 0 for start in (batch.predictions.box_start, batch.predictions.hoi_start))
         content = np.where(hois, PREDICTIONS, np.where(boxes, BOXES, NOTHING))
@@ -121,12 +121,12 @@ def not_in_training(truth: GroundTruth, training: Stream, policy: ErrorPolicy) -
     vocabulary = truth.vocabulary
     with no_garbage_collection():
         batches = read_scenes(training, vocabulary, scored=False, policy=policy)
-        seen = np.unique(join_parts([_keys(scenes, vocabulary) for scenes in batches], np.int64))
-    if not len(seen):
+        triplets_seen = np.unique(join_parts([_keys(scenes, vocabulary) for scenes in batches], np.int64))
+    if not len(triplets_seen):
         problem = "no triplets in it; give the ground truth of the training set"
         raise DataError(problem, place=training.name, code="empty")
-    text = "\n".join("\t".join(names) for names in sorted(_names(seen, vocabulary)))
-    unseen = ~np.isin(_keys(truth.scenes, vocabulary), seen)
+    text = "\n".join("\t".join(names) for names in sorted(_names(triplets_seen, vocabulary)))
+    unseen = ~np.isin(_keys(truth.scenes, vocabulary), triplets_seen)
     return Unseen(unseen, f"train-{sha256(text.encode()).hexdigest()[:8]}")
 
 
@@ -173,14 +173,14 @@ class Measured:
     """What a stream of predictions found. unseen: the ground truth of zR@K, None without it."""
 
     truth: GroundTruth
-    found: Found
+    ranks_found: Found
     convention: Convention
     unseen: Unseen | None = None
 
     @cached_property
     def _counted(self) -> Bools:
         """[T] the ground truth that counts."""
-        content = self.found.content(len(self.truth.scenes.image_ids))
+        content = self.ranks_found.content(len(self.truth.scenes.image_ids))
         left_out = np.isin(content, self.convention.left_out)[self.truth.scenes.image_of_hoi]
         return counted_triplets(self.truth, repeats=self.convention.repeats) & ~left_out
 
@@ -192,14 +192,14 @@ class Measured:
     def recalls(self, constraint: str, k: int) -> dict[str, Recall]:
         """The metrics of the best `k` in the order of their rows: R, mR, zR if some ground truth is known to be unseen,
         and F1, the harmonic mean of the first two."""
-        hits = self.found.rank(constraint, len(self.truth.scenes.verb)) < k
+        hits = self.ranks_found.rank(constraint, len(self.truth.scenes.verb)) < k
         rows = np.flatnonzero(self._counted)
-        found = {"R": self._recall(rows, hits), "mR": self._recall(rows, hits, by_verb=True)}
+        recalls_of = {"R": self._recall(rows, hits), "mR": self._recall(rows, hits, by_verb=True)}
         if self.unseen is not None:
-            found["zR"] = self._recall(rows[self.unseen.triplets[rows]], hits)
-        r, mr = found["R"].value, found["mR"].value
+            recalls_of["zR"] = self._recall(rows[self.unseen.triplets[rows]], hits)
+        r, mr = recalls_of["R"].value, recalls_of["mR"].value
         f1 = None if r is None or mr is None else 2 * r * mr / (r + mr) if r + mr > 0 else 0.0
-        return found | {"F1": Recall(f1, found["mR"].n, {})}
+        return recalls_of | {"F1": Recall(f1, recalls_of["mR"].n, {})}
 
     def _recall(self, rows: Ints, hits: Bools, *, by_verb: bool = False) -> Recall:
         """The mean over images, or over verbs of their means, of how much is found of some ground truth. hits [T]."""
@@ -228,19 +228,19 @@ def measure_recalls(
     image that the ground truth does not have."""
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Found, Coverage]:
-        found, coverage = Found(as_listed=bool(convention.name)), Coverage()
+        ranks_found, coverage = Found(as_listed=bool(convention.name)), Coverage()
         for batch, _ in matched_batches(lines, truth, [], Filters(), shared_policy):
-            found.add(batch, convention.matching)
+            ranks_found.add(batch, convention.matching)
             coverage.add(batch)
-        return found, coverage
+        return ranks_found, coverage
 
     parts = gather_in_parallel(gather, predictions, policy, lambda part: part[0].images)
-    found, coverage = parts[0]
+    ranks_found, coverage = parts[0]
     for other, covered in parts[1:]:
-        found.merge(other)
+        ranks_found.merge(other)
         coverage.merge(covered)
     coverage.report(truth, [convention.matching], predictions.name)
-    result = Measured(truth, found, convention, unseen)
+    result = Measured(truth, ranks_found, convention, unseen)
     if convention.every_verb and (absent := int(np.count_nonzero(result.verb_counts == 0))):
         note(f"no ground truth of {absent:,} of {len(result.verb_counts):,} verbs: they count 0 in mR@K, as released")
     return result
@@ -261,7 +261,7 @@ def recall_rows(
     convention, unseen = measured.convention, measured.unseen
     recalls = {at: measured.recalls(*at) for at in product(convention.constraints, ks)}
     settings = {**settings, **({"released": convention.name} if convention.name else {})}
-    settings |= caveats.settings(measured.found.caveats & convention.matching.depends_on)
+    settings |= caveats.settings(measured.ranks_found.caveats & convention.matching.depends_on)
 
     def last(constraint: str, more: Mapping[str, str]) -> Row:
         unit: Row = {"unit": "%", "constraint": constraint}
@@ -272,7 +272,7 @@ def recall_rows(
         subset, value = "unseen" if split else "full", percent(recall.value)
         yield result_row(f"{name}@{at[1]}", subset=subset, value=value, n=recall.n, **last(at[0], split))
     verbs, counts = measured.truth.vocabulary.verbs, measured.verb_counts.tolist()
-    for (constraint, k), found in recalls.items() if per_class else ():
-        for verb, value in found["mR"].verbs.items():
+    for (constraint, k), recalls_here in recalls.items() if per_class else ():
+        for verb, value in recalls_here["mR"].verbs.items():
             numbers = {"value": percent(value), "n": counts[verb]}
             yield result_row(f"R@{k}", subset="full", verb=verbs[verb], **numbers, **last(constraint, {}))

@@ -28,7 +28,7 @@ class Convention:
     every_verb: mR@K averages over all verbs of the dataset, where one without ground truth counts 0, rather than over
     those that have some. left_out: what images are in no mean, by what is predicted of them; otherwise those without
     triplets count 0. repeats: a triplet that is annotated twice on the same two boxes counts twice. constraints: those
-    of CONSTRAINTS that it has. most: how many predictions of an image are ranked without graph constraint, and so the
+    of CONSTRAINTS that it has. limit: how many predictions of an image are ranked without graph constraint, and so the
     largest K there; None for all.
     """
 
@@ -38,7 +38,7 @@ class Convention:
     left_out: tuple[int, ...] = ()
     repeats: bool = False
     constraints: tuple[str, ...] = CONSTRAINTS
-    most: int | None = None
+    limit: int | None = None
 
 
 _EDGES = Protocol(
@@ -52,7 +52,7 @@ PUBLISHED = Convention("", _EDGES)
 RELEASED: Mapping[str, Convention] = {
     row.name: row
     for row in (
-        Convention("openpsg", _EDGES, every_verb=True, left_out=(NOTHING, BOXES), most=100),
+        Convention("openpsg", _EDGES, every_verb=True, left_out=(NOTHING, BOXES), limit=100),
         Convention(
             "sgg-benchmark",
             replace(
@@ -61,7 +61,7 @@ RELEASED: Mapping[str, Convention] = {
                 inclusive_overlap=True,
             ),
             every_verb=True,
-            most=100,
+            limit=100,
         ),
         Convention(
             "r1-sgg",

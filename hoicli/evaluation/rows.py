@@ -63,7 +63,7 @@ class Evaluated:
 
     protocol: Protocol
     vocabulary: Vocabulary
-    wanted: Wanted
+    requested: Wanted
     results: ClassResults
     settings: Settings
     tags: Mapping[str, str]
@@ -75,7 +75,7 @@ class Evaluated:
         cls,
         protocol: Protocol,
         vocabulary: Vocabulary,
-        wanted: Wanted,
+        requested: Wanted,
         results: ClassResults,
         settings: Settings,
         tags: Mapping[str, str],
@@ -84,8 +84,8 @@ class Evaluated:
         view = dict(protocol.view)
         if taken := sorted(view.keys() & tags.keys()):
             raise UsageError(f"{arg('tag', ', '.join(taken))}: rows of views have a {taken[0]} of their own")
-        whole = cls(protocol, vocabulary, wanted, results, settings, tags, view)
-        parts = () if "slice" in view else wanted.slices
+        whole = cls(protocol, vocabulary, requested, results, settings, tags, view)
+        parts = () if "slice" in view else requested.slices
         return [whole] + [
             replace(whole, within=members, view=view | slice_.tags(part), settings={**settings, **slice_.setting(part)})
             for slice_ in parts
@@ -100,13 +100,13 @@ class Evaluated:
     @cached_property
     def members(self) -> dict[str, Ints]:
         """Subset -> the classes of its mean."""
-        ignored, split = self.wanted.ignore_no_interaction, self.wanted.split
+        ignored, split = self.requested.ignore_no_interaction, self.requested.split
         subsets = subset_classes(self.vocabulary, self.protocol, split=split, ignore_no_interaction=ignored)
         members = self.results.average_subsets(subsets)
         if self.within is None:
             return members
-        kept = {name: classes[np.isin(classes, sorted(self.within))] for name, classes in members.items()}
-        return {name: classes for name, classes in kept.items() if len(classes)}
+        members_kept = {name: classes[np.isin(classes, sorted(self.within))] for name, classes in members.items()}
+        return {name: classes for name, classes in members_kept.items() if len(classes)}
 
     @cached_property
     def means(self) -> list[Mean]:
@@ -125,7 +125,7 @@ class Evaluated:
             for mean, members in ((mean, self.members[mean.subset]) for mean in self.means)
             if mean.ap is not None
         }
-        per_class = self.wanted.per_class and self.within is None
+        per_class = self.requested.per_class and self.within is None
         images = lists.truth_images.tolist() if per_class else []
         ap, every = self.results.ap.tolist(), rounds.classes()
         of_classes = {number: interval(ap[number], every[number], n, **between) for number, n in enumerate(images)}
@@ -134,7 +134,7 @@ class Evaluated:
     def rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
         """mAP (with its interval, if given) of each subset, in percent; `n` is the number of classes. The value of an
         empty subset is null. Mean maximal recall beside the classes' or by name, and mPD by name."""
-        recall = self.wanted.per_class or RECALL in self.wanted.metrics
+        recall = self.requested.per_class or RECALL in self.requested.metrics
         for metric, ends in self._metrics("mAP", *[RECALL] * recall, intervals=intervals):
             for mean in self.means:
                 value = mean.ap if metric == "mAP" else mean.max_recall
@@ -142,7 +142,7 @@ class Evaluated:
                 if metric == "mAP" and intervals is not None:
                     numbers |= interval_keys(intervals.of_means.get(mean.subset))
                 yield result_row(metric, subset=mean.subset, **numbers, **ends)
-        if "mPD" in self.wanted.metrics:
+        if "mPD" in self.requested.metrics:
             yield self._degradation_row()
 
     def class_rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
@@ -175,7 +175,9 @@ class Evaluated:
         for number in np.flatnonzero(self.results.in_mean).tolist():
             if number not in left_out and (self.within is None or number in self.within):
                 aps.setdefault(vocabulary.interactions[number][0], []).append(float(ap[number]))
-        several = [(max(found), float(np.mean(found))) for found in aps.values() if len(found) > 1]
+        several = [
+            (max(aps_of_verb), float(np.mean(aps_of_verb))) for aps_of_verb in aps.values() if len(aps_of_verb) > 1
+        ]
         degradation = [(best - mean) / best if best else 1.0 for best, mean in several]
         value = float(np.mean(degradation)) if degradation else None
         ends = row_ends(self.protocol.name, {**self.tags, **self.view}, self.settings)
@@ -184,8 +186,8 @@ class Evaluated:
     def _metrics(self, *metrics: str, intervals: Intervals | None) -> Iterator[tuple[str, Row]]:
         """(metric, last keys of its rows); the first may have intervals."""
         for metric in metrics:
-            drawn = {} if intervals is None or metric != metrics[0] else intervals.settings
-            ends = row_ends(self.protocol.name, {**self.tags, **self.view}, {**self.settings, **drawn})
+            interval_settings = {} if intervals is None or metric != metrics[0] else intervals.settings
+            ends = row_ends(self.protocol.name, {**self.tags, **self.view}, {**self.settings, **interval_settings})
             yield metric, {"unit": "%", **ends}
 
 
@@ -201,24 +203,24 @@ def check_metrics(metrics: Collection[str], protocols: Iterable[Protocol]) -> No
 def tally_rows(
     tally: Tally,
     vocabulary: Vocabulary,
-    wanted: Wanted,
+    requested: Wanted,
     resampling: Resampling | None,
     *,
     settings: Settings,
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
     """All rows of a tally: means of each protocol, and classes if requested; with intervals from `resampling`."""
-    settings = {**settings, "data": vocabulary.signed, **wanted.settings()}
+    settings = {**settings, "data": vocabulary.signed, **requested.settings()}
 
     def rows(
         protocol: Protocol, results: ClassResults, intervals: Callable[[Evaluated], Intervals | None] = lambda _: None
     ) -> Iterator[Row]:
         signed = {**settings, **tally.settings(protocol)}
-        for evaluated in Evaluated.split_by_slices(protocol, vocabulary, wanted, results, signed, tags):
-            found = intervals(evaluated)
-            yield from evaluated.rows(found)
-            if wanted.per_class and evaluated.within is None:
-                yield from evaluated.class_rows(found)
+        for evaluated in Evaluated.split_by_slices(protocol, vocabulary, requested, results, signed, tags):
+            intervals_of = intervals(evaluated)
+            yield from evaluated.rows(intervals_of)
+            if requested.per_class and evaluated.within is None:
+                yield from evaluated.class_rows(intervals_of)
 
     if resampling is None:
         for protocol, results in tally.results(vocabulary):
@@ -228,8 +230,8 @@ def tally_rows(
 
     for protocol, results, lists in tally.ranked_results(vocabulary, tally.image_ids):
         (rounds,) = resample([lists], resampling, f"{protocol.key}: resamples")
-        drawn = partial(Evaluated.intervals, lists=lists, rounds=rounds, resampling=resampling)
-        yield from rows(protocol, results, drawn)
+        intervals_maker = partial(Evaluated.intervals, lists=lists, rounds=rounds, resampling=resampling)
+        yield from rows(protocol, results, intervals_maker)
 
 
 def class_subsets(vocabulary: Vocabulary, protocol: Protocol) -> dict[int, str]:

@@ -83,7 +83,7 @@ def matched_batches(
     Raises `DataError` for a bad line or an image that the ground truth does not have.
     """
     with no_garbage_collection():
-        for scenes in read_scenes(lines, truth.vocabulary, scored=True, policy=policy, known=truth.position):
+        for scenes in read_scenes(lines, truth.vocabulary, scored=True, policy=policy, known_ids=truth.position):
             batch = Batch(scenes, truth)
             yield batch, match_all(batch, protocols, filters)
 
@@ -126,10 +126,10 @@ def matched_lines(
     """
     before, last = policy.skipped if partial else 0, None
     try:
-        for made in _matched_lines(predictions, truth, protocols, filters, policy, partial):
+        for matched in _matched_lines(predictions, truth, protocols, filters, policy, partial):
             if last is not None:
                 yield last
-            last = made
+            last = matched
     except DataError:
         if last is not None:
             yield last
@@ -149,7 +149,7 @@ def _matched_lines(
     from hoicli.evaluation.match_records import MatchWriter
 
     writer = MatchWriter(truth, protocols, filters, partial=partial)
-    seen = set[str]()
+    image_ids_seen = set[str]()
 
     def make(chunk: list[Line]) -> MatchedLines | None:
         scenes = scenes_of(chunk, truth.vocabulary, scored=True)
@@ -162,11 +162,11 @@ def _matched_lines(
     with no_garbage_collection():
         check, register = checker(truth.vocabulary, scored=True), ImageRegister(truth.position)
         processes = predictions.processes()
-        for made in read_columns(predictions, make, check, policy, register=register, processes=processes):
-            seen.update(made.image_ids)
-            yield made
-        missed = (image_id for image_id in truth.position if image_id not in seen and not partial)
-        while empty := [Line("", 1, dump({"image_id": one, **_NOTHING})) for one in islice(missed, BATCH)]:
+        for batch_made in read_columns(predictions, make, check, policy, register=register, processes=processes):
+            image_ids_seen.update(batch_made.image_ids)
+            yield batch_made
+        missed = (image_id for image_id in truth.position if image_id not in image_ids_seen and not partial)
+        while empty := [Line("", 1, dump({"image_id": missed_id, **_NOTHING})) for missed_id in islice(missed, BATCH)]:
             matched = make(empty)
             assert matched is not None
             yield replace(matched, coverage=Coverage())
@@ -236,9 +236,9 @@ def tally_predictions(
         coverage.merge(covered)
     check_counted(tally, truth.vocabulary, predictions.name, allowed=filters.allow_uncounted)
     tally.add_truth(truth)
-    left = tally.leave_out(find_unlabelled_views(dict.fromkeys(protocols, tally), named, predictions.name))
-    coverage.report(truth, left, predictions.name)
-    tell_absent(truth, left)
+    remaining = tally.leave_out(find_unlabelled_views(dict.fromkeys(protocols, tally), named, predictions.name))
+    coverage.report(truth, remaining, predictions.name)
+    tell_absent(truth, remaining)
     return tally
 
 
@@ -280,19 +280,19 @@ def tallies(
     stream = MatchStream(vocabulary, rows, truth)
     with no_garbage_collection():
         read_matches(predictions, stream, policy)
-    seen = {view.row.name for view in stream.views.values()}
-    names = [row.name for row in chosen] if named else [name for name in rows if name in seen]
-    missing = [name for name in names if name not in seen]
+    protocols_seen = {view.row.name for view in stream.views.values()}
+    names = [row.name for row in chosen] if named else [name for name in rows if name in protocols_seen]
+    missing = [name for name in names if name not in protocols_seen]
     if missing:
         raise UsageError(
-            f"{arg('protocol', ','.join(missing))}: the matches are of {', '.join(sorted(seen)) or 'none'}"
+            f"{arg('protocol', ','.join(missing))}: the matches are of {', '.join(sorted(protocols_seen)) or 'none'}"
         )
     if truth is not None:
         names = [row.name for row in choose_computable(truth, [rows[name] for name in names], named)]
-    asked = {row.key: row for row in views.views_of([rows[name] for name in names], named)}
-    keys = list(asked) if views.thresholds.values or views.of_data else stream.view_keys(names)
+    requested = {row.key: row for row in views.views_of([rows[name] for name in names], named)}
+    keys = list(requested) if views.thresholds.values or views.of_data else stream.view_keys(names)
     for key in keys:
-        _check_matched(stream, key, asked[key] if key in asked else rows[stream.views[key].row.name])
+        _check_matched(stream, key, requested[key] if key in requested else rows[stream.views[key].row.name])
     for key in keys:
         stream.views[key].check_whole(truth, stream.unread, predictions.name)
     lacking = find_unlabelled_views(
@@ -302,7 +302,7 @@ def tallies(
         tell_absent(truth, [stream.views[key].row for key in keys])
     for view in (stream.views[key] for key in keys if stream.views[key].row not in lacking):
         if truth is not None:
-            view.add_missed(truth, asked.get(view.row.key, view.row))
+            view.add_missed(truth, requested.get(view.row.key, view.row))
         view.check_counted(vocabulary, predictions.name, allowed=filters.allow_uncounted)
         yield view.tally, vocabulary, view.signed_settings()
 
@@ -314,12 +314,12 @@ def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
             f"{arg('iou', dict(row.view)['iou'])}: a mean over thresholds needs the predictions, with {arg('gt')}"
         )
     if key not in stream.views:
-        shown = " ".join(f"--{option} {value}" for option, value in row.view if option != "part")
-        if not shown:
+        options_text = " ".join(f"--{option} {value}" for option, value in row.view if option != "part")
+        if not options_text:
             views = {pair for view in stream.views.values() if view.row.name == row.name for pair in view.row.view}
             have = " or ".join(sorted(f"--{option} {value}" for option, value in views if option != "part"))
             raise UsageError(f"the matches of {row.name} have only {have}: ask for one, or match again without")
-        raise UsageError(f"{shown}: the matches of {row.name} do not have it; give it to hoicli match")
+        raise UsageError(f"{options_text}: the matches of {row.name} do not have it; give it to hoicli match")
     theirs, ours = stream.views[key].settings, row.settings()
     if any(ours[name] != theirs.get(name) for name in ("row", "slice") if name in ours):
         raise UsageError(f"{key}: was matched with another file of that name; match again")

@@ -81,11 +81,13 @@ def rows_of(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
     """The rows that apply to a dataset, by name: its own, and without a table of its own also those of HICO-DET or
     V-COCO adapted to it."""
     files = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
-    own = {row.name: replace(row, dataset=vocabulary.name) for row in PROTOCOLS.values() if row.dataset == files}
+    own_protocols = {
+        row.name: replace(row, dataset=vocabulary.name) for row in PROTOCOLS.values() if row.dataset == files
+    }
     if files in TABLES:
-        return own
+        return own_protocols
     models = (row for row in PROTOCOLS.values() if row.dataset == _model(vocabulary) and not row.whole_image)
-    return {row.name: adapt_protocol(row, vocabulary) for row in models} | own
+    return {row.name: adapt_protocol(row, vocabulary) for row in models} | own_protocols
 
 
 def main_protocol(vocabulary: Vocabulary) -> Protocol:
@@ -121,8 +123,8 @@ def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = No
     unknown = sorted({name for name in listed if name not in PROTOCOLS and name != "all"})
     if unknown:
         meant = did_you_mean(unknown[0].lower(), PROTOCOLS)
-        known = ", ".join([*PROTOCOLS, *plugin_names("protocols")]) + (meant and f" ({meant})")
-        raise UsageError(f"{arg('protocol')}: unknown {', '.join(map(repr, unknown))}; choose from all, {known}")
+        names_text = ", ".join([*PROTOCOLS, *plugin_names("protocols")]) + (meant and f" ({meant})")
+        raise UsageError(f"{arg('protocol')}: unknown {', '.join(map(repr, unknown))}; choose from all, {names_text}")
     if dataset is None:
         of_rows = (PROTOCOLS[name].dataset for name in listed if name != "all")
         dataset = next(of_rows, None) or (dataset_of(brought[0]) if brought else "hico")

@@ -104,22 +104,22 @@ def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
     Raises `UsageError` for an unknown name, cuts that do not ascend and slices that the dataset does not have;
     `DataError` for a bad line of a FILE.
     """
-    found: dict[str, Slice] = {}
+    slices: dict[str, Slice] = {}
     for text in (part.strip() for several in texts for part in several.split(",")):
-        made = _measured_slice(text, vocabulary) if text.split(":")[0] in MEASURES else _read_slice(text)
-        if found.setdefault(made.name, made) != made:
-            raise UsageError(f"{arg('slice', text)}: another slice is called {made.name}; rename one of the files")
-    return list(found.values())
+        slice_ = _measured_slice(text, vocabulary) if text.split(":")[0] in MEASURES else _read_slice(text)
+        if slices.setdefault(slice_.name, slice_) != slice_:
+            raise UsageError(f"{arg('slice', text)}: another slice is called {slice_.name}; rename one of the files")
+    return list(slices.values())
 
 
 def _measured_slice(text: str, vocabulary: Vocabulary) -> Slice:
     """The slice by one of MEASURES, with its own cuts or those in `text`."""
-    name, *given = text.split(":")
+    name, *cut_texts = text.split(":")
     measure = MEASURES[name]
-    if given and name in ("subject", "verb", "object"):
+    if cut_texts and name in ("subject", "verb", "object"):
         problem = f"{name} has a part for each {name}, without cuts; leave {text.removeprefix(name)!r} out"
         raise UsageError(f"{arg('slice', text)}: {problem}")
-    cuts = _numbers(text, given) or measure.cuts
+    cuts = _numbers(text, cut_texts) or measure.cuts
     if measure.of == CLASSES:
         classes = _classes(text, cuts, vocabulary)
         return Slice(_slice_text(name, cuts), name, tuple(classes), cuts, tuple(classes.values()))
@@ -128,8 +128,8 @@ def _measured_slice(text: str, vocabulary: Vocabulary) -> Slice:
             problem = f"all subjects of {vocabulary.name} are {vocabulary.subjects[0]}; leave it out"
             raise UsageError(f"{arg('slice', text)}: {problem}")
         return Slice(name, name, tuple(sorted(vocabulary.subjects)))
-    own = measure.names if cuts == measure.cuts else ()
-    names = own or tuple(_between(cuts, whole=measure.of == IMAGES))
+    own_names = measure.names if cuts == measure.cuts else ()
+    names = own_names or tuple(_between(cuts, whole=measure.of == IMAGES))
     if vocabulary.roles and measure.of == TRIPLETS:
         names += ("no_object",)
     return Slice(_slice_text(name, cuts), name, names, cuts)
@@ -140,14 +140,14 @@ def _slice_text(name: str, cuts: Sequence[float]) -> str:
     return name if cuts == MEASURES[name].cuts else ":".join([name, *map(write_number, cuts)])
 
 
-def _numbers(text: str, given: Sequence[str]) -> tuple[float, ...]:
+def _numbers(text: str, cut_texts: Sequence[str]) -> tuple[float, ...]:
     """The cuts that `text` gives, checked."""
     name = text.split(":")[0]
     example = ":".join([name, *map(write_number, MEASURES[name].cuts or (10, 100))])
     wrong = UsageError(f"{arg('slice', text)}: give ascending numbers above 0 as cuts, for example {example}")
-    if len(given) >= MOST_PARTS or not all(re.fullmatch(r"\d{1,12}(\.\d{1,12})?", part) for part in given):
+    if len(cut_texts) >= MOST_PARTS or not all(re.fullmatch(r"\d{1,12}(\.\d{1,12})?", part) for part in cut_texts):
         raise wrong
-    cuts = tuple(map(float, given))
+    cuts = tuple(map(float, cut_texts))
     if not all(before < after for before, after in pairwise([0.0, *cuts])):
         raise wrong
     return cuts
@@ -191,10 +191,12 @@ def _read_slice(path: str) -> Slice:
     """The slice that a file of `image_id<TAB>slice` lines makes; its parts are in alphabetical order."""
     if not path or not Path(path).exists():
         meant = did_you_mean(path.split(":")[0], MEASURES)
-        known = f"choose from {', '.join(MEASURES)}, or name a file of `image_id<TAB>slice` lines"
+        choices_text = f"choose from {', '.join(MEASURES)}, or name a file of `image_id<TAB>slice` lines"
         if path.replace(".", "", 1).isdigit():  # objects:32,96
-            known = "commas are between slices, colons between cuts: objects:32:96"
-        raise UsageError(f"{arg('slice', path)}: there is no such slice or file; {known}{meant and f' ({meant})'}")
+            choices_text = "commas are between slices, colons between cuts: objects:32:96"
+        raise UsageError(
+            f"{arg('slice', path)}: there is no such slice or file; {choices_text}{meant and f' ({meant})'}"
+        )
     images: dict[str, set[str]] = {}
     for line in Stream([path], "slices"):
         try:

@@ -201,10 +201,10 @@ class Tally:
         """Each protocol's per-class results."""
         rankings = self._rankings(vocabulary)
         matched = [row for row in self._protocols if not row.mean_of]
-        found = {row.key: self._result(row, rankings[row.by_verb], vocabulary) for row in matched}
+        results_of = {row.key: self._result(row, rankings[row.by_verb], vocabulary) for row in matched}
         for row in self._protocols:
-            means = [found[key] for key in row.mean_of]
-            yield row, ClassResults.mean(means) if means else found[row.key]
+            means = [results_of[key] for key in row.mean_of]
+            yield row, ClassResults.mean(means) if means else results_of[row.key]
 
     def ranked_results(
         self, vocabulary: Vocabulary, image_ids: Sequence[str]
@@ -215,11 +215,11 @@ class Tally:
         place = {image_id: row for row, image_id in enumerate(image_ids)}
         images = places(self.listed.image_ids, place)[self.listed.image]
         rankings = self._rankings(vocabulary)
-        found: dict[str, tuple[ClassResults, RankedLists]] = {}
+        ranked_of: dict[str, tuple[ClassResults, RankedLists]] = {}
         averages = any(protocol.mean_of for protocol in self._protocols)
         for protocol in self._protocols:
             if protocol.mean_of:
-                results, several = zip(*(found[key] for key in protocol.mean_of), strict=True)
+                results, several = zip(*(ranked_of[key] for key in protocol.mean_of), strict=True)
                 yield protocol, ClassResults.mean(results), AveragedLists.average(several)
                 continue
             rows, listed = self._counted_predictions(protocol, rankings[protocol.by_verb])
@@ -237,7 +237,7 @@ class Tally:
             )
             result = self._result(protocol, rankings[protocol.by_verb], vocabulary)
             if averages:
-                found[protocol.key] = result, lists
+                ranked_of[protocol.key] = result, lists
             yield protocol, result, lists
 
     def scored_results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults, ScoredLists]]:
@@ -268,8 +268,8 @@ class Tally:
         annotated = classes_of(self._truth[protocol.key].classes, vocabulary, protocol)
         positives = np.bincount(annotated, minlength=len(ranking.bounds) - 1)
         code = self._codes[protocol.key][ranking.order]
-        found = per_class(code, ranking.bounds, positives, protocol)
-        return ClassResults(*found, positives, classes_in_mean(positives, vocabulary, protocol))
+        class_results = per_class(code, ranking.bounds, positives, protocol)
+        return ClassResults(*class_results, positives, classes_in_mean(positives, vocabulary, protocol))
 
     def _rankings(self, vocabulary: Vocabulary) -> dict[bool, Ranked]:
         """All predictions ranked by the classes of the protocols, by whether these are verbs."""

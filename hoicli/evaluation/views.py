@@ -28,21 +28,21 @@ class Thresholds:
 
 
 def parse_thresholds(
-    texts: Iterable[str], *, option: str = "iou", what: str = "IoU", least: float | None = None
+    texts: Iterable[str], *, option: str = "iou", what: str = "IoU", minimum: float | None = None
 ) -> Thresholds:
     """`0.5,0.75` or `0.5:0.95:0.05` (first, last and step). Steps are decimal: the values of a range are the very
-    numbers that its decimals are read as. They lie above 0, or from `least` on, and are at most 1. option and what: of
-    messages. Raises `UsageError` for anything else."""
+    numbers that its decimals are read as. They lie above 0, or from `minimum` on, and are at most 1. option and what:
+    of messages. Raises `UsageError` for anything else."""
     values: dict[float, None] = {}
     ranges: dict[str, tuple[float, ...]] = {}
 
-    def decimal(text: str, part: str, least: float | None = None) -> Decimal:
+    def decimal(text: str, part: str, minimum: float | None = None) -> Decimal:
         try:
             number = Decimal(part) if len(part) <= 12 and part.isascii() else Decimal("nan")
         except InvalidOperation:
             number = Decimal("nan")
-        if not (number.is_finite() and (number > 0 if least is None else least <= number) and number <= 1):
-            from_ = "above 0, at most 1" if least is None else f"from {least:g} to 1"
+        if not (number.is_finite() and (number > 0 if minimum is None else minimum <= number) and number <= 1):
+            from_ = "above 0, at most 1" if minimum is None else f"from {minimum:g} to 1"
             raise UsageError(f"{arg(option, text)}: {part!r} is no {what}; give a number {from_}")
         return number
 
@@ -51,16 +51,20 @@ def parse_thresholds(
             raise UsageError(f"{arg(option)}: a threshold is empty; give numbers with commas between them: 0.5,0.75")
         parts = text.split(":")
         if len(parts) == 1:
-            values[float(decimal(text, text, least))] = None
+            values[float(decimal(text, text, minimum))] = None
             continue
         if len(parts) != 3:
             raise UsageError(f"{arg(option, text)}: write a number, or first:last:step, for example 0.5:0.95:0.05")
-        first, last, step = (decimal(text, parts[0], least), decimal(text, parts[1], least), decimal(text, parts[2]))
+        first, last, step = (
+            decimal(text, parts[0], minimum),
+            decimal(text, parts[1], minimum),
+            decimal(text, parts[2]),
+        )
         steps = (last - first) / step
         if steps != int(steps) or not 1 <= steps < MOST_THRESHOLDS:
-            most = MOST_THRESHOLDS - 1
+            largest_step = MOST_THRESHOLDS - 1
             raise UsageError(
-                f"{arg(option, text)}: steps of {step} do not lead from {first} to {last} (1 to {most} steps)"
+                f"{arg(option, text)}: steps of {step} do not lead from {first} to {last} (1 to {largest_step} steps)"
             )
         members = tuple(float(first + number * step) for number in range(int(steps) + 1))
         values |= dict.fromkeys(members)
@@ -205,8 +209,16 @@ def view_order(view: Mapping[str, str]) -> tuple[Any, ...]:
     names = MEASURES[measure].names if measure in MEASURES else ()
     number = re.match(r"\d+(\.\d+)?", part)
     place = names.index(part) if part in names else float(number[0]) if number else len(names)
-    known = list(MEASURES).index(measure) if measure in MEASURES else len(MEASURES)
-    return (slice_ != "", known, slice_, place, part, _number_or_zero(view.get("iou", "")), view.get("iou", ""))
+    rank_of_measure = list(MEASURES).index(measure) if measure in MEASURES else len(MEASURES)
+    return (
+        slice_ != "",
+        rank_of_measure,
+        slice_,
+        place,
+        part,
+        _number_or_zero(view.get("iou", "")),
+        view.get("iou", ""),
+    )
 
 
 def _number_or_zero(text: str) -> float:

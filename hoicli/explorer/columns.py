@@ -133,19 +133,19 @@ class TypedPredictions:
 
     def add(self, placed: Placed) -> None:
         """Add a batch."""
-        batch, found, types = placed.batch, placed.found, placed.types
+        batch, located, types = placed.batch, placed.located, placed.types
         scenes = batch.predictions
         rows = np.flatnonzero(types.error != NOT_COUNTED)
-        truth, relation, iou_subject, iou_object = _beside(batch, found, self._protocol, rows)
+        truth, relation, iou_subject, iou_object = _beside(batch, located, self._protocol, rows)
         _, of_truth = counted_truth(batch, self._protocol)
-        first = scenes.box_start[found.image[rows]]
+        first = scenes.box_start[located.image[rows]]
         self._rows.add(
-            image=batch.image[found.image[rows]],
-            interaction=found.interaction[rows],
-            subject=found.subject[rows] - first,
-            object=np.where(found.object[rows] < 0, -1, found.object[rows] - first),
+            image=batch.image[located.image[rows]],
+            interaction=located.interaction[rows],
+            subject=located.subject[rows] - first,
+            object=np.where(located.object[rows] < 0, -1, located.object[rows] - first),
             truth=np.append(of_truth, -1)[truth],
-            score=found.score[rows],
+            score=located.score[rows],
             iou_subject=_steps(iou_subject),
             iou_object=_steps(iou_object),
             error=types.error[rows],
@@ -184,9 +184,9 @@ class TypedPredictions:
         number[order] = np.arange(len(order))
         by = np.full(len(truth.image), -1, dtype=np.int64)
         by[truth.number[self._by["truth"]]] = number[self._by["row"]]
-        own = column["relation"] == OWN
+        is_own = column["relation"] == OWN
         parts = [
-            np.where(own, np.append(annotated, 0)[of_truth], join_parts(predicted, np.int64)[order])
+            np.where(is_own, np.append(annotated, 0)[of_truth], join_parts(predicted, np.int64)[order])
             for annotated, predicted in zip(truth.parts, self._parts, strict=True)
         ]
         return ErrorTable(
@@ -204,7 +204,7 @@ class TypedPredictions:
 
 
 def _beside(
-    batch: Batch, found: Located, protocol: Protocol, rows: Ints
+    batch: Batch, located: Located, protocol: Protocol, rows: Ints
 ) -> tuple[Ints, NDArray[np.uint8], Floats, Floats]:
     """The ground truth beside the predictions `rows` [M]: its own (a true positive's, a duplicate's); else the nearest
     of its image, which explains the error; what an oracle turns it into may be elsewhere. (Rows of the ground truth of
@@ -215,61 +215,65 @@ def _beside(
     min(IoU_subject, IoU_object), of equals the largest sum of the two, of these the first annotated; none where no box
     overlaps the ground truth's. A role without object, on both sides, is an IoU of 1, on one side 0.
     """
-    own = found.truth[rows] >= 0
+    has_own = located.truth[rows] >= 0
     truth, iou = np.empty(len(rows), dtype=np.int64), np.empty((2, len(rows)))
-    annotated = np.bincount(found.truth_image, minlength=len(found.image_ids))
-    for part in blocks_of(annotated[found.image[rows]]):  # few pairs at a time are in memory
-        truth[part], iou[:, part] = _nearest(batch, found, protocol, rows[part])
-    return truth, np.select([own, truth >= 0], [OWN, NEAREST], NONE).astype(np.uint8), *iou
+    annotated = np.bincount(located.truth_image, minlength=len(located.image_ids))
+    for part in blocks_of(annotated[located.image[rows]]):  # few pairs at a time are in memory
+        truth[part], iou[:, part] = _nearest(batch, located, protocol, rows[part])
+    return truth, np.select([has_own, truth >= 0], [OWN, NEAREST], NONE).astype(np.uint8), *iou
 
 
-def _nearest(batch: Batch, found: Located, protocol: Protocol, row: Ints) -> tuple[Ints, Floats]:
+def _nearest(batch: Batch, located: Located, protocol: Protocol, row: Ints) -> tuple[Ints, Floats]:
     """([M] the ground truth beside the predictions `row`, [2, M] the IoU of the subjects and of the objects).
 
     Boxes are compared once for each pair that is predicted, not for each of its verbs: all below are [K] columns of
     (predicted pair, ground truth of its image), until a place among them is chosen for each prediction."""
-    key = found.subject[row] * (int(found.object.max(initial=0)) + 2) + found.object[row] + 1
+    key = located.subject[row] * (int(located.object.max(initial=0)) + 2) + located.object[row] + 1
     _, first, pair = np.unique(key, return_index=True, return_inverse=True)
-    one = row[first]
-    group, near = beside(found.image[one], found.truth_image)
-    subject, object_ = _overlaps(batch, found, protocol, one[group], near)
-    neither = (found.object[one] < 0)[group] & (found.truth_object[near] < 0)
+    row_of_group = row[first]
+    group, near = beside(located.image[row_of_group], located.truth_image)
+    subject, object_ = _overlaps(batch, located, protocol, row_of_group[group], near)
+    neither = (located.object[row_of_group] < 0)[group] & (located.truth_object[near] < 0)
     with_object = np.where(neither, 1.0, np.nan_to_num(object_))
-    least, total = np.minimum(subject, with_object), subject + with_object
-    touches, both = (subject > 0) | (object_ > 0), least >= protocol.threshold
+    lower_overlap, total = np.minimum(subject, with_object), subject + with_object
+    touches, both = (subject > 0) | (object_ > 0), lower_overlap >= protocol.threshold
 
     def nearest(group: Ints, place: Ints) -> tuple[Ints, Ints]:
         """(the groups that touch any ground truth, the place of the nearest), of places in runs of groups."""
         starts, highest = run_starts(group), touches[place]
-        for key in (both[place], least[place], total[place]):
-            most = np.maximum.reduceat(np.where(highest, key, -1), starts)
-            highest &= key == np.repeat(most, np.diff(starts, append=len(group)))
+        for key in (both[place], lower_overlap[place], total[place]):
+            highest_key = np.maximum.reduceat(np.where(highest, key, -1), starts)
+            highest &= key == np.repeat(highest_key, np.diff(starts, append=len(group)))
         best = np.flatnonzero(highest)
         first = best[run_starts(group[best])]  # of equal ones
         return group[first], place[first]
 
-    of_pair = np.full(len(one), -1, dtype=np.int64)
+    of_pair = np.full(len(row_of_group), -1, dtype=np.int64)
     pairs, place = nearest(group, np.arange(len(group)))
     of_pair[pairs] = place
     chosen = of_pair[pair]
-    start = np.searchsorted(group, np.arange(len(one))) - np.searchsorted(found.truth_image, found.image[one])
+    start = np.searchsorted(group, np.arange(len(row_of_group))) - np.searchsorted(
+        located.truth_image, located.image[row_of_group]
+    )
     classes = len(batch.truth.vocabulary.interactions)
-    annotations = Annotations(found.truth_image, np.arange(len(found.truth_image)), found.truth_interaction, classes)
-    of_class, truth = annotations.join_rows(*annotations.find(found.image[row], found.interaction[row]))
+    annotations = Annotations(
+        located.truth_image, np.arange(len(located.truth_image)), located.truth_interaction, classes
+    )
+    of_class, truth = annotations.join_rows(*annotations.find(located.image[row], located.interaction[row]))
     of_class, place = nearest(of_class, start[pair[of_class]] + truth)
     as_near = both[place] == both[chosen[of_class]]
     chosen[of_class[as_near]] = place[as_near]
-    own = np.flatnonzero(found.truth[row] >= 0)
-    chosen[own] = start[pair[own]] + found.truth[row[own]]
+    rows_with_own = np.flatnonzero(located.truth[row] >= 0)
+    chosen[rows_with_own] = start[pair[rows_with_own]] + located.truth[row[rows_with_own]]
     return np.append(near, -1)[chosen], np.stack([np.append(iou, np.nan)[chosen] for iou in (subject, object_)])
 
 
-def _overlaps(batch: Batch, found: Located, protocol: Protocol, row: Ints, truth: Ints) -> tuple[Floats, Floats]:
+def _overlaps(batch: Batch, located: Located, protocol: Protocol, row: Ints, truth: Ints) -> tuple[Floats, Floats]:
     """(IoU of the subjects, of the objects) of predictions and ground truth; NaN where one has no object."""
-    subject = batch.iou_of(protocol, found.subject[row], found.truth_subject[truth])
+    subject = batch.iou_of(protocol, located.subject[row], located.truth_subject[truth])
     object_ = np.full(len(row), np.nan)
-    both = np.flatnonzero((found.object[row] >= 0) & (found.truth_object[truth] >= 0))
-    object_[both] = batch.iou_of(protocol, found.object[row[both]], found.truth_object[truth[both]])
+    both = np.flatnonzero((located.object[row] >= 0) & (located.truth_object[truth] >= 0))
+    object_[both] = batch.iou_of(protocol, located.object[row[both]], located.truth_object[truth[both]])
     return subject, object_
 
 

@@ -37,9 +37,9 @@ Columns = dict[str, NDArray[Any]]
 def page_files(measured: Measured, images: Record, note: str) -> Iterator[tuple[str, bytes]]:
     """(path, content) of every file of a folder but the pictures. images: as `pictures.images_of`; note: what the page
     says where a picture is not at hand."""
-    own = "'self'"
+    own_source = "'self'"
     page = {
-        "POLICY": POLICY.format(script=own, style=own, img=own),
+        "POLICY": POLICY.format(script=own_source, style=own_source, img=own_source),
         "STYLE": '<link rel="stylesheet" href="page.css">',
         "SCRIPT": '<script src="page.js" defer></script>',
     }
@@ -104,8 +104,8 @@ def _chunks(measured: Measured, images: Record, note: str) -> Iterator[tuple[byt
 
 def _facts(measured: Measured, note: str) -> Record:
     """Everything but columns. views: (slice, part, whether gains were computed for it), of all data first."""
-    asked = measured.asked
-    vocabulary, protocol = asked.vocabulary, asked.protocol
+    request = measured.request
+    vocabulary, protocol = request.vocabulary, request.protocol
     return {
         "version": __version__,
         "title": measured.title,
@@ -130,7 +130,7 @@ def _facts(measured: Measured, note: str) -> Record:
                 "parts": slice_.parts,
                 "members": [part.nonzero()[0] for part in measured.members.get(slice_.name, ())] or None,
             }
-            for slice_ in asked.slices
+            for slice_ in request.slices
         ],
         "views": [[*view, numbers.gains is not None] for view, numbers in measured.numbers.items()],
         "models": [
@@ -169,8 +169,8 @@ def _chunk(value: object) -> tuple[bytes, bytes]:
 def _compress(data: bytes, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
     """As gzip with no time in it: same input, same bytes. Level 1, and of whole numbers a code of bytes alone
     (Z_HUFFMAN_ONLY): what is as good as random repeats nothing."""
-    made = zlib.compressobj(1, wbits=16 + zlib.MAX_WBITS, strategy=strategy)
-    return base64.b64encode(made.compress(data) + made.flush())
+    compressor = zlib.compressobj(1, wbits=16 + zlib.MAX_WBITS, strategy=strategy)
+    return base64.b64encode(compressor.compress(data) + compressor.flush())
 
 
 def _truth_columns(truth: TruthTable) -> Columns:
@@ -202,5 +202,5 @@ def _model_columns(table: ErrorTable) -> Columns:
 
 def _drawable(boxes: Floats) -> NDArray[np.float32]:
     """[4 B] coordinates to draw; no screen shows what is beyond these, nor what float32 rounds."""
-    drawn: NDArray[np.float32] = np.clip(boxes, -1e9, 1e9).astype(np.float32).reshape(-1)
-    return drawn
+    coordinates: NDArray[np.float32] = np.clip(boxes, -1e9, 1e9).astype(np.float32).reshape(-1)
+    return coordinates

@@ -80,7 +80,7 @@ class Measured:
     the rows of eval, and of compare under the main protocol; names: what the cells of confusions are called; annotated:
     all triplets of the ground truth, counted or not."""
 
-    asked: Asked
+    request: Asked
     models: Sequence[Model]
     truth: TruthTable
     annotated: int
@@ -99,12 +99,12 @@ class Measured:
     @property
     def every(self) -> tuple[str, Ints]:
         """The subset with most classes, which a mean is over where nothing else is said: its name, its classes."""
-        return max(self.subsets.items(), key=lambda one: len(one[1]))
+        return max(self.subsets.items(), key=lambda item: len(item[1]))
 
     @property
     def title(self) -> str:
         """The heading."""
-        return f"{' and '.join(model.name for model in self.models)} on {self.asked.vocabulary.title}"
+        return f"{' and '.join(model.name for model in self.models)} on {self.request.vocabulary.title}"
 
 
 _Shown = tuple[list[Model], Sequence[str], dict[tuple[str, str], Numbers], list[Row]]
@@ -129,24 +129,24 @@ class Kept:
         self.confusing.merge(other.confusing)
 
 
-def measure(streams: Sequence[Predictions], gt: Stream, asked: Asked, policy: ErrorPolicy) -> Measured:
+def measure(streams: Sequence[Predictions], gt: Stream, request: Asked, policy: ErrorPolicy) -> Measured:
     """Read and measure. Raises `DataError` for what is wrong with a stream, `UsageError` for match records."""
-    vocabulary, protocol = asked.vocabulary, asked.protocol
-    truth = read_truth(gt, vocabulary, policy, allow_uncounted=asked.filters.allow_uncounted)
+    vocabulary, protocol = request.vocabulary, request.protocol
+    truth = read_truth(gt, vocabulary, policy, allow_uncounted=request.filters.allow_uncounted)
     choose_computable(truth, [protocol])
-    table_of = choose_computable(truth, asked.protocols, ())
-    of_triplets = [slice_ for slice_ in asked.slices if slice_.of != IMAGES]
+    table_of = choose_computable(truth, request.protocols, ())
+    of_triplets = [slice_ for slice_ in request.slices if slice_.of != IMAGES]
     parts = {
         (slice_.name, part): within(protocol, Part(slice_, number))
-        for slice_ in asked.slices
+        for slice_ in request.slices
         for number, part in enumerate(slice_.parts)
     }
-    repaired = [view for view in parts.values() if asked.repaired and view.part and view.part.slice.of == IMAGES]
+    repaired = [view for view in parts.values() if request.repaired and view.part and view.part.slice.of == IMAGES]
     tallied = [*table_of, *(view for view in parts.values() if view not in repaired)]
     truths = truth_table(truth, protocol, of_triplets)
     members = {
         slice_.name: image_parts(slice_, truth.scenes, vocabulary)[:, truths.order]
-        for slice_ in asked.slices
+        for slice_ in request.slices
         if slice_.of == IMAGES
     }
 
@@ -155,22 +155,26 @@ def measure(streams: Sequence[Predictions], gt: Stream, asked: Asked, policy: Er
 
     gathered: list[Gathered] = []
     for stream in streams:
-        found = match_and_diagnose(
-            stream, truth, tallied, [protocol, *repaired], asked.filters, policy, collector=collector
+        gathered_models = match_and_diagnose(
+            stream, truth, tallied, [protocol, *repaired], request.filters, policy, collector=collector
         )
-        found.coverage.report(truth, [protocol], stream.name, model=stream.model if len(streams) > 1 else None)
-        gathered.append(found)
-        found.tally.leave_out(find_unlabelled_views(dict.fromkeys(table_of, found.tally), (), stream.name))
-    rated = _Rated(asked, [stream.model for stream in streams], parts, repaired, gathered)
+        gathered_models.coverage.report(
+            truth, [protocol], stream.name, model=stream.model if len(streams) > 1 else None
+        )
+        gathered.append(gathered_models)
+        gathered_models.tally.leave_out(
+            find_unlabelled_views(dict.fromkeys(table_of, gathered_models.tally), (), stream.name)
+        )
+    rated = _Rated(request, [stream.model for stream in streams], parts, repaired, gathered)
     # the comparison takes as long as all the rest
     work: list[Callable[[], Any]] = [
         partial(rated.comparison, truth),
         partial(_measure_models, rated, truth, truths, members),
     ]
-    comparison, shown = shared_out(lambda part: part(), work)
-    models, names, numbers, evaluation = shown
+    comparison, models_measured = shared_out(lambda part: part(), work)
+    models, names, numbers, evaluation = models_measured
     return Measured(
-        asked=asked,
+        request=request,
         models=[replace(model, rows=policy.sign_skipped(model.rows)) for model in models],
         truth=truths,
         annotated=len(truth.scenes.interaction),
@@ -185,17 +189,17 @@ def measure(streams: Sequence[Predictions], gt: Stream, asked: Asked, policy: Er
 
 def _measure_models(rated: _Rated, truth: GroundTruth, truths: TruthTable, members: Mapping[str, Bools]) -> _Shown:
     """All of `Measured` that is made of the models' predictions, but the comparison."""
-    asked, models = rated.asked, []
-    vocabulary, protocol = asked.vocabulary, asked.protocol
+    request, models = rated.request, []
+    vocabulary, protocol = request.vocabulary, request.protocol
     names: Sequence[str] = ()
-    for name, found in zip(rated.names, rated.gathered, strict=True):
-        (kept,) = found.kept
-        confused = kept.confusing.find_confusions(name, found.tally.listed, {}, tagged=False)
+    for name, gathered in zip(rated.names, rated.gathered, strict=True):
+        (columns_kept,) = gathered.collected
+        confused = columns_kept.confusing.find_confusions(name, gathered.tally.listed, {}, tagged=False)
         names = confused.names["verb"]
-        settings = {"data": vocabulary.signed, **asked.filters.signature(), **found.tally.leave}
+        settings = {"data": vocabulary.signed, **request.filters.signature(), **gathered.tally.leave}
         settings |= truth.settings(protocol) | protocol.settings()
-        rows = diagnosis_rows(found.diagnoses[0], vocabulary, per_class=False, settings=settings, tags={})
-        models.append(Model(name, list(rows), confused.cells()["verb"], kept.typed.table(truths)))
+        rows = diagnosis_rows(gathered.diagnoses[0], vocabulary, per_class=False, settings=settings, tags={})
+        models.append(Model(name, list(rows), confused.cells()["verb"], columns_kept.typed.table(truths)))
     numbers = rated.numbers(truths, [model.table for model in models], members)
     return models, names, dict(numbers), list(rated.evaluation())
 
@@ -205,7 +209,7 @@ class _Rated:
     """The numbers of what was gathered of the models of these names. parts: the view of the protocol on each; repaired:
     those with a diagnosis."""
 
-    asked: Asked
+    request: Asked
     names: Sequence[str]
     parts: Mapping[tuple[str, str], Protocol]
     repaired: Sequence[Protocol]
@@ -214,54 +218,60 @@ class _Rated:
     @cached_property
     def _tallied(self) -> list[list[tuple[Protocol, ClassResults]]]:
         """The results of each model by every protocol and part."""
-        return [list(found.tally.results(self.asked.vocabulary)) for found in self.gathered]
+        return [list(gathered.tally.results(self.request.vocabulary)) for gathered in self.gathered]
 
     def evaluation(self) -> Iterator[Row]:
         """The rows of eval, model by model."""
-        for name, found, tallied in zip(self.names, self.gathered, self._tallied, strict=True):
+        for name, gathered, tallied in zip(self.names, self.gathered, self._tallied, strict=True):
             for protocol, results in tallied:
                 if protocol.part is None:
-                    yield from self._evaluate(name, found, protocol, results, Wanted())[0].rows()
+                    yield from self._evaluate(name, gathered, protocol, results, Wanted())[0].rows()
 
     def comparison(self, truth: GroundTruth) -> list[Row]:
         """The rows of compare under the main protocol: of each model, and of two the differences; none where the ground
         truth cannot serve it."""
-        vocabulary, wanted = self.asked.vocabulary, main_protocol(self.asked.vocabulary).key
-        shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), self.asked.resampling, TOP, {})
+        vocabulary, main_key = self.request.vocabulary, main_protocol(self.request.vocabulary).key
+        shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), self.request.resampling, TOP, {})
         compared = []
-        for name, found in zip(self.names, self.gathered, strict=True):
-            for protocol, results, lists in found.tally.ranked_results(vocabulary, shared.image_ids):
-                if protocol.key == wanted:
-                    parts = self._evaluate(name, found, protocol, results, Wanted(metrics=[RECALL]))
+        for name, gathered in zip(self.names, self.gathered, strict=True):
+            for protocol, results, lists in gathered.tally.ranked_results(vocabulary, shared.image_ids):
+                if protocol.key == main_key:
+                    parts = self._evaluate(name, gathered, protocol, results, Wanted(metrics=[RECALL]))
                     compared.append(Compared(name, lists, parts))
                     break
         return list(protocol_rows(compared, shared)) if compared else []
 
     def _evaluate(
-        self, name: str, found: Gathered, protocol: Protocol, results: ClassResults, wanted: Wanted
+        self, name: str, gathered: Gathered, protocol: Protocol, results: ClassResults, requested: Wanted
     ) -> list[Evaluated]:
-        vocabulary, tags = self.asked.vocabulary, {"model": name} if len(self.gathered) > 1 else {}
-        settings = {**self.asked.filters.signature(), "data": vocabulary.signed, **found.tally.settings(protocol)}
-        return Evaluated.split_by_slices(protocol, vocabulary, wanted, results, settings, tags)
+        vocabulary, tags = self.request.vocabulary, {"model": name} if len(self.gathered) > 1 else {}
+        settings = {**self.request.filters.signature(), "data": vocabulary.signed, **gathered.tally.settings(protocol)}
+        return Evaluated.split_by_slices(protocol, vocabulary, requested, results, settings, tags)
 
     def numbers(
         self, truth: TruthTable, tables: Sequence[ErrorTable], members: Mapping[str, Bools]
     ) -> Iterator[tuple[tuple[str, str], Numbers]]:
         """(slice, part) -> its numbers, all data first: ("", "")."""
-        vocabulary = self.asked.vocabulary
-        tallied = [{row.key: found for row, found in one} for one in self._tallied]
-        diagnosed = [{one.protocol.key: one for one in found.diagnoses} for found in self.gathered]
+        vocabulary = self.request.vocabulary
+        tallied = [{row.key: result for row, result in tallied_model} for tallied_model in self._tallied]
+        diagnosed = [
+            {diagnosis.protocol.key: diagnosis for diagnosis in gathered.diagnoses} for gathered in self.gathered
+        ]
         every: list[TruthTable | ErrorTable] = [truth, *tables]
-        for (name, part), view in {("", ""): self.asked.protocol, **self.parts}.items():
+        for (name, part), view in {("", ""): self.request.protocol, **self.parts}.items():
             inside = [self._inside(view, members, of) for of in every]
             if view.key in diagnosed[0]:
-                ap, gains = zip(*(_under_oracles(one[view.key], vocabulary) for one in diagnosed), strict=True)
+                ap, gains = zip(
+                    *(_under_oracles(diagnosed_model[view.key], vocabulary) for diagnosed_model in diagnosed),
+                    strict=True,
+                )
             else:
-                ap, gains = tuple(one[view.key].ap for one in tallied), ()
+                ap, gains = tuple(tallied_model[view.key].ap for tallied_model in tallied), ()
             classes = len(vocabulary.interactions)
             positives = np.bincount(truth.interaction[inside[0]], minlength=classes)
             counts = [
-                _counts(table, truth, kept, inside[0], classes) for table, kept in zip(tables, inside[1:], strict=True)
+                _counts(table, truth, in_part, inside[0], classes)
+                for table, in_part in zip(tables, inside[1:], strict=True)
             ]
             rated = 100 * np.stack(ap)
             rated[:, positives == 0] = np.nan
@@ -275,7 +285,10 @@ class _Rated:
         if slice_.name in members:
             inside: Bools = members[slice_.name][number][of.image]
         else:
-            inside = of.parts[[one for one in self.asked.slices if one.of != IMAGES].index(slice_)] == number
+            inside = (
+                of.parts[[slice_asked for slice_asked in self.request.slices if slice_asked.of != IMAGES].index(slice_)]
+                == number
+            )
         return inside
 
 

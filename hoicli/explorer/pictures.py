@@ -26,20 +26,20 @@ _HEAD = 1 << 16
 def image_facts(image_ids: Collection[str], gt: Stream) -> dict[str, Record]:
     """file_name, width and height of some images by their ids, None where missing or invalid (no metric uses them), and
     in their place what holds all boxes. Raises `DataError` if the ground truth has changed since it gave these ids."""
-    wanted, facts = set(image_ids), dict[str, Record]()
+    ids_wanted, facts = set(image_ids), dict[str, Record]()
     for line in gt:
         try:
             record = parse(line)
         except DataError:  # already counted and reported in the first pass
             continue
         image_id, name = str(record.get("image_id")), record.get("file_name")
-        if image_id in wanted:
+        if image_id in ids_wanted:
             facts[image_id] = {"file_name": name if type(name) is str else None}
             for key in ("width", "height"):
                 size: Any = record.get(key)
                 facts[image_id][key] = size if is_number(size) and size > 0 else None
             facts[image_id]["boxes"] = _reach(record) if None in facts[image_id].values() else []
-    if wanted - facts.keys():
+    if ids_wanted - facts.keys():
         raise DataError("changed while it was read: images are missing; run again", place=gt.name)
     return facts
 
@@ -77,8 +77,8 @@ def images_of(
             addresses[number] = f"pictures/{number:06d}.{ending}"
             behind[addresses[number]] = path
     tell_missing(folder, missing, len(image_ids))
-    known = {"file": "file_name", "width": "width", "height": "height"}
-    columns = {key: [facts[image_id][of] for image_id in image_ids] for key, of in known.items()}
+    key_names = {"file": "file_name", "width": "width", "height": "height"}
+    columns = {key: [facts[image_id][of] for image_id in image_ids] for key, of in key_names.items()}
     return {"id": list(image_ids), **columns, "picture": addresses, "turned": turned}, behind
 
 

@@ -40,7 +40,7 @@ class Explorer(ThreadingHTTPServer):
     def run(self) -> None:
         """Serve until Ctrl-C."""
         with self:
-            note(f"the explorer is at {self.url} (Ctrl-C ends it)", asked=True)
+            note(f"the explorer is at {self.url} (Ctrl-C ends it)", requested=True)
             try:
                 self.serve_forever()
             except KeyboardInterrupt as stop:

@@ -36,8 +36,8 @@ def address(**words: object) -> str:
 def findings(measured: Measured) -> list[list[Cell]]:
     """Three sentences, each with the view to look at."""
     if measured.several:
-        told = answers(measured.comparison)
-        compared: list[list[Cell]] = [[f"{sentence}. "] for sentence in told]
+        sentences = answers(measured.comparison)
+        compared: list[list[Cell]] = [[f"{sentence}. "] for sentence in sentences]
         if compared:
             compared[0].append(["What each finds", address(view="compare", side="b"), "go"])
         return [*compared, *filter(None, [_repair_cells(measured)])]
@@ -48,8 +48,8 @@ def tables(measured: Measured) -> Iterator[Record]:
     """The tables in their order. Each has a caption, heads with the groups above them, lines whose first `names` cells
     say what they are of, the columns that are drawn as bars, and what to know below."""
     yield from _difference(measured)
-    shown = tables_of(measured.evaluation) if measured.evaluation else []
-    for table in shown:
+    tables_shown = tables_of(measured.evaluation) if measured.evaluation else []
+    for table in tables_shown:
         yield _table(
             "mAP by protocol and subset",
             [head.replace("_", "-") for head in table.heads],
@@ -123,16 +123,16 @@ def _repair_cells(measured: Measured) -> list[Cell]:
         if rows:
             best = max(rows, key=lambda row: float(row["value"]))
             link = [STYLES[best["oracle"]].words, address(view="errors", model="ab"[number], type=best["oracle"])]
-            whose = f" for {model.name}" if measured.several else ""
-            gain = f" {_number(best['value'], signed=True)} mAP{whose}"
+            model_text = f" for {model.name}" if measured.several else ""
+            gain = f" {_number(best['value'], signed=True)} mAP{model_text}"
             words += ["; " if words else "Worth most to fix: ", link, gain]
-    return [*words, f" ({measured.asked.protocol.name})."] if words else []
+    return [*words, f" ({measured.request.protocol.name})."] if words else []
 
 
 def _confusion_cells(measured: Measured) -> list[Cell]:
     """The verb that is taken for another at the highest price."""
-    for said, true, counts, gains in _pairs(measured)[:1]:
-        link = [f"{said} for {true}", address(view="errors", type="interaction", verb=said)]
+    for predicted, true, counts, gains in _pairs(measured)[:1]:
+        link = [f"{predicted} for {true}", address(view="errors", type="interaction", verb=predicted)]
         price = f": {counts[0]:,} times; repaired alone, {_number(gains[0], signed=True)} mAP."
         return ["The costliest confusion is ", link, price]
     return []
@@ -169,8 +169,8 @@ def _errors(measured: Measured) -> Record:
         lines.append((max(gain or 0.0 for gain in gains), line))
     lines.sort(key=lambda line: -line[0])
     truth = len(measured.truth.image)
-    whose = {model.name: f"{np.count_nonzero(model.table.state):,}" for model in measured.models}
-    lacks = " and ".join(f"{count} ({name})" if measured.several else count for name, count in whose.items())
+    counts_by_model = {model.name: f"{np.count_nonzero(model.table.state):,}" for model in measured.models}
+    lacks = " and ".join(f"{count} ({name})" if measured.several else count for name, count in counts_by_model.items())
     return _table(
         "Errors of each type, and what fixing the type would add to mAP",
         ["type", *["errors", "gain"] * len(measured.models)],
@@ -178,7 +178,7 @@ def _errors(measured: Measured) -> Record:
         above=_names_above(measured, 1),
         bars=[2 + 2 * at for at in range(len(measured.models))],
         notes=[
-            f"Protocol {measured.asked.protocol.name}. Errors overlap, so the gains do not add up to 100 less the mAP.",
+            f"Protocol {measured.request.protocol.name}. Errors overlap: the gains do not add up to 100 less the mAP.",
             f"Of {truth:,} annotated triplets, {lacks} are not found; missed GT is what no repair could find, either.",
         ],
     )
@@ -187,24 +187,29 @@ def _errors(measured: Measured) -> Record:
 def _pairs(measured: Measured) -> list[tuple[str, str, list[int], list[float | None]]]:
     """(verb predicted, verb annotated, of each model how often, and the gain of its repair alone in points of mAP), the
     largest gain of any model first."""
-    found: dict[tuple[int, int], tuple[list[int], list[float | None]]] = {}
+    confusions: dict[tuple[int, int], tuple[list[int], list[float | None]]] = {}
     models = len(measured.models)
     for number, model in enumerate(measured.models):
         cells = model.cells
         named = np.flatnonzero((cells.true != NOTHING) & (cells.said != NOTHING) & (cells.true != cells.said))
         for at in named.tolist():
             pair = int(cells.said[at]), int(cells.true[at])
-            counts, gains = found.setdefault(pair, ([0] * models, [None] * models))
+            counts, gains = confusions.setdefault(pair, ([0] * models, [None] * models))
             counts[number], gains[number] = int(cells.count[at]), 100.0 * float(cells.gain[at])
-    order = sorted(found, key=lambda pair: (-max(gain or 0.0 for gain in found[pair][1]), -max(found[pair][0]), pair))
-    return [(measured.names[said], measured.names[true], *found[said, true]) for said, true in order]
+    order = sorted(
+        confusions,
+        key=lambda pair: (-max(gain or 0.0 for gain in confusions[pair][1]), -max(confusions[pair][0]), pair),
+    )
+    return [
+        (measured.names[predicted], measured.names[true], *confusions[predicted, true]) for predicted, true in order
+    ]
 
 
 def _confusions(measured: Measured) -> Iterator[Record]:
     lines: list[list[Cell]] = []
-    for said, true, counts, gains in _pairs(measured)[:TOP]:
-        words = {"type": "interaction", "verb": said} | ({} if counts[0] else {"model": "b"})
-        line: list[Cell] = [[said, address(view="errors", **words)], true]
+    for predicted, true, counts, gains in _pairs(measured)[:TOP]:
+        words = {"type": "interaction", "verb": predicted} | ({} if counts[0] else {"model": "b"})
+        line: list[Cell] = [[predicted, address(view="errors", **words)], true]
         for count, gain in zip(counts, gains, strict=True):
             line += [f"{count:,}", _number(gain, signed=True)]
         lines.append(line)
@@ -219,14 +224,14 @@ def _confusions(measured: Measured) -> Iterator[Record]:
 
 
 def _classes(measured: Measured) -> Iterator[Record]:
-    vocabulary, numbers = measured.asked.vocabulary, measured.numbers["", ""]
+    vocabulary, numbers = measured.request.vocabulary, measured.numbers["", ""]
     if not measured.several:
         solid = np.flatnonzero(numbers.positives >= FEW)
         order = solid[np.argsort(numbers.ap[0][solid], kind="stable")][:TOP]
         lines: list[list[Cell]] = [
             [_class(measured, at), f"{numbers.positives[at]:,}", _number(numbers.ap[0][at])] for at in order.tolist()
         ]
-        caption = f"The weakest classes with at least {FEW} annotated triplets ({measured.asked.protocol.name})"
+        caption = f"The weakest classes with at least {FEW} annotated triplets ({measured.request.protocol.name})"
         if lines:
             yield _table(caption, ["class", "GT", "AP"], lines, bars=[2])
         return
@@ -251,15 +256,15 @@ def _classes(measured: Measured) -> Iterator[Record]:
 
 
 def _class(measured: Measured, number: int) -> Cell:
-    name = " ".join(filter(None, measured.asked.vocabulary.interactions[number]))
+    name = " ".join(filter(None, measured.request.vocabulary.interactions[number]))
     return [visible(name), address(view="class", **{"class": number})]
 
 
 def means_of(numbers: Numbers, members: Ints) -> list[float]:
     """The mAP of each model over the classes of a subset that have ground truth; NaN where none has."""
     ap: Floats = numbers.ap[:, members]
-    kept = ap[:, ~np.isnan(ap[0])]
-    return [float(mean) for mean in kept.mean(axis=1)] if kept.size else [float("nan")] * len(ap)
+    defined = ap[:, ~np.isnan(ap[0])]
+    return [float(mean) for mean in defined.mean(axis=1)] if defined.size else [float("nan")] * len(ap)
 
 
 def _parts(measured: Measured) -> Iterator[Record]:
@@ -275,7 +280,7 @@ def _parts(measured: Measured) -> Iterator[Record]:
     names = [model.name for model in measured.models] if measured.several else ["mAP"]
     if len(lines) > 1:
         yield _table(
-            f"mAP on parts of the data ({measured.asked.protocol.name})",
+            f"mAP on parts of the data ({measured.request.protocol.name})",
             ["slice", "part", "classes", "GT", *names, *(["difference"] if measured.several else [])],
             lines,
             names=2,

@@ -164,36 +164,38 @@ def save_figure(path: str, look: Look = PAPER, remark: str = "", caveats: Iterab
         "pdf.fonttype": 42,  # TrueType; publishers refuse matplotlib's default, Type 3
         "text.parse_math": False,  # a `$` in a model's name starts no formula
     }
-    said = " ".join(filter(None, [remark, *(f"Caveat: {words}." for words in caveats)]))
+    description = " ".join(filter(None, [remark, *(f"Caveat: {words}." for words in caveats)]))
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a model named in a script the font lacks
         figure = Figure(layout="constrained")
         FigureCanvasAgg(figure)
         yield figure
         with atomic_path(path, "--plot") as temporary, open(temporary, "wb") as stream:
-            _WRITERS[Path(path).suffix.lower()](figure, stream, look, said)
-    if said:
-        note(f"{display_name(path)}: {said}")
+            _WRITERS[Path(path).suffix.lower()](figure, stream, look, description)
+    if description:
+        note(f"{display_name(path)}: {description}")
 
 
-def _write_png(figure: Figure, stream: BinaryIO, look: Look, said: str) -> None:
-    words = {"Software": "hoicli", "Description": said}
+def _write_png(figure: Figure, stream: BinaryIO, look: Look, description: str) -> None:
+    words = {"Software": "hoicli", "Description": description}
     figure.savefig(stream, format="png", dpi=look.dpi * look.scale, metadata={k: v for k, v in words.items() if v})
 
 
-def _write_svg(figure: Figure, stream: BinaryIO, look: Look, said: str) -> None:
+def _write_svg(figure: Figure, stream: BinaryIO, look: Look, description: str) -> None:
     """The view box stays as it is drawn; the size around it is the look's."""
-    drawn = BytesIO()
-    figure.savefig(drawn, format="svg", metadata={"Creator": "hoicli", "Date": None, "Description": said or None})
+    buffer = BytesIO()
+    figure.savefig(
+        buffer, format="svg", metadata={"Creator": "hoicli", "Date": None, "Description": description or None}
+    )
     size = re.compile(r'\b(width|height)="([0-9.]+)pt"')
-    text = drawn.getvalue().decode()
-    stream.write(size.sub(lambda found: f'{found[1]}="{float(found[2]) * look.scale:g}pt"', text, count=2).encode())
+    text = buffer.getvalue().decode()
+    stream.write(size.sub(lambda match: f'{match[1]}="{float(match[2]) * look.scale:g}pt"', text, count=2).encode())
 
 
-def _write_pdf(figure: Figure, stream: BinaryIO, look: Look, said: str) -> None:
+def _write_pdf(figure: Figure, stream: BinaryIO, look: Look, description: str) -> None:
     """The page is as large as the look has it, and everything on it is drawn through one enlarging matrix."""
     pdf: Any = import_module("matplotlib.backends.backend_pdf")
-    words = {"Creator": "hoicli", "Producer": "hoicli", "CreationDate": None, "Subject": said or None}
+    words = {"Creator": "hoicli", "Producer": "hoicli", "CreationDate": None, "Subject": description or None}
     file = pdf.PdfFile(stream, metadata=words)
     new_page = file.newPage
 

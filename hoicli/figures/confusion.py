@@ -37,14 +37,14 @@ class Panel:
     title: str
     names: Sequence[str]
     true: Ints
-    said: Ints
+    predicted: Ints
     count: Ints
     share: Floats
 
     @property
     def total(self) -> Ints:
         """[N] the units of the confusions that each name is in."""
-        of_names = np.concatenate([self.true, self.said])
+        of_names = np.concatenate([self.true, self.predicted])
         total: Ints = np.bincount(of_names, np.tile(self.count, 2), minlength=len(self.names)).astype(np.int64)
         return total
 
@@ -74,18 +74,18 @@ def order_names(shares: Floats) -> list[int]:
     return leaves if leaves[0] < leaves[-1] else leaves[::-1]
 
 
-def most_confused(panel: Panel, most: int) -> ConfusionMap:
-    """The `most` names that are in most confusions, of equals the first, so ordered; only names that are in any, if
+def most_confused(panel: Panel, limit: int) -> ConfusionMap:
+    """The `limit` names that are in most confusions, of equals the first, so ordered; only names that are in any, if
     there are any."""
     total = panel.total
-    chosen = np.sort(np.argsort(-total, kind="stable")[:most])
+    chosen = np.sort(np.argsort(-total, kind="stable")[:limit])
     chosen = chosen[total[chosen] > 0] if total.any() else chosen
     place = np.full(len(total), -1, dtype=np.int64)
     place[chosen] = np.arange(len(chosen))
-    true, said = place[panel.true], place[panel.said]
-    inside = (true >= 0) & (said >= 0)
+    true, predicted = place[panel.true], place[panel.predicted]
+    inside = (true >= 0) & (predicted >= 0)
     shares = np.zeros((len(chosen), len(chosen)))
-    shares[true[inside], said[inside]] = panel.share[inside]
+    shares[true[inside], predicted[inside]] = panel.share[inside]
     order = order_names(shares)
     names = [panel.names[at] for at in chosen[order].tolist()]
     return ConfusionMap(panel.title, names, shares[np.ix_(order, order)])
@@ -103,22 +103,22 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
     frame = _margin(some) + _SCALE
     names_beside = _FEW if look.scale >= _LARGE else MOST_NAMES
     across = 2 if len(some) > 1 and room >= 2 * (frame + _LINE * names_beside) else 1
-    for most in range(MOST_NAMES, 1, -1):
-        shown = [most_confused(panel, most) for panel in some[:MOST_PANELS]]
-        margin, longest = _margin(shown), max(len(panel.names) for panel in shown)
+    for limit in range(MOST_NAMES, 1, -1):
+        panels_shown = [most_confused(panel, limit) for panel in some[:MOST_PANELS]]
+        margin, longest = _margin(panels_shown), max(len(panel.names) for panel in panels_shown)
         if margin + _SCALE + _LINE * longest <= room / across:
             break
     left_over = (room / across - margin - _SCALE) / longest if look.width is not None else _LINE
     line = min(max(left_over, _LINE), 2 * _LINE)
     remarks = [
-        f"{panel.title}: the {len(kept.names)} names with the most confusions of {number}."
-        for panel, kept in zip(some, shown, strict=False)
-        if (number := int((panel.total > 0).sum())) > len(kept.names)
+        f"{panel.title}: the {len(names_kept.names)} names with the most confusions of {number}."
+        for panel, names_kept in zip(some, panels_shown, strict=False)
+        if (number := int((panel.total > 0).sum())) > len(names_kept.names)
     ]
     if not some[0].count.any():
         remarks.append("No name is taken for another.")
-    remarks.append(first_of(len(shown), len(some), "heat maps"))
-    sides = [line * len(panel.names) for panel in shown]
+    remarks.append(first_of(len(panels_shown), len(some), "heat maps"))
+    sides = [line * len(panel.names) for panel in panels_shown]
     width = across * (margin + max(max(sides), 1.0) + _SCALE) if look.width is None else room
     heights = [max(sides[at : at + across]) + margin + _TITLE for at in range(0, len(sides), across)]
     height = sum(heights)
@@ -127,7 +127,7 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
 
         figure.set_layout_engine("none")  # every place is known
         figure.set_size_inches(width, height)
-        for at, (panel, side) in enumerate(zip(shown, sides, strict=True)):
+        for at, (panel, side) in enumerate(zip(panels_shown, sides, strict=True)):
             left = at % across * width / across + margin
             low = height - sum(heights[: at // across]) - _TITLE - side
             inches = np.array([width, height, width, height])

@@ -48,13 +48,13 @@ def curves_of(rows: Iterable[Row]) -> dict[str, Drawn]:
     rows = chosen or [row for row in rows if row.get("subset") in ALL_CLASSES]
     several = len({row["protocol"] for row in rows}) > 1
     tagged = len({_whose(row, protocol=several) for row in rows}) > 1
-    found: dict[str, list[Row]] = {}
+    rows_by_name: dict[str, list[Row]] = {}
     for row in rows:
         name = ", ".join(filter(None, (_whose(row, protocol=several) if tagged else "", _what(row)))) or "all classes"
-        found.setdefault(name, []).append(row)
-    if not found:
+        rows_by_name.setdefault(name, []).append(row)
+    if not rows_by_name:
         raise UsageError(f"{arg('plot')}: there is no row of hoicli curves to draw")
-    return {name: _lines_of_rows(of_name) for name, of_name in found.items()}
+    return {name: _lines_of_rows(of_name) for name, of_name in rows_by_name.items()}
 
 
 def _lines_of_rows(rows: Iterable[Row]) -> Drawn:
@@ -105,22 +105,22 @@ def plot_curves(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
     as `plot_diagnosis` does.
     """
     rows = list(rows)
-    found = curves_of(rows)
-    shown = dict(list(found.items())[: len(LINES)])
-    remarks = [first_of(len(shown), len(found), "curves")]
-    if any(rank < FEW for line in shown.values() for at in line.by_threshold.values() for *_, rank in at):
+    curves = curves_of(rows)
+    curves_shown = dict(list(curves.items())[: len(LINES)])
+    remarks = [first_of(len(curves_shown), len(curves), "curves")]
+    if any(rank < FEW for line in curves_shown.values() for at in line.by_threshold.values() for *_, rank in at):
         remarks.append(f"Thin lines: thresholds that fewer than {FEW} predictions reach.")
     with save_figure(path, look, " ".join(filter(None, remarks)), caveats_of(rows)) as figure:
         width = look.room(PAGE_WIDTH)
         across = 3 if width >= 1.25 * BESIDE else 1
         figure.set_size_inches(width, 2.5 if across == 3 else 3 * min(2.4, 0.75 * width))
         axes = figure.subplots(3 // across, across)
-        by_threshold = "By score threshold" if len(shown) == 1 else "F1 by score threshold"
+        by_threshold = "By score threshold" if len(curves_shown) == 1 else "F1 by score threshold"
         for ax, title in zip(axes, ("Precision by recall", by_threshold, "Calibration"), strict=True):
             add_title(ax, title, width / across - 0.5)
-        _draw_curves(axes[0], shown)
-        _draw_thresholds(axes[1], shown)
-        _draw_reliability(axes[2], shown)
+        _draw_curves(axes[0], curves_shown)
+        _draw_thresholds(axes[1], curves_shown)
+        _draw_reliability(axes[2], curves_shown)
         add_legend(figure, axes[0].get_legend_handles_labels()[0], columns=3)
 
 
@@ -140,17 +140,17 @@ def _axes(ax: Axes, across: str, up: str, percent: str = "xy") -> None:
         ax.set(**{f"{axis}ticks": [0, 25, 50, 75, 100], f"{axis}lim": (0, 102)})
 
 
-def _draw_curves(ax: Axes, shown: Mapping[str, Drawn]) -> None:
-    for (colour, _, stroke), (name, line) in zip(LINES, shown.items(), strict=False):
+def _draw_curves(ax: Axes, curves_shown: Mapping[str, Drawn]) -> None:
+    for (colour, _, stroke), (name, line) in zip(LINES, curves_shown.items(), strict=False):
         ax.plot(*_columns(sorted(line.curve)), color=colour, linestyle=stroke, lw=1.2, label=_entry(name, line))
     _axes(ax, "recall (%)", "precision (%)")
 
 
-def _draw_thresholds(ax: Axes, shown: Mapping[str, Drawn]) -> None:
-    alone = len(shown) == 1
-    for (colour, _, stroke), line in zip(LINES, shown.values(), strict=False):
-        drawn = line.by_threshold.items() if alone else [("F1", line.by_threshold.get("F1", ()))]
-        for at, (metric, points) in enumerate(drawn):
+def _draw_thresholds(ax: Axes, curves_shown: Mapping[str, Drawn]) -> None:
+    alone = len(curves_shown) == 1
+    for (colour, _, stroke), line in zip(LINES, curves_shown.values(), strict=False):
+        lines_drawn = line.by_threshold.items() if alone else [("F1", line.by_threshold.get("F1", ()))]
+        for at, (metric, points) in enumerate(lines_drawn):
             if alone:
                 colour, _, stroke = LINES[at]
             xy = _columns([(x, y) for x, y, _ in sorted(points)])
@@ -160,13 +160,13 @@ def _draw_thresholds(ax: Axes, shown: Mapping[str, Drawn]) -> None:
         if line.best is not None:
             ax.plot([line.best[0]], [line.best[1]], marker="o", ms=4, color="#000000" if alone else colour)
     _axes(ax, "score threshold", "%" if alone else "F1 (%)", percent="y")
-    if alone and next(iter(shown.values())).by_threshold:
+    if alone and next(iter(curves_shown.values())).by_threshold:
         ax.legend(loc="best", frameon=False, handlelength=1.6, borderpad=0.1, labelspacing=0.3)
 
 
-def _draw_reliability(ax: Axes, shown: Mapping[str, Drawn]) -> None:
+def _draw_reliability(ax: Axes, curves_shown: Mapping[str, Drawn]) -> None:
     ax.plot([0, 100], [0, 100], color="#888888", lw=0.8, linestyle=(0, (1, 2)))
-    for (colour, marker, stroke), line in zip(LINES, shown.values(), strict=False):
+    for (colour, marker, stroke), line in zip(LINES, curves_shown.values(), strict=False):
         bins = sorted(line.bins)
         xy = _columns([(x, y) for x, y, _ in bins])
         ax.plot(*xy, color=colour, marker=marker, ms=3, linestyle=stroke, lw=1.2)
@@ -192,13 +192,13 @@ def plot_pairs(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
     many of the first models as LINES can tell apart, and beside each point its threshold. A point lacking either value
     is left out. A column wide. Raises `UsageError` as `plot_diagnosis` does."""
     rows = list(rows)
-    found: dict[str, dict[str, dict[str, float | None]]] = defaultdict(lambda: defaultdict(dict))
+    points_of_models: dict[str, dict[str, dict[str, float | None]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         if row["subset"] == "full":
             swept = (f"{what} {write_number(row[key])}" for key, what in _SWEPT.items() if row[key] is not None)
-            found[model_name(row)][next(swept, "all")][row["metric"]] = value_of(row)
+            points_of_models[model_name(row)][next(swept, "all")][row["metric"]] = value_of(row)
     lines: dict[str, list[tuple[float, float, str]]] = {}
-    for model, points in found.items():
+    for model, points in points_of_models.items():
         for name, point in points.items():
             recall, precision = point.get("pair_recall"), point.get("pair_precision")
             if recall is not None and precision is not None:

@@ -43,18 +43,18 @@ def plot_diagnosis(
     remark = NO_SUM
     if len(names) > COMPOSITIONS_SHOWN:
         remark += f"  Composition: the first {COMPOSITIONS_SHOWN} of {len(names)} models."
-    shown = {model: compositions[model] for model in names[:COMPOSITIONS_SHOWN]}
+    compositions_shown = {model: compositions[model] for model in names[:COMPOSITIONS_SHOWN]}
     with save_figure(path, look, remark, caveats_of(rows)) as figure:
         from matplotlib.patches import Patch
 
-        width = look.room(PAGE_WIDTH if shown else COLUMN_WIDTH)
-        beside = bool(shown) and width >= BESIDE
+        width = look.room(PAGE_WIDTH if compositions_shown else COLUMN_WIDTH)
+        side_by_side = bool(compositions_shown) and width >= BESIDE
         pitch = 0.19 if len(deltas) == 1 else 0.15
-        above, below = max(pitch * len(bars), 1.5) + 0.75, max(1.25 * len(shown), 1.7) + 0.45
-        figure.set_size_inches(width, max(above, below) if beside else above + below * bool(shown))
-        panel = width / 2 if beside else width
-        grid = figure.add_gridspec(1, 2) if beside else figure.add_gridspec(2, 1, height_ratios=(above, below))
-        left = figure.add_subplot(grid[0] if shown else grid[:])
+        above, below = max(pitch * len(bars), 1.5) + 0.75, max(1.25 * len(compositions_shown), 1.7) + 0.45
+        figure.set_size_inches(width, max(above, below) if side_by_side else above + below * bool(compositions_shown))
+        panel = width / 2 if side_by_side else width
+        grid = figure.add_gridspec(1, 2) if side_by_side else figure.add_gridspec(2, 1, height_ratios=(above, below))
+        left = figure.add_subplot(grid[0] if compositions_shown else grid[:])
         draw_bars(left, bars)
         left.set_xlabel("\N{GREEK CAPITAL LETTER DELTA}mAP (points)")
         add_title(
@@ -62,17 +62,21 @@ def plot_diagnosis(
             _title_with_model("mAP gained by oracle", next(iter(deltas)) if len(deltas) == 1 else ""),
             panel - _NAMES,
         )
-        panels = grid[1].subgridspec(len(shown) or 1, 1)
-        for at, (model, composition) in enumerate(shown.items()):
+        panels = grid[1].subgridspec(len(compositions_shown) or 1, 1)
+        for at, (model, composition) in enumerate(compositions_shown.items()):
             ax = figure.add_subplot(panels[at, 0])
             _draw_composition(ax, **composition)
             words = (
-                _title_with_model("Predictions by rank", model if len(shown) > 1 else "") if at == 0 else label(model)
+                _title_with_model("Predictions by rank", model if len(compositions_shown) > 1 else "")
+                if at == 0
+                else label(model)
             )
             add_title(ax, words, panel - _NAMES)
-            if at == len(shown) - 1:
+            if at == len(compositions_shown) - 1:
                 ax.set_xlabel("rank in descending score")
-        present = {name for composition in shown.values() for name, of in composition["counts"].items() if any(of)}
+        present = {
+            name for composition in compositions_shown.values() for name, of in composition["counts"].items() if any(of)
+        }
         add_legend(figure, [Patch(label=s.words, **fill(s)) for name, s in STYLES.items() if name in present])
 
 
@@ -82,18 +86,18 @@ def _title_with_model(title: str, model: str) -> str:
 
 def _deltas(rows: Iterable[Row]) -> dict[str, dict[str, float | None]]:
     """model -> oracle -> delta mAP over all classes, in order of first appearance."""
-    found: dict[str, dict[str, float | None]] = {}
+    deltas: dict[str, dict[str, float | None]] = {}
     for row in rows:
         if row.get("metric") == "delta_mAP" and row.get("subset") in ALL_CLASSES:
             model, oracle = model_name(row), row["oracle"]
-            if oracle in found.setdefault(model, {}):
-                whose = f"oracle {oracle} for model {model or 'without a name'}"
+            if oracle in deltas.setdefault(model, {}):
+                value_text = f"oracle {oracle} for model {model or 'without a name'}"
                 advice = f"give each file its own {arg('tag', 'model=NAME')}"
-                raise UsageError(f"{arg('plot')}: two values of {whose}; {advice}")
-            found[model][oracle] = value_of(row)
-    if not found:
+                raise UsageError(f"{arg('plot')}: two values of {value_text}; {advice}")
+            deltas[model][oracle] = value_of(row)
+    if not deltas:
         raise UsageError(f"{arg('plot')}: there is no delta_mAP over all classes (subset full, or 25) to draw")
-    return found
+    return deltas
 
 
 def _bars(deltas: Mapping[str, Mapping[str, float | None]]) -> list[Bar]:

@@ -78,7 +78,7 @@ def image_file(folder: Path | None, file_name: object) -> Path | None:
     try:
         if not path.is_file():  # a pipe would block for ever
             return None
-        reads(path, kept=False)
+        reads(path, is_kept=False)
     except (OSError, ValueError):  # unreadable; or a name that no file can have
         return None
     return path
@@ -185,8 +185,8 @@ def _size(overlay: Overlay, picture: Image | None) -> tuple[float, float]:
     pairs = [pair for layer in overlay.layers for pair in layer.pairs]
     boxes = [box for pair in pairs for box in (pair.subject, pair.object) if box is not None]
     sides = [max([1.0, *(min(1.05 * max(box[at], box[at + 2]), 1e5) for box in boxes)]) for at in (0, 1)]
-    least = max(sides) / 20
-    return max(sides[0], least), max(sides[1], least)
+    smallest = max(sides) / 20
+    return max(sides[0], smallest), max(sides[1], smallest)
 
 
 def _scale_box(box: Box, scale: float, size: tuple[int, int]) -> Place:

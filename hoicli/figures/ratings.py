@@ -65,7 +65,7 @@ def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str, look
 def _draw_votes(ax: Axes, panel: Counts, raters: int) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    most = max((max(votes) for votes in panel.votes[:raters]), default=0) or 1
+    highest_count = max((max(votes) for votes in panel.votes[:raters]), default=0) or 1
     for at, (style, votes) in enumerate(zip(SERIES, panel.votes[:raters], strict=False)):
         places = [level + (at + 1) / (raters + 1) - 0.5 for level in range(len(votes))]
         ax.bar(places, votes, width=1 / (raters + 1), **fill(style))
@@ -73,7 +73,7 @@ def _draw_votes(ax: Axes, panel: Counts, raters: int) -> None:
     levels = len(panel.votes[0])
     ax.set_xlim(-0.5, levels - 0.5)
     ax.set_xticks(range(levels))
-    ax.set_ylim(0, 1.05 * most)
+    ax.set_ylim(0, 1.05 * highest_count)
     ax.tick_params(axis="x", length=0)
     ax.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
     if panel.title:
@@ -97,9 +97,9 @@ def plot_kappa(
     for (a, b), kappa in kappas.items():
         if max(a, b) < number:
             rows[a][b] = rows[b][a] = math.nan if kappa is None else kappa
-    known = [kappa for kappa in kappas.values() if kappa is not None]
+    kappas_known = [kappa for kappa in kappas.values() if kappa is not None]
     low = min([0.0, *(kappa for row in rows for kappa in row if not math.isnan(kappa))])
-    mean = f", mean {format_value(sum(known) / len(known), 3)}" if known else ""
+    mean = f", mean {format_value(sum(kappas_known) / len(kappas_known), 3)}" if kappas_known else ""
     left_out = f" The first {number} of {len(raters)} raters; the mean is of all." if number < len(raters) else ""
     with save_figure(path, look, f"Quadratic weighted kappa{mean}.{left_out}") as figure:
         width = look.room(COLUMN_WIDTH)

@@ -37,15 +37,15 @@ def plot_robustness(
 
     `metric` is what the means are of, in percent. Raises `UsageError` as `plot_diagnosis` does.
     """
-    shown = dict(zip(labels(list(models)), models.values(), strict=True)) if len(models) > 1 else models
-    shown = dict(list(shown.items())[: len(LINES)])
-    lines, bars = _lines(shown), list(_bars(shown))
-    with save_figure(path, look, first_of(len(shown), len(models), "models"), caveats) as figure:
+    models_shown = dict(zip(labels(list(models)), models.values(), strict=True)) if len(models) > 1 else models
+    models_shown = dict(list(models_shown.items())[: len(LINES)])
+    lines, bars = _lines(models_shown), list(_bars(models_shown))
+    with save_figure(path, look, first_of(len(models_shown), len(models), "models"), caveats) as figure:
         width = look.room(PAGE_WIDTH)
-        beside, high = width >= BESIDE, max(0.15 * len(bars), 1.35) + 0.75
-        figure.set_size_inches(width, high if beside else high + 2.4)
+        side_by_side, high = width >= BESIDE, max(0.15 * len(bars), 1.35) + 0.75
+        figure.set_size_inches(width, high if side_by_side else high + 2.4)
         left, right = (
-            figure.subplots(1, 2) if beside else figure.subplots(2, 1, gridspec_kw={"height_ratios": (2.4, high)})
+            figure.subplots(1, 2) if side_by_side else figure.subplots(2, 1, gridspec_kw={"height_ratios": (2.4, high)})
         )
         for (colour, marker, stroke), (name, points) in zip(LINES, lines.items(), strict=False):
             left.plot(*zip(*points, strict=True), color=colour, marker=marker, ls=stroke, ms=4, lw=1.2, label=name)
@@ -55,24 +55,24 @@ def plot_robustness(
         left.set_ylim(bottom=0)
         left.set(xlabel="severity", ylabel=f"{metric} (%)")
         title = "Mean over corruptions"
-        for model, means in shown.items() if len(shown) == 1 else ():
+        for model, means in models_shown.items() if len(models_shown) == 1 else ():
             title += f": {label(model) or 'one model'}" + (f", clean {means[CLEAN]:.1f}" if CLEAN in means else "")
         draw_bars(right, bars)
         right.set_xlabel(f"{metric} (%)")
         for ax, words in ((left, title), (right, "Mean over severities")):
-            add_title(ax, words, width / 2 - 1.2 if beside else width - 1.8)
+            add_title(ax, words, width / 2 - 1.2 if side_by_side else width - 1.8)
         add_legend(figure, left.get_legend_handles_labels()[0])
 
 
 def _bars(models: Mapping[str, Means]) -> Iterator[Bar]:
     """Of each family and of all: of one model in the colours of its lines, of several each model's under a heading."""
     families = [family for family in FAMILIES if any(("", family, 0) in means for means in models.values())]
-    for own, family in zip(SERIES, [*families, ""], strict=False):
+    for series_style, family in zip(SERIES, [*families, ""], strict=False):
         words = FAMILIES.get(family, "All: MRI")
         if len(models) > 1:
             yield Bar(words)
         for style, (model, means) in zip(SERIES, models.items(), strict=False):
-            name, look = (model or "no name", style) if len(models) > 1 else (words, own)
+            name, look = (model or "no name", style) if len(models) > 1 else (words, series_style)
             yield Bar(name, means.get(("", family, 0)), look)
 
 
@@ -99,19 +99,19 @@ def plot_heat_maps(
     All panels have one scale, from 0 to the highest value of any, and one set of lines and columns: those that any of
     the models has. Families are set apart by a white line.
     """
-    shown = list(zip(labels(list(models)), models.values(), cells, strict=True))[:MOST_PANELS]
-    corruptions = list(dict.fromkeys(name for *_, of in shown for name, _ in of))
-    severities = sorted({level for *_, of in shown for _, level in of})
-    top = max(value for _, means, of in shown for value in (means.get(CLEAN, 0.0), *of.values())) or 1.0
+    panels_shown = list(zip(labels(list(models)), models.values(), cells, strict=True))[:MOST_PANELS]
+    corruptions = list(dict.fromkeys(name for *_, of in panels_shown for name, _ in of))
+    severities = sorted({level for *_, of in panels_shown for _, level in of})
+    top = max(value for _, means, of in panels_shown for value in (means.get(CLEAN, 0.0), *of.values())) or 1.0
     # one or two panels have no need of the page
-    width = look.room(PAGE_WIDTH if len(shown) >= _ACROSS else _NAMES + 2.3 * len(shown) + _SCALE)
-    across = max(1, min(len(shown), _ACROSS, int((width - _NAMES - _SCALE) / _PANEL)))
-    down = math.ceil(len(shown) / across)
+    width = look.room(PAGE_WIDTH if len(panels_shown) >= _ACROSS else _NAMES + 2.3 * len(panels_shown) + _SCALE)
+    across = max(1, min(len(panels_shown), _ACROSS, int((width - _NAMES - _SCALE) / _PANEL)))
+    down = math.ceil(len(panels_shown) / across)
     numbered = (width - _NAMES - _SCALE) / across / max(len(severities), 1) >= _ROOM
-    with save_figure(path, look, first_of(len(shown), len(models), "models"), caveats) as figure:
+    with save_figure(path, look, first_of(len(panels_shown), len(models), "models"), caveats) as figure:
         figure.set_size_inches(width, down * (_LINE * len(corruptions) + _ABOVE + _BELOW) + 0.3)
         panels = figure.subplots(down, across, squeeze=False).ravel()
-        for at, (ax, (name, means, of)) in enumerate(zip(panels, shown, strict=False)):
+        for at, (ax, (name, means, of)) in enumerate(zip(panels, panels_shown, strict=False)):
             rows = [[of.get((what, level), math.nan) for level in severities] for what in corruptions]
             names = [label(what.replace("_", " ")) for what in corruptions]
             mesh = draw_cells(ax, rows, names, list(map(str, severities)), 0, top, digits=1 if numbered else None)
@@ -124,7 +124,7 @@ def plot_heat_maps(
             whole = (("clean", CLEAN), ("MRI", ("", "", 0)))
             below = ", ".join(f"{what} {means[part]:.1f}" for what, part in whole if part in means)
             ax.set_title("\n".join(filter(None, (name, below))), fontsize=SMALL, loc="left")
-        for ax in panels[len(shown) :]:
+        for ax in panels[len(panels_shown) :]:
             ax.set_visible(False)
         scale = figure.colorbar(mesh, ax=list(panels), fraction=0.05, aspect=30, label=f"{metric} (%)")
         scale.outline.set_visible(False)

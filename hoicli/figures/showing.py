@@ -34,15 +34,15 @@ class Source:
     name: str
     stream: Stream
     scored: bool
-    kept: dict[str, Record] = field(default_factory=dict)
+    records_kept: dict[str, Record] = field(default_factory=dict)
 
-    def read(self, image_ids: Sequence[str], most: int | None, policy: ErrorPolicy) -> None:
-        """Read all lines, and keep the records of the images that may be drawn: these, or else the first `most` by id,
+    def read(self, image_ids: Sequence[str], limit: int | None, policy: ErrorPolicy) -> None:
+        """Read all lines, and keep the records of the images that may be drawn: these, or else the first `limit` by id,
         None for all.
 
         Raises `DataError` for a bad line, which `policy` may drop, and for an empty stream."""
         register = ImageRegister()
-        most = None if image_ids else most
+        limit = None if image_ids else limit
         any_sound = False
         for line in self.stream.refuse_empty():
             with policy.item():
@@ -55,28 +55,28 @@ class Source:
                 register.add(image_id, line)
                 any_sound = True
                 if not image_ids or image_id in image_ids:
-                    self.kept[image_id] = record
-            if most is not None and len(self.kept) > 2 * most:
-                self._forget(most)
-        if most is not None:
-            self._forget(most)
+                    self.records_kept[image_id] = record
+            if limit is not None and len(self.records_kept) > 2 * limit:
+                self._forget(limit)
+        if limit is not None:
+            self._forget(limit)
         if not any_sound:
-            policy.report(left=False)
+            policy.report(some_left=False)
 
     def _forget(self, count: int) -> None:
         """Keep the first `count` images by id."""
-        self.kept = {image_id: self.kept[image_id] for image_id in sorted(self.kept)[:count]}
+        self.records_kept = {image_id: self.records_kept[image_id] for image_id in sorted(self.records_kept)[:count]}
 
 
 def choose_images(
-    sources: Sequence[Source], image_ids: Sequence[str], most: int | None, top: int | None, folder: Path | None
+    sources: Sequence[Source], image_ids: Sequence[str], limit: int | None, top: int | None, folder: Path | None
 ) -> Iterator[Overlay]:
-    """The images to draw, these or the first `most` by id, of sources that were read. top: so many best triplets of an
+    """The images to draw, these or the first `limit` by id, of sources that were read. top: so many best triplets of an
     image and stream, None for all.
 
     Raises `DataError` for an image that no stream has, and where there is nothing to draw.
     """
-    there = sorted({image_id for source in sources for image_id in source.kept})
+    there = sorted({image_id for source in sources for image_id in source.records_kept})
     if image_ids:
         missing = [image_id for image_id in image_ids if image_id not in there]
         if missing:
@@ -85,8 +85,8 @@ def choose_images(
     if not there:
         raise DataError("nothing to draw")
     files = cache(partial(_files_in, folder))  # read where a record does not name its file
-    for image_id in there[: None if image_ids else most]:
-        records = [source.kept.get(image_id) for source in sources]
+    for image_id in there[: None if image_ids else limit]:
+        records = [source.records_kept.get(image_id) for source in sources]
         named = [record["file_name"] for record in records if record and type(record.get("file_name")) is str]
         sizes = [
             (float(record["width"]), float(record["height"]))
@@ -109,11 +109,11 @@ def _layers(sources: Sequence[Source], records: Sequence[Record | None], top: in
             hois = sorted(hois, key=lambda hoi: -hoi["score"])[:top]  # equal scores in the record's order
         for hoi in hois:
             pairs.setdefault((hoi["subject"], hoi["object"]), []).append(_label(hoi, record, scored=source.scored))
-        made = [
+        layers = [
             Pair(boxes[subject], None if object_ is None or not any(boxes[object_]) else boxes[object_], labels)
             for (subject, object_), labels in pairs.items()
         ]
-        yield Layer(source.name, next(inks) if source.scored else TRUTH_INK, made)
+        yield Layer(source.name, next(inks) if source.scored else TRUTH_INK, layers)
 
 
 def _label(hoi: Record, record: Record | None, *, scored: bool) -> str:
@@ -124,17 +124,17 @@ def _label(hoi: Record, record: Record | None, *, scored: bool) -> str:
 
 def _files_in(folder: Path | None) -> dict[str | int, str]:
     """The image files of a folder by image id: by name without ending, and by the number at the end of the name."""
-    found: dict[str | int, str] = {}
+    file_of_image: dict[str | int, str] = {}
     try:
         names = sorted(path.name for path in folder.iterdir()) if folder is not None else []
     except OSError as error:
         raise UsageError(f"{arg('images', folder)}: cannot be read ({error.strerror})") from None
     for name in names:
         if name.lower().endswith(ENDINGS):
-            found.setdefault(image_id_of(name), name)
+            file_of_image.setdefault(image_id_of(name), name)
             if (number := image_number(image_id_of(name))) is not None:
-                found.setdefault(number, name)
-    return found
+                file_of_image.setdefault(number, name)
+    return file_of_image
 
 
 def is_sheet(path: str) -> bool:
@@ -177,6 +177,8 @@ def write_pictures(path: str, overlays: Sequence[Overlay], pictures: Iterable[by
         lines = []
         for name, overlay, data in zip(names, overlays, pictures, strict=True):
             (folder / name).write_bytes(data)
-            drawn = {layer.name: [label for pair in layer.pairs for label in pair.labels] for layer in overlay.layers}
-            lines.append(dump({"image_id": overlay.image_id, "file": name, "drawn": drawn}))
+            labels_of_layers = {
+                layer.name: [label for pair in layer.pairs for label in pair.labels] for layer in overlay.layers
+            }
+            lines.append(dump({"image_id": overlay.image_id, "file": name, "drawn": labels_of_layers}))
         (folder / LIST).write_bytes(b"".join(lines))

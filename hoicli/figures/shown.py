@@ -34,9 +34,9 @@ def labels(names: Sequence[str]) -> list[str]:
     return [name if short.count(name) == 1 else f"{at}: {name}" for at, name in enumerate(short, start=1)]
 
 
-def first_of(shown: int, number: int, what: str) -> str:
+def first_of(count_shown: int, number: int, what: str) -> str:
     """The remark that a figure leaves some out; "" where it has them all."""
-    return f"The first {shown} of {number} {what}." if shown < number else ""
+    return f"The first {count_shown} of {number} {what}." if count_shown < number else ""
 
 
 def value_of(row: Row) -> float | None:

@@ -40,10 +40,10 @@ def watch_files() -> Iterator[None]:
         _CLAIMS.reset(before)
 
 
-def reads(path: str | Path, called: str = "", *, kept: bool = True) -> None:
+def reads(path: str | Path, name: str = "", *, is_kept: bool = True) -> None:
     """The run reads this file (or folder, or - for stdin). Raises `UsageError` if it is one of its outputs.
 
-    called: what the user calls it. kept: whether what is written later is checked against it, too; not for the images
+    name: what the user calls it. is_kept: whether what is written later is checked against it, too; not for the images
     of a dataset, which are many, and are read when all outputs are known.
     """
     claims = _CLAIMS.get()
@@ -55,9 +55,9 @@ def reads(path: str | Path, called: str = "", *, kept: bool = True) -> None:
         *(claims.whole[folder] for folder in claims.whole if _is_within(path, folder)),
     ]:
         if output is not None:
-            raise _refusal(*output, called or path)
-    if kept and file is not None:
-        claims.read.setdefault(file, called or path)
+            raise _refusal(*output, name or path)
+    if is_kept and file is not None:
+        claims.read.setdefault(file, name or path)
 
 
 def writes(path: str, option: str, *, whole: bool = False) -> None:
@@ -85,13 +85,13 @@ def writes(path: str, option: str, *, whole: bool = False) -> None:
 def refuse_input(path: str | Path, option: str) -> None:
     """Raises `UsageError` if a file that is about to be written is one that the run has read."""
     claims = _CLAIMS.get()
-    if claims is not None and (called := claims.read.get(file_of(path, standard=1))) is not None:
-        raise _refusal(option, str(path), called)
+    if claims is not None and (name := claims.read.get(file_of(path, standard=1))) is not None:
+        raise _refusal(option, str(path), name)
 
 
-def _refusal(option: str, path: str, called: str) -> UsageError:
+def _refusal(option: str, path: str, name: str) -> UsageError:
     output = "stdout" if path == "-" else f"{option} {path}"
-    return UsageError(f"{output}: is an input, too ({called}); give another name", code="bad-output")
+    return UsageError(f"{output}: is an input, too ({name}); give another name", code="bad-output")
 
 
 def _is_within(path: str, folder: str) -> bool:
@@ -105,7 +105,7 @@ def file_of(path: str | Path, *, standard: int = 0) -> object:
     standard: the number of the stream that - means.
     """
     try:
-        found = os.fstat(standard) if path == "-" else os.stat(path)
+        status = os.fstat(standard) if path == "-" else os.stat(path)
     except OSError:
         return None if path == "-" else os.path.realpath(path)
-    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None

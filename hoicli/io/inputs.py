@@ -116,8 +116,8 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
             if head.startswith(marks):
                 advice = f"make it UTF-8 first: iconv -f {encoding} -t UTF-8 FILE > NEW"
                 raise DataError(f"is {encoding}; {advice}", place=name, code="unknown-format")
-        if told := name_foreign_file(raw.peek(HEAD)[:HEAD].removeprefix(MARK)):
-            raise DataError(told, place=name, code="unknown-format")
+        if foreign := name_foreign_file(raw.peek(HEAD)[:HEAD].removeprefix(MARK)):
+            raise DataError(foreign, place=name, code="unknown-format")
         if head.startswith(MARK):
             raw.read(len(MARK))
         yield raw
@@ -126,8 +126,8 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
 def name_foreign_file(head: bytes) -> str | None:
     """Return what a file is that begins with `head` and what to do with it, if nothing here reads such a file; else
     None. Every reader asks by `open_input`, so that all say the same."""
-    found = (told for begin, told in _FOREIGN_FILES.items() if re.match(begin, head, re.DOTALL | re.IGNORECASE))
-    return next(found, None)
+    names = (name for begin, name in _FOREIGN_FILES.items() if re.match(begin, head, re.DOTALL | re.IGNORECASE))
+    return next(names, None)
 
 
 def packed_size(stream: IO[bytes]) -> int | None:
@@ -158,10 +158,10 @@ def _unpack(packed: _Packed, name: str) -> Iterator[bytes]:
     """The unpacked data, piece by piece. Raises `DataError` if it is more than DENSE bytes and more than DENSEST times
     the compressed size: only a decompression bomb is."""
     unzipped = gzip.GzipFile(fileobj=cast("IO[bytes]", packed), mode="rb")
-    given = 0
+    unpacked_bytes = 0
     for piece in iter(partial(unzipped.read1, 1 << 16), b""):
-        given += len(piece)
-        if given > max(DENSE, DENSEST * packed.tell()):
+        unpacked_bytes += len(piece)
+        if unpacked_bytes > max(DENSE, DENSEST * packed.tell()):
             problem = f"unpacks to more than {DENSEST} times its size, as no dump does; if it is one, unpack it first"
             raise DataError(problem, place=name, code="damaged")
         yield piece

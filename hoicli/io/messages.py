@@ -50,15 +50,15 @@ def log_as_asked(words: Sequence[str]) -> Iterator[None]:
         Log.quiet = Log.as_json = False
 
 
-def note(message: str, *, asked: bool = False) -> None:
-    """Print a message for the user on stderr: a summary, an assumption, a count. Never part of the data. asked: it is
-    what the command is called for, so that `--quiet` does not leave it out."""
+def note(message: str, *, requested: bool = False) -> None:
+    """Print a message for the user on stderr: a summary, an assumption, a count. Never part of the data. requested: it
+    is what the command is called for, so that `--quiet` does not leave it out."""
     notes = _KEPT.get()
     if notes is not None:
         notes.append(one_line(message))
-    elif Log.as_json and (asked or not Log.quiet):
+    elif Log.as_json and (requested or not Log.quiet):
         say_data("note", message=one_line(message))
-    elif asked or not Log.quiet:
+    elif requested or not Log.quiet:
         say(f"hoicli: {message}")
 
 

@@ -208,13 +208,13 @@ def is_to_be_replaced(path: str, option: str) -> bool:
 
 
 @contextmanager
-def beside(target: Path, given: str, folder: Path) -> Iterator[Path]:
+def beside(target: Path, path_given: str, folder: Path) -> Iterator[Path]:
     """An empty temporary file in the folder of `target`, removed at the end if it is still there. If it will replace a
-    file, only this user can read it. given, folder: the option's value and its folder, for messages."""
+    file, only this user can read it. path_given, folder: the option's value and its folder, for messages."""
     temporary = _part_of(target)
     mode = 0o600 if target.is_file() and not target.is_symlink() else 0o666
     with _remove_at_end(temporary):
-        with _refusing(given, folder):
+        with _refusing(path_given, folder):
             os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))
         yield temporary
 
@@ -244,20 +244,20 @@ def _remove(part: Path) -> None:
 
 
 @contextmanager
-def _refusing(given: str, folder: Path) -> Iterator[None]:
+def _refusing(path_given: str, folder: Path) -> Iterator[None]:
     """Turn the operating system's errors of creating a file in a folder into a `UsageError` about the option."""
     try:
         yield
     except IsADirectoryError:
-        raise UsageError(f"{given}: is a directory; give a file name", code="bad-output") from None
+        raise UsageError(f"{path_given}: is a directory; give a file name", code="bad-output") from None
     except FileNotFoundError:
-        raise UsageError(f"{given}: there is no folder {folder}; make it first", code="bad-output") from None
+        raise UsageError(f"{path_given}: there is no folder {folder}; make it first", code="bad-output") from None
     except (NotADirectoryError, FileExistsError):
-        raise UsageError(f"{given}: {folder} is no folder; give another", code="bad-output") from None
+        raise UsageError(f"{path_given}: {folder} is no folder; give another", code="bad-output") from None
     except PermissionError:
-        raise UsageError(f"{given}: the folder {folder} is not writable", code="bad-output") from None
+        raise UsageError(f"{path_given}: the folder {folder} is not writable", code="bad-output") from None
     except OSError as error:
-        raise UsageError(f"{given}: cannot be created ({error.strerror})", code="bad-output") from None
+        raise UsageError(f"{path_given}: cannot be created ({error.strerror})", code="bad-output") from None
 
 
 def _inherit(new: Path, old: Path) -> None:
@@ -289,8 +289,8 @@ def check_output(path: str, option: str = "-o") -> None:
         os.write(1, b"")
 
 
-def _check_inside(folder: Path, given: str, shown: Path) -> None:
-    with beside(folder / "hoicli", given, shown):
+def _check_inside(folder: Path, path_given: str, path_shown: Path) -> None:
+    with beside(folder / "hoicli", path_given, path_shown):
         pass
 
 

@@ -41,14 +41,14 @@ def plugin(group: str, name: str) -> Plugin | None:
     """
     from importlib.metadata import entry_points
 
-    found = [entry for entry in entry_points(group=f"hoicli.{group}", name=name) if entry.dist is not None]
-    if not found:
+    entries = [entry for entry in entry_points(group=f"hoicli.{group}", name=name) if entry.dist is not None]
+    if not entries:
         return None
-    packages = sorted({f"{entry.dist.name} {entry.dist.version}" for entry in found if entry.dist})
+    packages = sorted({f"{entry.dist.name} {entry.dist.version}" for entry in entries if entry.dist})
     if len(packages) > 1:
         raise UsageError(f"{name} is added by {' and by '.join(packages)}; uninstall one of them")
     with guest(f"{name} of {packages[0]} cannot be imported"):
-        value = found[0].load()
+        value = entries[0].load()
     try:
         value = _plain(dict(value)) if isinstance(value, Mapping) else value
     except TypeError as error:
@@ -57,27 +57,27 @@ def plugin(group: str, name: str) -> Plugin | None:
 
 
 @contextmanager
-def guest(told: str) -> Iterator[None]:
+def guest(message: str) -> Iterator[None]:
     """In the block another package's code runs: what it prints goes to stderr, for stdout has the data, and whatever it
-    raises, SystemExit too, becomes a `UsageError` that begins with `told`."""
+    raises, SystemExit too, becomes a `UsageError` that begins with `message`."""
     try:
         with redirect_stdout(sys.stderr):
             yield
     except (Exception, SystemExit) as error:  # noqa: BLE001  (it may raise anything)
-        raise UsageError(f"{told}: {type(error).__name__}: {error}") from None
+        raise UsageError(f"{message}: {type(error).__name__}: {error}") from None
 
 
-def visits(items: Iterable[T], told: str) -> Iterator[T]:
+def visits(items: Iterable[T], message: str) -> Iterator[T]:
     """Yield what another package's iterator gives, each item made as `guest` has it; `DataError` passes."""
-    given = iter(items)
+    iterator = iter(items)
     while True:
         try:
             with redirect_stdout(sys.stderr):
-                item = next(given)
+                item = next(iterator)
         except StopIteration:
             return
         except SystemExit as error:
-            raise UsageError(f"{told}: SystemExit: {error}") from None
+            raise UsageError(f"{message}: SystemExit: {error}") from None
         yield item
 
 

@@ -36,7 +36,7 @@ class EndedError(KeyboardInterrupt):
 
 class _State:
     last_signal = float("-inf")
-    held = False
+    is_held = False
     waiting = 0
 
 
@@ -55,7 +55,7 @@ def let_go() -> None:
 
 
 def _came(number: int, _: FrameType | None) -> None:
-    if _State.held:
+    if _State.is_held:
         _State.waiting = number
         return
     now = time.monotonic()
@@ -68,11 +68,11 @@ def _came(number: int, _: FrameType | None) -> None:
 def hold_signals() -> Iterator[None]:
     """Delays signals for a moment, while a resource is created that must be registered for cleanup: a process between
     its start and its entry in a list."""
-    _State.held = True
+    _State.is_held = True
     try:
         yield
     finally:
-        _State.held = False
+        _State.is_held = False
         if _State.waiting:
             number, _State.waiting = _State.waiting, 0
             _came(number, None)

@@ -194,14 +194,14 @@ class Stream:
     """
 
     def __init__(
-        self, paths: Sequence[str], label: str, opener: Opener = files, held: Sequence[Line] | None = None
+        self, paths: Sequence[str], label: str, opener: Opener = files, lines_held: Sequence[Line] | None = None
     ) -> None:
         """label: what the lines are, for the progress bar and messages. opener: called when they are first needed.
-        held: the lines themselves, where they are in memory; `paths` is what messages call them then."""
+        lines_held: the lines themselves, where they are in memory; `paths` is what messages call them then."""
         self.label = label
         self.paths = list(paths)
-        self._opener: Opener = opener if held is None else lambda _: []
-        self._held = held
+        self._opener: Opener = opener if lines_held is None else lambda _: []
+        self._held = lines_held
         self._start, self._end = 0, math.inf
         self._begun: Iterator[Line] | None = None
 
@@ -306,10 +306,10 @@ class Stream:
         """How many lines of its file come before a share."""
         if self._start == 0:  # and it may be read only once
             return 0
-        count, left = 0, self._start
+        count, remaining = 0, self._start
         with self._inputs[0].open() as stream:
-            while data := stream.read(min(left, 1 << 20)):
-                count, left = count + data.count(b"\n"), left - len(data)
+            while data := stream.read(min(remaining, 1 << 20)):
+                count, remaining = count + data.count(b"\n"), remaining - len(data)
         return count
 
     def _share(self, start: int, end: int) -> Stream:
@@ -321,12 +321,12 @@ class Stream:
     @contextmanager
     def rereadable(self) -> Iterator[None]:
         """In the block the stream can be iterated more than once: pipes and devices are copied to temporary files."""
-        given = self._inputs
+        inputs = self._inputs
         try:
-            self._inputs = list(map(_rereadable, given))
+            self._inputs = list(map(_rereadable, inputs))
             yield
         finally:
-            self._inputs = given
+            self._inputs = inputs
 
 
 def _rereadable(source: Input) -> Input:

@@ -44,10 +44,10 @@ class _Timed(io.RawIOBase):
 
 def _seconds_left(latest: float) -> float:
     """The seconds until then. Raises `TimeoutError` if there are none."""
-    left = latest - time.monotonic()
-    if left <= 0:
+    remaining = latest - time.monotonic()
+    if remaining <= 0:
         raise TimeoutError("timed out")
-    return left
+    return remaining
 
 
 class _Http(HTTPConnection):

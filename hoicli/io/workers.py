@@ -49,19 +49,19 @@ def shared_out(
     tell: gets the numbers of the items that this process has done. What a fork fails to do is done here at last.
     """
     count = min(len(os.sched_getaffinity(0)), len(items)) if sys.platform == "linux" and worth else 1
-    left: Iterable[int] = range(1, len(items))
+    remaining: Iterable[int] = range(1, len(items))
     pipes: list[IO[bytes]] = []
     done: dict[int, T] = {}
     parent = os.getpid()
 
     def send(_: int, pipe: IO[bytes]) -> None:
-        _send(pipe, {number: work(items[number]) for number in takewhile(lambda _: os.getppid() == parent, left)})
+        _send(pipe, {number: work(items[number]) for number in takewhile(lambda _: os.getppid() == parent, remaining)})
 
     with ExitStack() as stack:
         if count > 1 and _may_fork():
-            left = stack.enter_context(_queue(left))
+            remaining = stack.enter_context(_queue(remaining))
             pipes = stack.enter_context(_forks(send, range(1, count)))
-        for number in chain([0], left):
+        for number in chain([0], remaining):
             done[number] = work(items[number])
             tell(number)
         for pipe in pipes:

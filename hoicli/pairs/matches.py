@@ -91,7 +91,7 @@ class TruthPairs:
         check_pairs(count, image, self.truth.scenes.image_ids, "pairs")
         truth, protocol = self.truth.scenes, self.protocol
         kinds = box_kinds(scenes.labels, self.truth.vocabulary)
-        found = []
+        joined = []
         for row, mate in counterparts(self.start[image], count):
             if person is not None:
                 of_person = person[row] == self.subject[mate]
@@ -106,8 +106,8 @@ class TruthPairs:
                 )
                 enough = reaches(protocol, side)
                 row, mate, overlap = row[enough], mate[enough], np.minimum(overlap, side)[enough]
-            found.append((row, mate, overlap))
-        rows, mates, overlaps = map(np.concatenate, zip(*found, strict=True))
+            joined.append((row, mate, overlap))
+        rows, mates, overlaps = map(np.concatenate, zip(*joined, strict=True))
         return rows, mates, overlaps
 
 
@@ -259,7 +259,7 @@ class Interactions:
         )
         interaction = rows["interaction"][every]
         code = np.where(rows["hit"][every], TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)
-        found: dict[str, tuple[float | None, int]] = {}
+        means: dict[str, tuple[float | None, int]] = {}
         for subset, classes in truth.classes.items():
             positives = np.bincount(verb_of[annotated[counted & classes[annotated]]], minlength=int(verb_of.max()) + 1)
             inside = classes[interaction]
@@ -269,10 +269,10 @@ class Interactions:
             in_mean = positives > 0
             if as_released:
                 in_mean &= (recall > 0) | (np.diff(bounds) == 0)
-            found[subset] = None, 0
+            means[subset] = None, 0
             if in_mean.any() and (as_released or self._answered.any()):  # compute_map prints 0 without predictions
-                found[subset] = float(ap[in_mean].mean()), int(in_mean.sum())
-        return found
+                means[subset] = float(ap[in_mean].mean()), int(in_mean.sum())
+        return means
 
 
 class PairColumns:

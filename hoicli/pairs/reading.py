@@ -69,12 +69,12 @@ class PairBatch:
         """[P] the place of each of `pairs` by `mark`, and where that is equal by the triplets on it: an order of ties
         that does not depend on how a record lists them."""
         triplet, pair = self.listed
-        own = triplet >= 0
-        said = np.zeros(len(pair) + 1, dtype=np.uint64)
-        of_triplets = row_hashes(self.scenes.verb[own], self.scenes.score[own])
-        np.add.at(said, triplet[own], of_triplets)
+        has_pair = triplet >= 0
+        hashes = np.zeros(len(pair) + 1, dtype=np.uint64)
+        of_triplets = row_hashes(self.scenes.verb[has_pair], self.scenes.score[has_pair])
+        np.add.at(hashes, triplet[has_pair], of_triplets)
         place = np.empty(len(pair), dtype=np.int64)
-        place[np.lexsort((self.interacting, said[pair], self.mark))] = np.arange(len(pair))
+        place[np.lexsort((self.interacting, hashes[pair], self.mark))] = np.arange(len(pair))
         return place
 
     @cached_property
@@ -93,7 +93,7 @@ def read_pair_batches(
     *,
     protocol: Protocol | None = None,
     policy: ErrorPolicy,
-    known: Container[str] | None = None,
+    known_ids: Container[str] | None = None,
     box_scores: bool = False,
     triplet_scores: bool = False,
 ) -> Iterator[PairBatch]:
@@ -112,7 +112,7 @@ def read_pair_batches(
         pair_batch, vocabulary=vocabulary, protocol=protocol, box_scores=box_scores, triplet_scores=triplet_scores
     )
     check = partial(_problems, vocabulary=vocabulary, box_scores=box_scores)
-    return read_columns(lines, build, check, policy, register=ImageRegister(known))
+    return read_columns(lines, build, check, policy, register=ImageRegister(known_ids))
 
 
 def _problems(record: Record, vocabulary: Vocabulary, *, box_scores: bool = False) -> Iterator[Problem]:
@@ -166,16 +166,16 @@ def pair_batch(
     scenes = numbered_scenes(raw, vocabulary, scored=True)
     scores_of_boxes = scores_by_box(raw, scenes)
     require(not box_scores or None not in raw.each("scores"))
-    own = stated_in_record(scenes.hoi_start, np.diff(raw.hoi_start))  # `unstated` triplets come from no pair
+    in_record = stated_in_record(scenes.hoi_start, np.diff(raw.hoi_start))  # `unstated` triplets come from no pair
     verb_score = np.full(len(scenes.score), np.nan)
-    if given := raw.of_hoi["verb_score"]:
-        verb_score[own] = numbers(given)
+    if verb_scores := raw.of_hoi["verb_score"]:
+        verb_score[in_record] = numbers(verb_scores)
     if triplet_scores:
         verb_score = scenes.score
 
     # The scores of pairs by their triplets, of no_interaction only where a pair has no others. The last place is for
     # pairs without triplets.
-    formed = own & _forming(scenes, vocabulary, protocol)
+    formed = in_record & _forming(scenes, vocabulary, protocol)
     actual = formed & actual_triplets(scenes, vocabulary, protocol)
     keys, first, place = distinct_pairs(scenes, np.flatnonzero(formed))
     pair = np.full(len(scenes.score), -1, dtype=np.int64)
@@ -312,8 +312,8 @@ def surviving_triplets(batch: PairBatch, keep: Bools, setting: Sweep) -> Bools:
         triplets[has_object] &= high[scenes.object[has_object]]
     if setting.nms is not None:
         triplet, pair = batch.listed
-        kept, gone = np.zeros((2, len(pair) + 1), dtype=bool)
-        kept[pair[keep]] = True
+        in_kept, gone = np.zeros((2, len(pair) + 1), dtype=bool)
+        in_kept[pair[keep]] = True
         gone[pair[~keep]] = True
-        triplets &= kept[triplet] | ~gone[triplet]
+        triplets &= in_kept[triplet] | ~gone[triplet]
     return triplets

@@ -81,46 +81,46 @@ class PairStatistics:
         tally = Tally(settled, len(self.vocabulary.interactions))
         return PairColumns(self._truth, tally, len(self._settings))
 
-    def add(self, batch: PairBatch, found: PairColumns) -> None:
+    def add(self, batch: PairBatch, columns: PairColumns) -> None:
         """Match a batch, and add it to columns that are to be merged with these statistics. Raises `DataError` for an
         image that the ground truth does not have."""
         pairs, scenes = batch.pairs, batch.scenes
         image = self._truth.truth.rows_of(pairs.image_ids)
-        found.lines.add(image=image, pairs=np.diff(pairs.hoi_start))
-        found.fit.add(scenes, image)
+        columns.lines.add(image=image, pairs=np.diff(pairs.hoi_start))
+        columns.fit.add(scenes, image)
         image_of_pair = image[pairs.image_of_hoi]
         person, ignored = self._people(pairs)
         row, mate, overlap = self._truth.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
-        found.matches.add(row=row + found.numbers["pairs"], mate=mate, overlap=overlap)
-        asked = self.interacting
-        own = np.full(len(pairs.score), -1) if asked is None else asked.mates(pairs, image_of_pair)
-        found.detected.add(
+        columns.matches.add(row=row + columns.numbers["pairs"], mate=mate, overlap=overlap)
+        interacting = self.interacting
+        own_mates = np.full(len(pairs.score), -1) if interacting is None else interacting.mates(pairs, image_of_pair)
+        columns.detected.add(
             interacting=batch.interacting,
             stated=batch.stated,
             ignored=ignored,
             score=pairs.score,
-            own=own,
+            own=own_mates,
             mark=batch.mark,
         )
         of_verbs = batch.verb_score[(batch.pair >= 0) & self._annotated[image[scenes.image_of_hoi]]]
         unscored = int(np.isnan(of_verbs).sum())
-        found.numbers += Counter(unscored=unscored, scored=len(of_verbs) - unscored)
+        columns.numbers += Counter(unscored=unscored, scored=len(of_verbs) - unscored)
 
         matched = Batch(scenes, self._truth.truth)
-        localised = None if found.numbers["unscored"] else Localised(batch, matched, self._truth)
-        kept, codes = {}, {}
+        localised = None if columns.numbers["unscored"] else Localised(batch, matched, self._truth)
+        keep_of, codes = {}, {}
         for number, setting in enumerate(self._settings):
             keep = surviving_pairs(batch, setting)
-            left = surviving_triplets(batch, keep, setting)
-            settled = matched if left.all() else matched.keep_only(left)
+            triplets_left = surviving_triplets(batch, keep, setting)
+            settled = matched if triplets_left.all() else matched.keep_only(triplets_left)
             code = settled.match(self.protocol, Filters()).code
             if localised is not None:
-                found.interactions[number].add(localised, code)
-            kept[str(number)], codes[str(number)] = keep, code
-        found.kept.add(**kept)
-        found.tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
-        found.numbers += Counter(pairs=len(pairs.score), triplets=len(scenes.score), denied=batch.denied)
-        found.numbers["other subjects"] += 0 if self.vocabulary.roles else other_subjects(scenes, self.vocabulary)
+                columns.interactions[number].add(localised, code)
+            keep_of[str(number)], codes[str(number)] = keep, code
+        columns.kept.add(**keep_of)
+        columns.tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
+        columns.numbers += Counter(pairs=len(pairs.score), triplets=len(scenes.score), denied=batch.denied)
+        columns.numbers["other subjects"] += 0 if self.vocabulary.roles else other_subjects(scenes, self.vocabulary)
 
     def _people(self, pairs: Scenes) -> tuple[Ints | None, Bools]:
         """([P] the annotated person each pair belongs to, None unless the protocol is person-first; [P] whether that
@@ -163,23 +163,23 @@ class PairStatistics:
             yield setting, results
 
     def _results(self, number: int) -> dict[str, dict[str, Figure]]:
-        found, reasons = self.found, self.reasons
-        seen = np.zeros(len(self._annotated), dtype=bool)
-        seen[found.lines["image"]] = True
-        row, mate = found.matches["row"], found.matches["mate"]
-        every = found.kept[str(number)]
-        keep = every & ~found.detected["ignored"]
+        columns, reasons = self.found, self.reasons
+        images_seen = np.zeros(len(self._annotated), dtype=bool)
+        images_seen[columns.lines["image"]] = True
+        row, mate = columns.matches["row"], columns.matches["mate"]
+        every = columns.kept[str(number)]
+        keep = every & ~columns.detected["ignored"]
         matches = np.flatnonzero(keep[row])
         neg_ap, negatives = self._negative_ap(keep, row[matches], needed="neg_ap" not in reasons)
         verbs: dict[str, Figure] = {}
         if "inter_map" not in reasons:
-            verbs = found.interactions[number].mean_ap(self._truth, as_released=self.as_released)
+            verbs = columns.interactions[number].mean_ap(self._truth, as_released=self.as_released)
         results: dict[str, dict[str, Figure]] = {}
         all_pairs = int((keep & self._repeat_by_image(self._truth.images("full"))).sum())
         for subset, members in self._truth.members.items():
             images = self._truth.images(subset)
             if self.as_released:
-                images &= seen
+                images &= images_seen
             counted = members & images[self._truth.image]
             detected = int((keep & self._repeat_by_image(images)).sum())
             located, finders = self._count_located(matches[counted[mate[matches]]])
@@ -228,20 +228,24 @@ class PairStatistics:
     @cached_property
     def reasons(self) -> dict[str, str]:
         """Metric -> why it has no value: not all records have the scores that it ranks by."""
-        found, numbers = {}, self.found.numbers
+        reasons_found, numbers = {}, self.found.numbers
         if numbers["unscored"]:
-            found["inter_map"] = f"{_share_text(numbers['unscored'], numbers['scored'], 'triplets')} no verb_score"
+            reasons_found["inter_map"] = (
+                f"{_share_text(numbers['unscored'], numbers['scored'], 'triplets')} no verb_score"
+            )
         for metric, (ranked, stated, unknown) in self.ranked.items():
             if unknown:
                 lacking = "triplet" if self.triplet_scores else "verb_score on each of their triplets"
-                found[metric] = (
+                reasons_found[metric] = (
                     f"{_share_text(unknown, ranked - unknown, 'pairs')} neither interactiveness nor a {lacking}"
                 )
             elif 0 < stated < ranked:
-                found[metric] = f"{stated:,} of {ranked:,} pairs state interactiveness, the others have verb scores"
+                reasons_found[metric] = (
+                    f"{stated:,} of {ranked:,} pairs state interactiveness, the others have verb scores"
+                )
         if numbers["pairs"] and not numbers["triplets"]:
-            found |= dict.fromkeys(("inter_map", "mAP"), "the records list pairs and no triplets")
-        return found
+            reasons_found |= dict.fromkeys(("inter_map", "mAP"), "the records list pairs and no triplets")
+        return reasons_found
 
     def _count_located(self, matches: Ints) -> tuple[int, int]:
         """(true pairs found, detected pairs that found one) by some of the matches."""
@@ -256,12 +260,12 @@ class PairStatistics:
         overlap, rank = columns.matches["overlap"][matches], self._repeat_by_image(self._truth.rank)[row]
         mark, score = columns.detected["mark"][row], columns.detected["score"][row]
         order = np.lexsort((mate, -overlap, row, mark, rank, -score))
-        finders, found = set[int](), set[int]()
+        finders, pairs_found = set[int](), set[int]()
         for pair, true in zip(row[order].tolist(), mate[order].tolist(), strict=True):
-            if pair not in finders and true not in found:
+            if pair not in finders and true not in pairs_found:
                 finders.add(pair)
-                found.add(true)
-        return len(found), len(finders)
+                pairs_found.add(true)
+        return len(pairs_found), len(finders)
 
     def _negative_ap(self, keep: Bools, interacting: Ints, *, needed: bool) -> tuple[float | None, int]:
         """(AP of "does not interact", None unless it is needed; number of pairs that do not) of the kept pairs; rows
@@ -307,15 +311,15 @@ def pair_statistics(
             truth.vocabulary,
             protocol=statistics.protocol,
             policy=shared,
-            known=truth.position,
+            known_ids=truth.position,
             box_scores=any(setting.det_threshold is not None for setting in settings),
             triplet_scores=statistics.triplet_scores,
         )
-        found = statistics.nothing()
+        columns = statistics.nothing()
         with no_garbage_collection():
             for batch in batches:
-                statistics.add(batch, found)
-        return found
+                statistics.add(batch, columns)
+        return columns
 
     for part in gather_in_parallel(gather, predictions, policy, lambda part: part.tally.listed.image_ids):
         statistics.found.merge(part)

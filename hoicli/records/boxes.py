@@ -111,7 +111,7 @@ def pair_nms(
     Small groups go through rounds together: each keeps the best remaining triplet of every group and suppresses against
     it. A group beyond SMALL_GROUP goes by itself.
     """
-    kept = np.zeros_like(keep)
+    survivors = np.zeros_like(keep)
     rows = np.flatnonzero(keep)
     group = _nms_groups(scenes, rows)
     tied = rows if ties is None else ties[rows]
@@ -121,23 +121,23 @@ def pair_nms(
     size = np.diff(np.r_[run_starts(group), len(group)])
     large = np.repeat(size > SMALL_GROUP, size)
     for alone in np.split(rows[large], np.cumsum(size[size > SMALL_GROUP])[:-1]) if large.any() else ():
-        own, other, power = subjects[:, alone], objects[:, alone], beta
+        own_subjects, other, power = subjects[:, alone], objects[:, alone], beta
         if scenes.object[alone[0]] < 0:  # nor has any other of the group an object
-            other, power = own, 0.0
-        survive = _greedy(own, other, threshold, alpha, power)
-        kept[alone[survive]] = True
+            other, power = own_subjects, 0.0
+        survive = _greedy(own_subjects, other, threshold, alpha, power)
+        survivors[alone[survive]] = True
     rows, group = rows[~large], group[~large]
     while len(rows):
         first = run_starts(group)
         leader = np.repeat(rows[first], np.diff(np.r_[first, len(rows)]))
-        kept[rows[first]] = True
+        survivors[rows[first]] = True
         of_objects = iou(objects[:, leader], objects[:, rows], inclusive=True)
         of_objects[scenes.object[rows] < 0] = 1.0  # both have none
         overlap = iou(subjects[:, leader], subjects[:, rows], inclusive=True) ** alpha * of_objects**beta
-        left = overlap <= threshold
-        left[first] = False
-        rows, group = rows[left], group[left]
-    return kept
+        remaining = overlap <= threshold
+        remaining[first] = False
+        rows, group = rows[remaining], group[remaining]
+    return survivors
 
 
 def _greedy(subjects: Floats, objects: Floats, threshold: float, alpha: float, beta: float) -> Ints:
@@ -146,32 +146,33 @@ def _greedy(subjects: Floats, objects: Floats, threshold: float, alpha: float, b
     An IoU is at most 1, so a pair is only suppressed if either IoU alone is large enough: few need a power.
     """
     place = np.arange(subjects.shape[1])
-    least = [_least(threshold, exponent) for exponent in (alpha, beta)]
-    kept = []
+    least_overlaps = [_least(threshold, exponent) for exponent in (alpha, beta)]
+    survivors = []
     while len(place):
-        kept.append(place[0])
-        near = _find_overlapping_widths(subjects, least[0])
-        near = near[iou(subjects[:, :1], subjects[:, near], inclusive=True) > least[0]]
-        near = near[iou(objects[:, :1], objects[:, near], inclusive=True) > least[1]]
-        left = np.ones(len(place), dtype=bool)
-        left[0] = False
+        survivors.append(place[0])
+        near = _find_overlapping_widths(subjects, least_overlaps[0])
+        near = near[iou(subjects[:, :1], subjects[:, near], inclusive=True) > least_overlaps[0]]
+        near = near[iou(objects[:, :1], objects[:, near], inclusive=True) > least_overlaps[1]]
+        remaining = np.ones(len(place), dtype=bool)
+        remaining[0] = False
         if len(near):
             overlap = iou(subjects[:, :1], subjects[:, near], inclusive=True) ** alpha
             overlap *= iou(objects[:, :1], objects[:, near], inclusive=True) ** beta
-            left[near] = overlap <= threshold
-        rest = slice(1, None) if left[1:].all() else left  # a slice copies nothing
+            remaining[near] = overlap <= threshold
+        rest = slice(1, None) if remaining[1:].all() else remaining  # a slice copies nothing
         place, subjects, objects = place[rest], subjects[:, rest], objects[:, rest]
-    return np.array(kept, dtype=np.int64)
+    return np.array(survivors, dtype=np.int64)
 
 
-def _find_overlapping_widths(boxes: Floats, least: float) -> Ints:
-    """The places of the boxes [4, N] that share enough of the first one's width for an IoU above `least` with it."""
-    if least < 0:
+def _find_overlapping_widths(boxes: Floats, least_overlap: float) -> Ints:
+    """The places of the boxes [4, N] that share enough of the first one's width for an IoU above `least_overlap` with
+    it."""
+    if least_overlap < 0:
         return np.arange(1, boxes.shape[1])
     left, right = boxes[0], boxes[2]
     with np.errstate(over="ignore", invalid="ignore"):
         shared = np.minimum(right[1:], right[0]) - np.maximum(left[1:], left[0]) + 1
-        return np.flatnonzero(shared > least * (right[0] - left[0] + 1)) + 1
+        return np.flatnonzero(shared > least_overlap * (right[0] - left[0] + 1)) + 1
 
 
 def _least(threshold: float, exponent: float) -> float:

@@ -60,16 +60,16 @@ def read_columns(
     def again() -> Iterator[list[Line]]:
         return _batches(lines.again() if isinstance(lines, Stream) else lines)
 
-    for given, result in work_in_turns(partial(attempt, build), _batches(lines), again, processes):
-        made: Any = result
-        if made is None or not register.add_all(made.image_ids, given):
-            chunk = list(sound(given, check, policy, register))
-            made = build(chunk) if chunk else None
-        if made is not None:
+    for batch_lines, result in work_in_turns(partial(attempt, build), _batches(lines), again, processes):
+        built: Any = result
+        if built is None or not register.add_all(built.image_ids, batch_lines):
+            chunk = list(sound(batch_lines, check, policy, register))
+            built = build(chunk) if chunk else None
+        if built is not None:
             any_left = True
-            yield made
+            yield built
     if policy.skipped > before and not any_left:
-        policy.report(left=False)
+        policy.report(some_left=False)
 
 
 def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
@@ -212,11 +212,11 @@ class RawImages(Images):
     def box_values(self, key: str, missing: Any) -> list[Any]:
         """[B] the values of a field that lists one for each box; `missing` where a record has none. Raises `ValueError`
         for anything else."""
-        found: list[Any] = []
+        box_list: list[Any] = []
         for values, count in zip(self.each(key), np.diff(self.box_start).tolist(), strict=True):
             require(values is None or (type(values) is list and len(values) == count))
-            found += [missing] * count if values is None else values
-        return found
+            box_list += [missing] * count if values is None else values
+        return box_list
 
 
 def raw_images(

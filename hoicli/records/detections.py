@@ -73,15 +73,15 @@ class Detections:
     def either(self, other: Detections) -> Detections | None:
         """One of two that are the same but for a network's noise, whichever is `self`; None if they are not."""
         for column in fields(self)[1:]:
-            one, two = getattr(self, column.name), getattr(other, column.name)
-            if one.shape != two.shape:
+            first, two = getattr(self, column.name), getattr(other, column.name)
+            if first.shape != two.shape:
                 return None
-            measured = one.size and column.name in ("boxes", "score")
-            within = NOISE * max(np.abs(one).max(), np.abs(two).max()) if measured else 0
+            measured = first.size and column.name in ("boxes", "score")
+            within = NOISE * max(np.abs(first).max(), np.abs(two).max()) if measured else 0
             with np.errstate(over="ignore"):  # of numbers that are far apart
-                if not (np.abs(one - two) <= within).all():
+                if not (np.abs(first - two) <= within).all():
                     return None
-        return min(self, other, key=lambda one: (one.score.tolist(), one.boxes.tolist()))
+        return min(self, other, key=lambda detections_: (detections_.score.tolist(), detections_.boxes.tolist()))
 
     def record(self, vocabulary: Vocabulary, *, scored: bool) -> Record:
         """The same as an image record, with scores or without."""
@@ -96,21 +96,23 @@ class Detections:
         return {"image_id": self.image_id, "boxes": self.boxes.tolist(), "labels": labels, "hois": hois}
 
 
-def detections(image_id: str, given: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool = True) -> Detections:
-    """The arrays of one image, checked. given: by the names of `Detections`; labels, verbs and roles are names or
+def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool = True) -> Detections:
+    """The arrays of one image, checked. arrays: by the names of `Detections`; labels, verbs and roles are names or
     numbers of the vocabulary; -1 or None is no label, no object and no role, where the vocabulary has roles. Also
     `box_format` and `size`, as `box_corners` takes them.
 
     Raises `DataError` with the argument and the index, without a place.
     """
-    found = Detections(image_id, **_columns(given, vocabulary, scored=scored))
-    if not _sound(found, vocabulary, scored=scored):
-        for problem in problems(found.record(vocabulary, scored=scored), vocabulary, scored=scored, besides=()):
+    sound_detections = Detections(image_id, **_columns(arrays, vocabulary, scored=scored))
+    if not _sound(sound_detections, vocabulary, scored=scored):
+        for problem in problems(
+            sound_detections.record(vocabulary, scored=scored), vocabulary, scored=scored, besides=()
+        ):
             text = problem.text.replace("the line has", "the image has")
             field = re.sub(r"^hois(\[\d+\])\.(\w+)$", r"\2\1", problem.field)  # hois[3].subject is subject[3]
             raise replace(problem, field=field, told=text).error("")
         raise AssertionError("arrays failed the fast check and have no problem")
-    return found
+    return sound_detections
 
 
 def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -> Scenes:
@@ -135,22 +137,22 @@ def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -
     return numbered_scenes(raw, vocabulary, scored=True)
 
 
-def _columns(given: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> dict[str, Any]:
+def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> dict[str, Any]:
     """The columns of `Detections`. Raises `DataError` with the argument for what no record could say: a wrong shape or
     type, a number that is no id."""
     nulls = bool(vocabulary.roles)
-    _check_names(given, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], nulls=nulls)
-    boxes = box_corners(box_array(given["boxes"]), given.get("box_format") or "xyxy", given.get("size"))
+    _check_names(arrays, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], nulls=nulls)
+    boxes = box_corners(box_array(arrays["boxes"]), arrays.get("box_format") or "xyxy", arrays.get("size"))
     columns = {
         "boxes": boxes,
-        "labels": _ids(given["labels"], "labels", "object", vocabulary),
-        "subject": _whole(given["subject"], "subject"),
-        "object": _whole(given["object"], "object"),
-        "verb": _ids(given["verb"], "verb", "verb", vocabulary),
+        "labels": _ids(arrays["labels"], "labels", "object", vocabulary),
+        "subject": _whole(arrays["subject"], "subject"),
+        "object": _whole(arrays["object"], "object"),
+        "verb": _ids(arrays["verb"], "verb", "verb", vocabulary),
     }
     count = len(columns["subject"])
-    columns["score"] = _numbers(given["score"], "score") if scored else np.full(count, np.nan)
-    role = given.get("role")
+    columns["score"] = _numbers(arrays["score"], "score") if scored else np.full(count, np.nan)
+    role = arrays.get("role")
     columns["role"] = np.zeros(count, dtype=np.int64) if role is None else 1 + _ids(role, "role", "role", vocabulary)
     counts = {name: len(columns[name]) for name in _OF_TRIPLETS}
     odd = [name for name, length in counts.items() if length != count]
@@ -159,33 +161,35 @@ def _columns(given: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) 
     return columns
 
 
-def _sound(found: Detections, vocabulary: Vocabulary, *, scored: bool) -> bool:
+def _sound(detections_made: Detections, vocabulary: Vocabulary, *, scored: bool) -> bool:
     """Whether a fast check finds nothing wrong with the values."""
-    count = len(found.boxes)
-    if len(found.labels) != count or not np.isfinite(found.boxes).all():
+    count = len(detections_made.boxes)
+    if len(detections_made.labels) != count or not np.isfinite(detections_made.boxes).all():
         return False
-    if not len(found.subject):
+    if not len(detections_made.subject):
         return True
-    if scored and not np.isfinite(found.score).all():
+    if scored and not np.isfinite(detections_made.score).all():
         return False
-    for rows, lowest in ((found.subject, 0), (found.object, NO_BOX if vocabulary.roles else 0)):
+    for rows, lowest in ((detections_made.subject, 0), (detections_made.object, NO_BOX if vocabulary.roles else 0)):
         if rows.min() < lowest or rows.max() >= count:
             return False
     if not vocabulary.roles:
         return True
-    fits = (class_table(vocabulary)[found.verb, found.role] >= 0) & ((found.role > 0) | (found.object < 0))
+    fits = (class_table(vocabulary)[detections_made.verb, detections_made.role] >= 0) & (
+        (detections_made.role > 0) | (detections_made.object < 0)
+    )
     return bool(fits.all())
 
 
-def _check_names(given: Mapping[str, Any], of_triplets: Sequence[str], *, nulls: bool) -> None:
+def _check_names(arrays: Mapping[str, Any], of_triplets: Sequence[str], *, nulls: bool) -> None:
     needed = ("boxes", "labels", *of_triplets)
     for name in needed:
-        if given.get(name) is None:
+        if arrays.get(name) is None:
             raise DataError(f"missing; an image has {', '.join(needed)}, empty where there are none", field=name)
-    known = (*needed, "role") if nulls else needed
-    for name, value in given.items():
-        if value is not None and name not in (*known, "box_format", "size"):
-            raise DataError(f"not of this ground truth or dataset; there are {', '.join(known)}", field=name)
+    known_names = (*needed, "role") if nulls else needed
+    for name, value in arrays.items():
+        if value is not None and name not in (*known_names, "box_format", "size"):
+            raise DataError(f"not of this ground truth or dataset; there are {', '.join(known_names)}", field=name)
 
 
 def _numbers(values: Any, field: str) -> Floats:
@@ -211,12 +215,12 @@ def _whole(values: Any, field: str) -> Ints:
 
 def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
     """The ids of names, or of ids. Where the vocabulary has roles, a label or a role may be None or -1, which is -1."""
-    known, count = _number_names(vocabulary, what)
+    ids_by_name, count = _number_names(vocabulary, what)
     listed = isinstance(values, list | tuple) and bool(values)
     if not listed or not isinstance(values[0], str | None):
         array = _flat(read_array(values, field), field)
         if array.dtype.kind in "iu" or not array.size:
-            ids, lowest = array.astype(np.int64, copy=True), -1 if None in known else 0
+            ids, lowest = array.astype(np.int64, copy=True), -1 if None in ids_by_name else 0
             if wrong := np.flatnonzero((ids < lowest) | (ids >= count)).tolist():
                 problem = f"number {ids[wrong[0]]}, but {vocabulary.name} has {count} {what}s, numbered from 0"
                 raise DataError(f"{problem} as `hoicli vocab` lists them", field=f"{field}[{wrong[0]}]")
@@ -225,9 +229,11 @@ def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
             raise DataError(f"has dtype {array.dtype}, wants names or integers", field=field)
         values = array.tolist()
     try:
-        return np.array([known[value] for value in values], dtype=np.int64)
+        return np.array([ids_by_name[value] for value in values], dtype=np.int64)
     except (KeyError, TypeError):
-        index = next(at for at, value in enumerate(values) if not isinstance(value, str | None) or value not in known)
+        index = next(
+            at for at, value in enumerate(values) if not isinstance(value, str | None) or value not in ids_by_name
+        )
     name = values[index]
     if not isinstance(name, str):
         raise DataError(f"{short(name)} is no name; give names alone, or numbers alone", field=f"{field}[{index}]")
@@ -266,9 +272,9 @@ def state_of(images: Sequence[Detections], vocabulary: Vocabulary) -> State:
 
 def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[Detections]:
     """The images of a state, each checked as arrays from a network are. Raises `DataError` at `place`."""
-    for image_id, given in given_of(state, vocabulary, place):
+    for image_id, arrays in given_of(state, vocabulary, place):
         try:
-            yield detections(image_id, given, vocabulary)
+            yield detections(image_id, arrays, vocabulary)
         except DataError as error:
             raise error.add_place(f"{place}: image {short(image_id)}") from None
 
@@ -298,9 +304,9 @@ def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> It
     if (arrays["dataset"] != _fingerprint(vocabulary)).any():
         raise DataError(f"is of another dataset than {vocabulary.signed}; give its dataset", place=place)
     arrays["role"] = arrays["role"] - 1
-    wanted = [key for key in (*_OF_BOXES, *_OF_TRIPLETS) if key != "role" or vocabulary.roles]
+    keys = [key for key in (*_OF_BOXES, *_OF_TRIPLETS) if key != "role" or vocabulary.roles]
     for row, image_id in enumerate(ids):
-        yield image_id, {key: arrays[key][starts[_RUNS[key]][row] : starts[_RUNS[key]][row + 1]] for key in wanted}
+        yield image_id, {key: arrays[key][starts[_RUNS[key]][row] : starts[_RUNS[key]][row + 1]] for key in keys}
 
 
 def _counts(counts: NDArray[Any]) -> Ints:

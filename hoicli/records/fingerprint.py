@@ -79,15 +79,15 @@ class Stated:
         """([B] the sense of each box, [B] 1 where its actions were not annotated, 2 of a crowd, 3 where both hold)."""
         senses, flags = np.zeros((2, start[-1]), dtype=np.uint64)
         for row, few in self._besides.items():
-            own = slice(start[row], start[row + 1])
+            own_boxes = slice(start[row], start[row + 1])
             for key, column in (("synsets", senses), ("annotated", flags), ("iscrowd", flags)):
                 values = few.get(key)
-                if type(values) is not list or len(values) != own.stop - own.start:
+                if type(values) is not list or len(values) != own_boxes.stop - own_boxes.start:
                     continue
                 if key == "synsets":
-                    column[own] = _texts(values)
+                    column[own_boxes] = _texts(values)
                 else:
-                    column[own] += _column(
+                    column[own_boxes] += _column(
                         2 * (value is True) if key == "iscrowd" else value is False for value in values
                     )
         return senses, flags

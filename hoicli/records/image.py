@@ -162,8 +162,8 @@ def _caveat_problems(caveats: Any) -> Iterator[Problem]:
         return
     for index, name in enumerate(caveats):
         if type(name) is not str or name not in CAVEATS:
-            known = ", ".join(CAVEATS)
-            yield Problem(f"caveats[{index}]", f"{short(name)} is none of {known}; leave it as convert wrote it")
+            caveat_names = ", ".join(CAVEATS)
+            yield Problem(f"caveats[{index}]", f"{short(name)} is none of {caveat_names}; leave it as convert wrote it")
 
 
 def _has_roles(vocabulary: Vocabulary | None) -> TypeGuard[Vocabulary]:
@@ -177,13 +177,13 @@ def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary) -> Iterato
         if type(hoi.get("verb")) is not str or hoi["verb"] not in roles_of:
             continue
         role, field = hoi.get("role"), f"hois[{index}].role"
-        known = roles_of[hoi["verb"]]
-        has = f"{hoi['verb']} has {', '.join(known) or 'none'}"
+        roles = roles_of[hoi["verb"]]
+        has = f"{hoi['verb']} has {', '.join(roles) or 'none'}"
         if role is None and hoi.get("object") is not None:
             yield Problem(
                 field, f"missing; say which role the object has ({has}), or make it null for the action alone"
             )
-        elif role is not None and role not in known:
+        elif role is not None and role not in roles:
             yield Problem(field, f"{short(role)} is no role of it; {has}")
 
 
@@ -256,8 +256,10 @@ def _pair_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
         for key in ("subject", "object"):
             yield from _index_problems(field, pair, key, count)
         if "interactiveness" in pair and not is_number(pair["interactiveness"]):
-            shown = short(pair["interactiveness"])
-            yield Problem(f"{field}.interactiveness", f"{shown} is no score; give a finite number, or leave it out")
+            value_text = short(pair["interactiveness"])
+            yield Problem(
+                f"{field}.interactiveness", f"{value_text} is no score; give a finite number, or leave it out"
+            )
 
 
 BESIDES: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]] = {

@@ -53,10 +53,10 @@ class ErrorPolicy:
         units = self._unit if self.skipped == 1 else f"{self._unit}s"
         return "" if self._first is None else f"skipped {self.skipped:,} {units}; the first: {self._first}"
 
-    def report(self, *, left: bool = True) -> None:
+    def report(self, *, some_left: bool = True) -> None:
         """Say once how many lines were dropped, and show the first. Raises `DataError` if some were and nothing is
-        `left`: a number would be about something else."""
-        if self.summary and not left:
+        `some_left`: a number would be about something else."""
+        if self.summary and not some_left:
             raise DataError(f"nothing is left: {self.summary}")
         if self.summary and not self._told:
             note(self.summary)
@@ -68,23 +68,25 @@ class ErrorPolicy:
         lost = self.skipped + self.earlier
         return [also_signed(row, "skipped", f"{lost}") if lost else row for row in rows]
 
-    def report_at_end(self, made: Iterable[T], *, left: bool = False) -> Iterator[T]:
-        """All that was made of the good lines; at the end `report`, which raises if that is nothing, unless `left`."""
-        for one in made:
-            left = True
-            yield one
-        self.report(left=left)
+    def report_at_end(self, items: Iterable[T], *, some_left: bool = False) -> Iterator[T]:
+        """All that was made of the good lines; at the end `report`, which raises if that is nothing, unless
+        `some_left`."""
+        for item in items:
+            some_left = True
+            yield item
+        self.report(some_left=some_left)
 
 
 class ImageRegister:
     """Remembers where every image was seen: an image that occurs twice is an error that names both lines.
 
-    `known`: the allowed images (those of the ground truth); None allows any. `unit`: what has one line; `field`: the
-    field that names it.
-    """
+    `known_ids`: the allowed images (those of the ground truth); None allows any. `unit`: what has one line; `field`:
+    the field that names it."""
 
-    def __init__(self, known: Container[str] | None = None, *, unit: str = "an image", field: str = "image_id") -> None:
-        self._known, self._unit, self._field = known, unit, field
+    def __init__(
+        self, known_ids: Container[str] | None = None, *, unit: str = "an image", field: str = "image_id"
+    ) -> None:
+        self._known, self._unit, self._field = known_ids, unit, field
         self._seen: dict[str, tuple[str | None, int | str]] = {}
         """Where each image was seen: its file and line, or no file and the place of a record from Python."""
 
@@ -95,13 +97,13 @@ class ImageRegister:
             mend = other or f"give the set it belongs to, or pass {arg('on_error', 'skip')}"
             problem = f"{unknown_image(image_id, self._known)}; {mend}"
             raise DataError(problem, place=line.place, field=self._field, code=UNKNOWN_IMAGE)
-        own = _spot(line)
-        first = self._seen.setdefault(image_id, own)
-        if first != own:
+        own_place = _spot(line)
+        first = self._seen.setdefault(image_id, own_place)
+        if first != own_place:
             file, at = first
             where = str(at) if file is None else Line(file, int(at), b"").where
             problem = f"image {image_id!r} is {where} already; keep one line {self._unit}"
-            if file != own[0]:
+            if file != own_place[0]:
                 problem += " in all files, which are read as one; for two models: hoicli compare, or one run each"
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
 
@@ -118,32 +120,32 @@ class ImageRegister:
         return True
 
 
-def unknown_image(image_id: str, known: Container[str]) -> str:
+def unknown_image(image_id: str, known_ids: Container[str]) -> str:
     """What is wrong with an image that is not a known one; and one of these, as names may be spelt otherwise."""
     for form in ("NFC", "NFD"):
-        if (same := normalize(form, image_id)) in known:
+        if (same := normalize(form, image_id)) in known_ids:
             written = f"{ascii(image_id)[1:-1]} and {ascii(same)[1:-1]}"
             return f"{image_id!r} is in the ground truth in Unicode's form {form} ({written}), which is another name"
-    example = next(iter(known), None) if isinstance(known, Iterable) else None
+    example = next(iter(known_ids), None) if isinstance(known_ids, Iterable) else None
     as_there = "" if example is None else f" (which names images as {example!r})"
     return f"{image_id!r} is not in the ground truth{as_there}"
 
 
-def _otherwise_named(image_id: str, known: Container[str]) -> str:
+def _otherwise_named(image_id: str, known_ids: Container[str]) -> str:
     """What to do where the ids of the ground truth are of another kind (paths, numbers); "" where they look alike."""
     for form in ("NFC", "NFD"):
-        if normalize(form, image_id) in known:
+        if normalize(form, image_id) in known_ids:
             return f"write both in one form: unicodedata.normalize({form!r}, name) in Python"
     for rule, named in ID_RULES.items():
-        if (made := str(named(image_id))) in known:
-            return f"hoicli convert {arg('id_', rule)} makes it {made!r}"
-    example = next(iter(known), image_id) if isinstance(known, Iterable) else image_id
-    if image_id + PurePosixPath(example).suffix in known:
+        if (other_name := str(named(image_id))) in known_ids:
+            return f"hoicli convert {arg('id_', rule)} makes it {other_name!r}"
+    example = next(iter(known_ids), image_id) if isinstance(known_ids, Iterable) else image_id
+    if image_id + PurePosixPath(example).suffix in known_ids:
         return f"make one kind of both with hoicli convert {arg('id_', 'name')}"
     kinds = ("/" in image_id, image_id.isdecimal()), ("/" in example, example.isdecimal())
     if kinds[0] == kinds[1]:
         fronts = (example[:at] for at in range(1, len(example)) if not example[at - 1].isalnum())
-        front = next((one for one in fronts if one + image_id in known), "")
+        front = next((front_tried for front_tried in fronts if front_tried + image_id in known_ids), "")
         missing = f"ids there end in it, and {front!r} is missing in front: jq -c '.image_id |= \"{front}\" + .'"
         return missing if front else ""
     rule = "name" if kinds[0][0] else "path" if kinds[1][0] else "number"

@@ -42,8 +42,8 @@ class Kind:
     def fits(self, row: Mapping[str, Any]) -> bool:
         """Return whether a row has a key that tells this kind from others, and none that tells another."""
         others = TELLING.difference(self.told_by, self.needs, self.may)
-        told = not self.told_by or any(key in row for key in self.told_by)
-        return told and not any(key in row for key in others)
+        is_told = not self.told_by or any(key in row for key in self.told_by)
+        return is_told and not any(key in row for key in others)
 
 
 DIFFERENCE = Kind(

@@ -109,13 +109,13 @@ def among(values: Ints, members: Iterable[int]) -> Bools:
     return find(np.array(sorted(members), dtype=np.int64), values)[1]
 
 
-def groups(one: Ints, other: Ints, count: int) -> Ints:
-    """[count] the group of each place, by its first place: `one` and `other` [K], and whatever a chain of such pairs
-    connects, are of one group."""
+def groups(first_members: Ints, other: Ints, count: int) -> Ints:
+    """[count] the group of each place, by its first place: `first_members` and `other` [K], and whatever a chain of
+    such pairs connects, are of one group."""
     group = np.arange(count)
-    while (group[one] != group[other]).any():
-        first = np.minimum(group[one], group[other])
-        np.minimum.at(group, group[one], first)
+    while (group[first_members] != group[other]).any():
+        first = np.minimum(group[first_members], group[other])
+        np.minimum.at(group, group[first_members], first)
         np.minimum.at(group, group[other], first)
         group = group[group]
     return group

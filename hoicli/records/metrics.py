@@ -332,10 +332,10 @@ def fault_of(name: str, keys: tuple[str, ...], unit: str, settings: frozenset[st
     fitting = ((metric, kind) for metric in metrics for kind in metric.kinds if kind.fits(row))
     metric, kind = next(fitting, (metrics[0], metrics[0].kinds[-1]))
     needed = dict.fromkeys((*COMMON, *kind.needs, *metric.needs))
-    known = {*needed, *kind.told_by, *kind.may, *metric.may, *ANYWHERE}
+    allowed = {*needed, *kind.told_by, *kind.may, *metric.may, *ANYWHERE}
     faults = [f"lacks {key}" for key in needed if key not in row]
     faults += [] if kind.fits(row) else [f"is no {' or '.join(kind.name for kind in metric.kinds)}"]
-    faults += [f"has {key}, which no {kind.name} of it has" for key in keys if key not in known]
+    faults += [f"has {key}, which no {kind.name} of it has" for key in keys if key not in allowed]
     faults += [f"is not signed with {key}" for key in metric.settings if key not in settings]
     faults += [] if unit in metric.units else [f"is in {unit}, not in {' or '.join(metric.units)}"]
     return "; ".join(faults)

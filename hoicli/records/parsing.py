@@ -98,11 +98,11 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
     """(problem, field) of a line that orjson refuses."""
     if _CONSTANT.search(data):
         try:
-            found = next(non_finite(json.loads(data)), None)
+            number = next(non_finite(json.loads(data)), None)
         except (ValueError, RecursionError):
-            found = None
-        if found is not None:
-            field, value = found
+            number = None
+        if number is not None:
+            field, value = number
             return f"{value}: numbers must be finite; correct what wrote it, or drop the item", field
     stripped = data.strip()
     if stripped[:1] == b"[":  # a list over many lines, most likely: a record never begins so
@@ -156,21 +156,21 @@ def short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def read_object(path: str, kind: str, of: str, *, most: int) -> Record:
-    """The JSON object that a whole file is, of at most `most` bytes: a protocol, a recipe. kind: what it is, a name of
+def read_object(path: str, kind: str, of: str, *, limit: int) -> Record:
+    """The JSON object that a whole file is, of at most `limit` bytes: a protocol, a recipe. kind: what it is, a name of
     `hoicli doctor --schema`; of: what the object is made of. Raises `DataError` that names the file."""
     place = display_name(path)
     with open_input(path) as file:
-        data = file.read(most + 1)
-    if len(data) > most:
+        data = file.read(limit + 1)
+    if len(data) > limit:
         raise DataError(f"too large for a {kind}; one is a JSON object of {of}", place=place)
-    told = f"hoicli doctor --schema {kind} says what it holds"
+    schema_hint = f"hoicli doctor --schema {kind} says what it holds"
     try:
         record = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise not_json(error, place, told) from None
+        raise not_json(error, place, schema_hint) from None
     if type(record) is not dict:
-        raise DataError(f"{json_type(record)}, not a JSON object; {told}", place=place)
+        raise DataError(f"{json_type(record)}, not a JSON object; {schema_hint}", place=place)
     refuse_repeated_key(data, record, place)
     return record
 

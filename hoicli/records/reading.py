@@ -60,18 +60,18 @@ def read_scenes(
     *,
     scored: bool,
     policy: ErrorPolicy,
-    known: Container[str] | None = None,
+    known_ids: Container[str] | None = None,
     processes: int = 1,
 ) -> Iterator[Scenes]:
     """The image records of a stream as batches of columns, read by some `processes`. `scored`: predictions, which need
     scores.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; a
-    record whose image is not in `known` is bad too.
+    record whose image is not in `known_ids` is bad too.
     """
     build = partial(scenes_of, vocabulary=vocabulary, scored=scored)
     check = checker(vocabulary, scored=scored)
-    return read_columns(lines, build, check, policy, register=ImageRegister(known), processes=processes)
+    return read_columns(lines, build, check, policy, register=ImageRegister(known_ids), processes=processes)
 
 
 def checker(
@@ -126,7 +126,7 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
     exception that `columns.attempt` expects for a bad field."""
     labels, verbs = integers(raw.labels), integers(raw.verbs)
     happening, ambiguous = raw.each("image_hois"), raw.each("ambiguous_hois")
-    known_count, known, derived = _known_objects(happening, raw, labels, vocabulary, scored=scored)
+    known_count, known_pairs, derived = _known_objects(happening, raw, labels, vocabulary, scored=scored)
     label_count, label, unmarked = _image_labels(happening, ambiguous, vocabulary)
     masks = np.array([caveats.mask(names) if names else 0 for names in raw.each("caveats")], dtype=np.int64)
     if vocabulary.roles:
@@ -145,7 +145,7 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
         verb=verbs,
         interaction=interaction,
         known_count=known_count,
-        known=known,
+        known=known_pairs,
         label_count=label_count,
         label=label,
         caveats=masks | (0 if scored else derived | unmarked),
@@ -186,8 +186,8 @@ def _known_objects(
     keys = np.array([] if scored else named, dtype=np.int64)
     if not vocabulary.roles and not scored:  # where objects may be absent there is no Known Object setting
         keys = np.append(keys, raw.image_of_hoi * objects + labels[raw.object])
-    image, known = np.divmod(distinct(keys), objects)
-    return np.bincount(image, minlength=len(image_hois)), known, derived
+    image, known_object = np.divmod(distinct(keys), objects)
+    return np.bincount(image, minlength=len(image_hois)), known_object, derived
 
 
 def _image_labels(image_hois: list[Any], ambiguous_hois: list[Any], vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
@@ -215,8 +215,8 @@ def concatenate(batches: Iterable[Scenes], vocabulary: Vocabulary) -> Scenes:
 def _role_classes(raw: RawImages, verbs: Ints, vocabulary: Vocabulary) -> Ints:
     """[T] the class of each (verb, role). Raises an exception that `columns.attempt` expects for a role that a verb
     does not have, and for an object without a role."""
-    given = raw.of_hoi["role"] or [None] * len(verbs)
-    roles = np.fromiter(map(_role_ids(vocabulary).__getitem__, given), dtype=np.int64, count=len(given))
+    role_names = raw.of_hoi["role"] or [None] * len(verbs)
+    roles = np.fromiter(map(_role_ids(vocabulary).__getitem__, role_names), dtype=np.int64, count=len(role_names))
     classes = class_table(vocabulary)[verbs, roles]
     require(not ((classes < 0) | ((roles == 0) & (raw.object >= 0))).any())
     return classes
@@ -232,9 +232,9 @@ def _complete(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored:
     (`image.seldom_problems`)."""
     unstated, classes = raw.each("unstated"), len(vocabulary.interactions)
     flagged = np.array([each is not None for each in unstated], dtype=bool)
-    said = [each for each in unstated if each is not None]
-    if said:
-        boxes = np.array([each["object"] for each in said], dtype=np.float64)
+    statements = [each for each in unstated if each is not None]
+    if statements:
+        boxes = np.array([each["object"] for each in statements], dtype=np.float64)
         scenes, added, _ = add_boxes(scenes, np.flatnonzero(flagged), boxes, np.full(len(boxes), -1))
     table, verbs, roles = class_table(vocabulary), vocabulary.verb_ids, _role_ids(vocabulary)
     keys = [
@@ -243,7 +243,7 @@ def _complete(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored:
         for item in items or ()
     ]
     left_out = np.array(keys, dtype=np.int64)
-    if said:
+    if statements:
         image_of_box = scenes.image_of_box
         people = np.flatnonzero(are_subjects(scenes.labels, vocabulary) & flagged[image_of_box])
         every = (people[:, np.newaxis] * classes + np.arange(classes)).ravel()
@@ -258,7 +258,7 @@ def _complete(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored:
             object_=np.where(is_agent[interaction], -1, added[image]),
             verb=verb_of[interaction],
             interaction=interaction,
-            score=np.array([each["score"] for each in said], dtype=np.float64)[image],
+            score=np.array([each["score"] for each in statements], dtype=np.float64)[image],
         )
     return _add_agents(scenes, vocabulary, ~flagged, left_out, scored=scored)
 
@@ -274,16 +274,16 @@ def _add_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out:
     taken = np.concatenate([key[agent], subject * verbs + verb_of[class_]])
     candidates = np.flatnonzero(~agent & images[scenes.image_of_hoi] & ~np.isin(key, taken))
     candidates = candidates[np.argsort(key[candidates], kind="stable")]
-    said, first = np.unique(key[candidates], return_index=True)
-    if not len(said):
+    agent_keys, first = np.unique(key[candidates], return_index=True)
+    if not len(agent_keys):
         return scenes
-    score = np.maximum.reduceat(scenes.score[candidates], first) if scored else np.full(len(said), np.nan)
-    subject, verb = np.divmod(said, verbs)
+    score = np.maximum.reduceat(scenes.score[candidates], first) if scored else np.full(len(agent_keys), np.nan)
+    subject, verb = np.divmod(agent_keys, verbs)
     return add_triplets(
         scenes,
         scenes.image_of_hoi[candidates[first]],
         subject=subject,
-        object_=np.full(len(said), -1, dtype=np.int64),
+        object_=np.full(len(agent_keys), -1, dtype=np.int64),
         verb=verb,
         interaction=class_table(vocabulary)[verb, 0],
         score=score,

@@ -74,14 +74,14 @@ def signature(settings: Settings, *, inherited: str = "") -> str:
     for key, value in written.items():
         if BAR in value:
             raise DataError(f"{value!r} would read as two settings in a signature; rename it without |", place=key)
-    own = joined_settings({key: written[key] for key in SIGNATURE_KEYS if key in written})
-    return f"{inherited}|{own}" if inherited else own
+    own_text = joined_settings({key: written[key] for key in SIGNATURE_KEYS if key in written})
+    return f"{inherited}|{own_text}" if inherited else own_text
 
 
 def also_signed(row: Row, key: str, value: str) -> Row:
     """The row with one more setting, in front of the version."""
-    own, _, version = row.get("signature", "").rpartition(BAR)
-    return {**row, "signature": f"{own}|{key}:{value}|{version}"} if own else row
+    settings_text, _, version = row.get("signature", "").rpartition(BAR)
+    return {**row, "signature": f"{settings_text}|{key}:{value}|{version}"} if settings_text else row
 
 
 def joined_settings(settings: Mapping[str, str]) -> str:
@@ -131,13 +131,13 @@ def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str
         "".join(tags).encode()
     except UnicodeEncodeError:
         raise UsageError(f"{arg('tag', ', '.join(tags))}: no UTF-8, so no row can hold it; write it in UTF-8") from None
-    found = dict(tag.split("=", 1) for tag in tags)
-    reserved = [key for key in found if key in ROW_KEYS or key in taken]
+    tags_found = dict(tag.split("=", 1) for tag in tags)
+    reserved = [key for key in tags_found if key in ROW_KEYS or key in taken]
     if reserved:
         raise UsageError(
             f"{arg('tag', ', '.join(reserved))}: rows have a {reserved[0]} of their own; choose another name"
         )
-    return found
+    return tags_found
 
 
 def tag_column(key: str) -> str:

@@ -47,7 +47,7 @@ class Seen:
                     raise problem.error(line.place)
                 register.add(str(record["image_id"]), line)
                 self._add(record, line.place)
-        policy.report(left=bool(self.images))
+        policy.report(some_left=bool(self.images))
 
     def _add(self, record: Record, place: str) -> None:
         labels = record["labels"]
@@ -88,8 +88,8 @@ def in_one_spelling(parts: Sequence[Seen]) -> list[Seen]:
         for spellings in _groups(counts, normalise_spelling):
             best = max(spellings, key=lambda label: (counts[label], label == normalise_spelling(label)))
             other |= dict.fromkeys(spellings, best)
-            shown = " and ".join(f"{label!r} ({counts[label]:,})" for label in spellings)
-            note(f"{what} {shown} are one label in several spellings: {best!r} stands for all")
+            spellings_text = " and ".join(f"{label!r} ({counts[label]:,})" for label in spellings)
+            note(f"{what} {spellings_text} are one label in several spellings: {best!r} stands for all")
         chosen.append(other)
     return [part.respell(*chosen) for part in parts]
 
@@ -152,9 +152,9 @@ def tell_doubts(parts: Sequence[Seen]) -> None:
         for label in sorted(filter(_mixes_scripts, counts)):
             note(f"{what} {label!r} ({counts[label]:,}) mixes letters of several scripts that look alike: a slip?")
         for spellings in _groups(counts, _fold_label):
-            shown = " and ".join(f"{label!r} ({counts[label]:,})" for label in spellings)
+            spellings_text = " and ".join(f"{label!r} ({counts[label]:,})" for label in spellings)
             note(
-                f"{what} {shown} differ in case, spaces or underscores alone: one label twice? Make them one "
+                f"{what} {spellings_text} differ in case, spaces or underscores alone: one label twice? Make them one "
                 "in the records, or one the alias of the other (`aliases`)"
             )
     truth, training = parts[0].pairs.keys(), parts[-1].pairs.keys()
@@ -170,10 +170,10 @@ def tell_doubts(parts: Sequence[Seen]) -> None:
 
 def _groups(labels: Iterable[str], key: Callable[[str], str]) -> Iterator[list[str]]:
     """The labels that have one key, sorted, where there are several."""
-    found: dict[str, list[str]] = {}
+    spellings_by_key: dict[str, list[str]] = {}
     for label in sorted(labels):
-        found.setdefault(key(label), []).append(label)
-    yield from (group for group in found.values() if len(group) > 1)
+        spellings_by_key.setdefault(key(label), []).append(label)
+    yield from (group for group in spellings_by_key.values() if len(group) > 1)
 
 
 def _fold_label(label: str) -> str:

@@ -94,18 +94,18 @@ def triplet_batches(
     lines: Iterable[Line],
     *,
     policy: ErrorPolicy,
-    known: Container[str] | None = None,
+    known_ids: Container[str] | None = None,
     truth: bool = False,
     unlabelled: bool = False,
 ) -> list[Triplets]:
     """All image records of a stream; `truth`: ground truth, which has no scores. unlabelled: labels may be null.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; an
-    image that occurs twice, or is not in `known`, is bad too.
+    image that occurs twice, or is not in `known_ids`, is bad too.
     """
     build = partial(named_images, truth=truth, unlabelled=unlabelled)
     check = partial(open_problems, truth=truth, unlabelled=unlabelled)
-    parts = list(read_columns(lines, build, check, policy, register=ImageRegister(known)))
+    parts = list(read_columns(lines, build, check, policy, register=ImageRegister(known_ids)))
     return parts or [build([])]
 
 
@@ -166,9 +166,9 @@ def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = F
     check_types(box_senses, str, type(None))
     check_types(verb_senses, str, type(None))
     labels, spelled, named = Numbered[str](), Numbered[str](), Numbered[Name]()
-    called = list(zip(raw.labels, box_senses, strict=True))
+    names_of_boxes = list(zip(raw.labels, box_senses, strict=True))
     if unlabelled and None in raw.labels:
-        called = [name if name[0] is not None else UNLABELLED for name in called]
+        names_of_boxes = [name if name[0] is not None else UNLABELLED for name in names_of_boxes]
         raw = replace(raw, labels=["" if label is None else label for label in raw.labels])
     box_label, verb = labels.numbers_of(raw.labels), spelled.numbers_of(raw.verbs)
     check_types(labels, str)
@@ -179,7 +179,7 @@ def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = F
         verb = senses.numbers_of(list(zip(raw.verbs, verb_senses, strict=True)))
         verbs = list(senses)
     # The last is where NO_BOX is looked up.
-    names = named.numbers_of([*called, NOTHING])
+    names = named.numbers_of([*names_of_boxes, NOTHING])
     which, label = number_values(names[raw.object])
     listed = list(named)
     return Triplets(

@@ -226,7 +226,7 @@ def write_changed(record: Record, change: Change, images: str, out: str, place: 
 
     path = image_path(record, place)
     source, target = Path(images, path), Path(out, path)
-    reads(source, kept=False)
+    reads(source, is_kept=False)
     data, picture = read_picture(record, source, place)
     high, wide = picture.pixels.shape[:2]
     record = change.record({**record, "width": wide, "height": high})

@@ -47,7 +47,7 @@ def read_predictions(
 
     def gather(lines: Stream, own: ErrorPolicy) -> list[Triplets]:
         with no_garbage_collection():
-            return triplet_batches(lines, policy=own, known=known, unlabelled=unlabelled)
+            return triplet_batches(lines, policy=own, known_ids=known, unlabelled=unlabelled)
 
     parts = gather_in_parallel(
         gather, predictions, policy, lambda part: chain.from_iterable(each.image_ids for each in part)

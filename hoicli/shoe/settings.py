@@ -98,7 +98,7 @@ class ShoeOptions:
         """The values of delta; there are rows of each."""
         from hoicli.evaluation.views import parse_thresholds
 
-        return parse_thresholds([self.delta], option="delta", what="similarity", least=0).values
+        return parse_thresholds([self.delta], option="delta", what="similarity", minimum=0).values
 
     @property
     def tags(self) -> tuple[str, ...]:

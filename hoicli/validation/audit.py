@@ -82,7 +82,7 @@ class Audit:
         vocabulary = truth.vocabulary
         with no_garbage_collection():
             known, processes = truth.position, stream.processes()
-            parts = read_scenes(stream, vocabulary, scored=True, policy=policy, known=known, processes=processes)
+            parts = read_scenes(stream, vocabulary, scored=True, policy=policy, known_ids=known, processes=processes)
             batch = Batch(concatenate(parts, vocabulary), truth)
         coverage.add(batch)
         found, tally = batch.match(protocol, self.filters), Tally([protocol], len(vocabulary.interactions))

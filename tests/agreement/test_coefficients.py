@@ -246,7 +246,7 @@ def test_the_interval_of_ac1_is_the_jackknifes(ratings: Floats) -> None:
     without = np.array([gwet_of(np.delete(ratings, at, axis=0), "ac1", 5) for at in range(200)], dtype=np.float64)
     error = math.sqrt(199 / 200 * ((without - without.mean()) ** 2).sum())
     measure = partial(gwet, quadratic=False, levels=5)
-    assert half_width(measure, ratings, least=1) == pytest.approx(1.96 * error, rel=0.06)
+    assert half_width(measure, ratings, fewest=1) == pytest.approx(1.96 * error, rel=0.06)
 
 
 @pytest.mark.parametrize(

@@ -236,11 +236,11 @@ def test_counts_have_a_range(hoicli: Hoicli) -> None:
     assert {param.opts[0] for _, param, _ in counts} >= {"--bootstrap", "--levels", "--jobs"}
     for name, param, mark in counts:
         option = param.opts[0]
-        for number in (99999999999, 10**30, mark.most + 1, mark.least - 1):
+        for number in (99999999999, 10**30, mark.maximum + 1, mark.minimum - 1):
             said = refused(hoicli(name, option, number, "nothing"))
             none = ", or 0 for none" if mark.or_zero else ""
-            assert said == f"{option} {number}: give a whole number from {mark.least:,} to {mark.most:,}{none}"
-        for number in (mark.least, mark.most, *([0] if mark.or_zero else [])):
+            assert said == f"{option} {number}: give a whole number from {mark.minimum:,} to {mark.maximum:,}{none}"
+        for number in (mark.minimum, mark.maximum, *([0] if mark.or_zero else [])):
             check([Parameter("it", int, 0, Option("N", mark=mark), "")], {"it": number})
 
 

@@ -103,7 +103,7 @@ def test_jpeg_is_written_as_jpeg_near_the_pixels() -> None:
         encoded = encode(picture, picture.pixels)
         assert (decoded_pixels(picture, picture.pixels, encoded).squeeze() == np.asarray(result)).all()
         again = PIL.Image.fromarray(picture.pixels.squeeze())
-        assert encoded == file_of(again, "JPEG", quality=95, subsampling="4:4:4", **picture.kept)
+        assert encoded == file_of(again, "JPEG", quality=95, subsampling="4:4:4", **picture.metadata)
 
 
 @pytest.mark.parametrize("name", EFFECTS)

@@ -39,7 +39,7 @@ def record_of(
     shape = (*size, 3)
     drawn = draw(name, shape, image_id=image_id, seed=0)
     record = {"image_id": image_id, "file_name": "a.png", "boxes": boxes}
-    return cell_record(record, (name, severity), 0, (1.0, 0.5), shape, drawn, kept=kept)
+    return cell_record(record, (name, severity), 0, (1.0, 0.5), shape, drawn, boxes_kept=kept)
 
 
 def solid(box: Box) -> Image:

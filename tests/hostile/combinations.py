@@ -107,7 +107,7 @@ def value(rng: Random, one: Parameter) -> str:
     if names := [name for name, _ in choices.entries(option.one_of or option.offer)]:
         return ",".join(rng.sample(names, min(len(names), 2 if option.several and rng.random() < 0.3 else 1)))
     if isinstance(mark, Count):
-        return str(rng.choice([mark.least, mark.least + 1, 2, 5, mark.least - 1, mark.most + 1]))
+        return str(rng.choice([mark.minimum, mark.minimum + 1, 2, 5, mark.minimum - 1, mark.maximum + 1]))
     if isinstance(mark, Read):
         return "images" if mark.folder else "gt.jsonl"
     return rng.choice(VALUES.get(option.metavar, VALUES[""]))

@@ -63,7 +63,7 @@ def test_quiet_says_errors_alone(hoicli: Hoicli, capfdbinary: pytest.CaptureFixt
     assert hoicli(*EVAL, PREDICTIONS).err == loud.err
     with log_as_asked(["--quiet"]):
         note("never")
-        note("the explorer is at http://localhost", asked=True)
+        note("the explorer is at http://localhost", requested=True)
     assert capfdbinary.readouterr().err == b"hoicli: the explorer is at http://localhost\n"
 
 

@@ -202,7 +202,7 @@ def test_an_image_twice_names_both_lines(monkeypatch: pytest.MonkeyPatch) -> Non
 )
 def test_an_image_that_the_ground_truth_does_not_have(image_id: Any, known: list[str], mend: str) -> None:
     problem = f"{str(image_id)!r} is not in the ground truth (which names images as {known[0]!r}); {mend}"
-    assert first_error(with_(image_id=image_id), known=known) == f"p.jsonl:1: image_id: {problem}"
+    assert first_error(with_(image_id=image_id), known_ids=known) == f"p.jsonl:1: image_id: {problem}"
 
 
 def test_skipping_drops_counts_and_keeps_the_rest(

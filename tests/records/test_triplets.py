@@ -188,4 +188,4 @@ def test_an_image_occurs_once_and_is_one_of_the_known() -> None:
     with pytest.raises(DataError, match="test:2"):
         read([FIRST, FIRST])
     with pytest.raises(DataError, match="test:3"):
-        read(RECORDS, known={"a", "7"})
+        read(RECORDS, known_ids={"a", "7"})

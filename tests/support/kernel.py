@@ -40,7 +40,7 @@ def lines(records: Iterable[Any], file: str = "test") -> list[Line]:
 
 
 def stream(records: Iterable[Any], name: str) -> Stream:
-    return Stream([name], name, held=lines(records, name))
+    return Stream([name], name, lines_held=lines(records, name))
 
 
 def ground_truth(records: Sequence[Record], vocabulary: Vocabulary = HICO) -> GroundTruth:

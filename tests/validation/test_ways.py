@@ -103,7 +103,7 @@ def broken(rng: random.Random, whole: list[Record], often: float) -> list[bytes]
 
 def numbered(lines: list[bytes], name: str) -> Stream:
     held = [Line(name, number, data) for number, data in enumerate(lines, start=1) if not data.isspace()]
-    return Stream([name], name, held=held)
+    return Stream([name], name, lines_held=held)
 
 
 def faults(seed: int, read: Callable[[list[bytes], str], Stream] = numbered) -> list[list[Record]]:

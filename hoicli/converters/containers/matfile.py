@@ -113,7 +113,7 @@ def variables(source: Source) -> dict[str, Variable]:
 
     Raises `DataError` for a file that is cut off.
     """
-    data, found = source.data, {}
+    data, variables_read = source.data, {}
     version = data[124:HEADER]
     if version != b"\x00\x01IM":  # little-endian, level 5
         problem = "is no MATLAB 5 file, or cut off; fetch it again, or save it with -v7"
@@ -126,9 +126,9 @@ def variables(source: Source) -> dict[str, Variable]:
             if kind not in (MATRIX, COMPRESSED) or end > len(data):
                 raise ValueError("a variable goes beyond its end" if end > len(data) else f"unknown element {kind}")
             name, content, shape = _MatrixReader(_head(data, position, end)).head()
-            found[name] = Variable(position, end, content, shape)
+            variables_read[name] = Variable(position, end, content, shape)
         position = end
-    return found
+    return variables_read
 
 
 def load(source: Source, name: str) -> Any:

@@ -53,7 +53,7 @@ def _readable(source: Source, name: str = "") -> Iterator[None]:
 def arrays(source: Source, names: Collection[str]) -> dict[str, NDArray[Any]]:
     """Those of an .npz file's arrays that have one of these names. Raises `DataError` for damage, for anything but
     numbers and text, and for more bytes than the file's size justifies."""
-    found = {}
+    arrays_read = {}
     with _readable(source):
         archive = zipfile.ZipFile(BytesIO(source.data))
     for info in archive.infolist():
@@ -67,8 +67,8 @@ def arrays(source: Source, names: Collection[str]) -> dict[str, NDArray[Any]]:
             problem = "would take more memory than its size can justify; save it again"
             raise DataError(problem, place=source.name, field=name, code="damaged")
         with _readable(source, name), archive.open(info) as stream:
-            found[name] = _array(stream, info.file_size)
-    return found
+            arrays_read[name] = _array(stream, info.file_size)
+    return arrays_read
 
 
 def npy(source: Source) -> NDArray[Any]:

@@ -90,9 +90,9 @@ class Source:
 
     def describe(self) -> str:
         """A description of the file for the message that its format is unknown."""
-        found = self.first_item if self.is_list else self.mapping
-        if isinstance(found, dict) and found:
-            keys = (key[:40] if isinstance(key, str) else type(key).__name__ for key in islice(found, 6))
+        content = self.first_item if self.is_list else self.mapping
+        if isinstance(content, dict) and content:
+            keys = (key[:40] if isinstance(key, str) else type(key).__name__ for key in islice(content, 6))
             return f"a {'list' if self.is_list else 'dictionary'} of {', '.join(keys)}"
         if self.kind == "unknown":
             return "neither JSON, nor a pickle, nor a MATLAB file"

@@ -83,9 +83,9 @@ class _Machine(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         if global_name == "CacheTemplate":
             return _DICTIONARY
-        found = _NAMES.get((module_name, global_name))
-        if found is not None:
-            return found
+        replacement = _NAMES.get((module_name, global_name))
+        if replacement is not None:
+            return replacement
         return _refuse(_quote_text(f"{module_name}.{global_name}"))
 
     def persistent_load(self, pid: Any, /) -> Any:
@@ -109,16 +109,16 @@ def _require_tree(value: Any, size: int) -> None:
     """Raises `DataError` for what is nested beyond DEEPEST, or stands for far more than `size` bytes can hold: a list
     that stands in many places is converted as often as it stands."""
     containers = {list, dict, tuple, set, frozenset, _Array}
-    level, left = [value], VALUES + VALUES_PER_BYTE * size
+    level, remaining = [value], VALUES + VALUES_PER_BYTE * size
     for _ in range(DEEPEST):
         below: list[Any] = []
         for start in range(0, len(level), PIECE):
             inside = gc.get_referents(*level[start : start + PIECE])
-            found = [part for part in inside if type(part) in containers]
-            left -= sum([part.size if type(part) is _Array else len(part) for part in found])
-            if left < 0:
+            containers_inside = [part for part in inside if type(part) in containers]
+            remaining -= sum([part.size if type(part) is _Array else len(part) for part in containers_inside])
+            if remaining < 0:
                 raise DataError("repeats its parts so often that no dump would; save it again without shared lists")
-            below += filter(gc.is_tracked, found)  # not dictionaries of numbers and text alone
+            below += filter(gc.is_tracked, containers_inside)  # not dictionaries of numbers and text alone
         if not below:
             return
         level = below
@@ -142,8 +142,8 @@ def _bounded_memory(extra: int) -> Iterator[None]:
         yield
         return
     infinite = resource.RLIM_INFINITY
-    known = [limit for limit in (soft, hard, used + extra) if limit != infinite]
-    resource.setrlimit(resource.RLIMIT_AS, (min(known), hard))
+    limits = [limit for limit in (soft, hard, used + extra) if limit != infinite]
+    resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))
     try:
         yield
     finally:

@@ -136,16 +136,20 @@ class Claims:
         elif None not in names and not any(people):
             self.reports.append(NO_PERSON)
             return
-        label, beside = _name_of(second), _value_of(first, _VERBS)
-        said = _value_of(second, _VERBS) or beside
-        verbs = verbs_of(said, label) or self.verbs
-        if said is beside and isinstance(said, str) and (parts := split_phrase(said))[1] == label:
+        label, verb_beside = _name_of(second), _value_of(first, _VERBS)
+        verb_value = _value_of(second, _VERBS) or verb_beside
+        verbs = verbs_of(verb_value, label) or self.verbs
+        if (
+            verb_value is verb_beside
+            and isinstance(verb_value, str)
+            and (parts := split_phrase(verb_value))[1] == label
+        ):
             verbs = parts[0]
         places = [numbers_of(_value_of(entry, _BOX)) for entry in (first, second)]
         claim = Claim(
             places[0], places[1], label or self.label, tuple(verbs), self._score(second), acts=_name_of(first)
         )
-        self._add(claim, said, _value_of(second, _NAME))
+        self._add(claim, verb_value, _value_of(second, _NAME))
 
     def _read_triplet(self, entry: dict[str, Any]) -> None:
         _check(entry, _SUBJECT, _OBJECT, _LABEL, _NAME, _VERBS, _SCORE)
@@ -153,8 +157,8 @@ class Claims:
         ends = [_by_plain_key(end) if isinstance(end, dict) else {} for end in (subject, object_)]
         for end in ends:
             _check(end, _BOX, _NAME, _SCORE)
-        beside = (entry.get(key) for key in ("subject", "human", "person"))
-        named = next((_OF_ID.sub(r"\1", text) for text in map(_text_of, beside) if text and text is not subject), "")
+        entries = (entry.get(key) for key in ("subject", "human", "person"))
+        named = next((_OF_ID.sub(r"\1", text) for text in map(_text_of, entries) if text and text is not subject), "")
         acts = _name_of(ends[0]) or label_of(named) or None
         if acts is not None and not self.persons(acts):
             self.reports.append(NO_PERSON)
@@ -163,22 +167,22 @@ class Claims:
         labels = [_value_of(entry, _LABEL), *others, _value_of(ends[1], _NAME)]
         label = next((text for text in map(_text_of, labels) if text and not text.strip().isdecimal()), None)
         other = _place_of(object_)
-        said, source = _value_of(entry, _VERBS), label
-        verbs = self.verbs if said is None else verbs_of(said, label or self.label)
-        if label is None and self.label is None and isinstance(said, str) and not isinstance(other, int):
-            verbs, label = split_phrase(said)
-            source = said
+        verb_value, source = _value_of(entry, _VERBS), label
+        verbs = self.verbs if verb_value is None else verbs_of(verb_value, label or self.label)
+        if label is None and self.label is None and isinstance(verb_value, str) and not isinstance(other, int):
+            verbs, label = split_phrase(verb_value)
+            source = verb_value
         label = self.label if label is None else label_of(label)
         claim = Claim(_place_of(subject), other, label, tuple(verbs), self._score(entry), acts=acts)
-        self._add(claim, said, source)
+        self._add(claim, verb_value, source)
 
-    def _add(self, claim: Claim, said: Any, named: Any) -> None:
-        """Add a claim whose verbs are in the value `said`, and its object's name in `named`."""
+    def _add(self, claim: Claim, verb_value: Any, named: Any) -> None:
+        """Add a claim whose verbs are in the value `verb_value`, and its object's name in `named`."""
         label = claim.label
         if not claim.verbs:
             self.reports.append("a pair without a verb that can be read")
         elif label is None or type(claim.object) is int or label in self.ids or is_name(label):
-            spans = tuple(span_of(said, verb) for verb in claim.verbs)
+            spans = tuple(span_of(verb_value, verb) for verb in claim.verbs)
             self.triplets.append(replace(claim, spans=spans, label_span=span_of(named, label or "")))
         else:
             self.reports.append("an object whose name cannot be read")
@@ -194,14 +198,14 @@ class Claims:
         if _value_of(entry, _VERBS) is not None:
             raise NotReadError("an answer with a verb beside one box, and nothing that says whose")
         _check(entry, _BOX, _NAME, _SCORE)
-        own = next((entry[key] for key in ("id", "idx", "index") if key in entry), None)
-        of_id = _OF_ID.fullmatch(own) if isinstance(own, str) else None
+        own_id = next((entry[key] for key in ("id", "idx", "index") if key in entry), None)
+        of_id = _OF_ID.fullmatch(own_id) if isinstance(own_id, str) else None
         box, name = numbers_of(_value_of(entry, _BOX)), _name_of(entry) or label_of(of_id[1] if of_id else "")
         if box is None or not is_name(name):
             self.reports.append(NO_BOX)
             return
-        if isinstance(own, int | str):
-            self.ids.setdefault(str(own).strip(), []).append(len(self.located))
+        if isinstance(own_id, int | str):
+            self.ids.setdefault(str(own_id).strip(), []).append(len(self.located))
         self.located.append((box, name))
 
     def _read_wrapper(self, entry: dict[str, Any]) -> None:
@@ -216,7 +220,7 @@ class Claims:
     def _look_up_boxes(self, claim: Claim) -> Claim | None:
         """A claim with boxes of the answer for ids; None, and reported, where there is none or which one is not
         said."""
-        found: dict[str, Any] = {}
+        boxes_of_ends: dict[str, Any] = {}
         for end in ("subject", "object"):
             place = getattr(claim, end)
             rows = self.ids.get(str(place)) if isinstance(place, int | str) else None
@@ -227,14 +231,14 @@ class Claims:
                 return None
             box, name = self.located[rows[0]]
             if end == "object":
-                found |= {"object": box, "label": name, "of_box": True}
+                boxes_of_ends |= {"object": box, "label": name, "of_box": True}
             elif self.persons(name):
-                found |= {"subject": box, "acts": name}
+                boxes_of_ends |= {"subject": box, "acts": name}
                 self.acting.add(rows[0])
             else:
                 self.reports.append(NO_PERSON)
                 return None
-        return replace(claim, **found)
+        return replace(claim, **boxes_of_ends)
 
 
 def _check(entry: dict[str, Any], *patterns: re.Pattern[str]) -> None:
@@ -264,8 +268,8 @@ def _by_plain_key(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _value_of(entry: dict[str, Any], keys: re.Pattern[str]) -> Any:
     """The first value under one of the keys that is not null; boxes before names, which are the shorter keys."""
-    found = [key for key, value in entry.items() if value is not None and keys.fullmatch(key)]
-    return entry[max(found, key=lambda key: "box" in key)] if found else None
+    matching_keys = [key for key, value in entry.items() if value is not None and keys.fullmatch(key)]
+    return entry[max(matching_keys, key=lambda key: "box" in key)] if matching_keys else None
 
 
 def _is_located(entry: dict[str, Any]) -> bool:

@@ -103,7 +103,7 @@ def _named_places(match: re.Match[str]) -> tuple[str, list[Place]]:
         raise NotReadError(OTHER_WORDS)
     if kind == "region":
         return label, [int(match[kind])]
-    numbers = [float(found) for found in re.findall(r"-?\d{1,9}(?:\.\d{0,18})?", match[kind])]
+    numbers = [float(digits) for digits in re.findall(r"-?\d{1,9}(?:\.\d{0,18})?", match[kind])]
     if kind == "loc":  # the middle of a thousandth, as the model's processor has it
         numbers = [number + 0.5 for number in numbers]
     boxes = [numbers[at : at + 4] for at in range(0, len(numbers), 4)] or [[]]

@@ -117,16 +117,16 @@ def parse_frame(text: str, place: str = "") -> Frame:
     raise UsageError(f"{f'{place} {text}' if place else arg('coords', text)}: choose from {CONVENTIONS}")
 
 
-def resized_by_qwen(width: float, height: float, least: int, most: int) -> tuple[int, int]:
+def resized_by_qwen(width: float, height: float, fewest: int, maximum: int) -> tuple[int, int]:
     """(width, height) of the copy Qwen2.5-VL's processor makes: each side the nearest multiple of 28, unless the area
-    then leaves [least, most] pixels; then both are scaled by the root of the ratio and rounded towards the bound.
+    then leaves [fewest, maximum] pixels; then both are scaled by the root of the ratio and rounded towards the bound.
     """
     sides = [max(FACTOR, round(side / FACTOR) * FACTOR) for side in (width, height)]
     area = sides[0] * sides[1]
-    if area > most:
-        shrink = math.sqrt(width * height / most)
+    if area > maximum:
+        shrink = math.sqrt(width * height / maximum)
         sides = [max(FACTOR, math.floor(side / shrink / FACTOR) * FACTOR) for side in (width, height)]
-    elif area < least:
-        grow = math.sqrt(least / (width * height))
+    elif area < fewest:
+        grow = math.sqrt(fewest / (width * height))
         sides = [math.ceil(side * grow / FACTOR) * FACTOR for side in (width, height)]
     return sides[0], sides[1]

@@ -53,16 +53,16 @@ def label_of(text: str) -> str:
     return re.sub(r"[\s_]+", "_", words)
 
 
-def verbs_of(said: Any, label: str | None = None) -> list[str]:
+def verbs_of(value: Any, label: str | None = None) -> list[str]:
     """The verbs in a value of an answer: a list, or one text with several ("ride, sit on"), each as `sit_on`.
 
     Articles and the object's own name at the end ("riding the bicycle") are left off; a text of more than `MOST_WORDS`
     words, and one that denies or doubts, gives none. Gerunds stay as they are: the evaluation lemmatises.
     """
-    if isinstance(said, list):
-        return list(dict.fromkeys(verb for item in said for verb in verbs_of(item, label)))
+    if isinstance(value, list):
+        return list(dict.fromkeys(verb for item in value for verb in verbs_of(item, label)))
     verbs = []
-    for words in _phrases(said) if isinstance(said, str) else ():
+    for words in _phrases(value) if isinstance(value, str) else ():
         if label is not None:
             words = _strip_object(words, label)
         words = [word for word in words if word not in _ARTICLES]
@@ -71,14 +71,14 @@ def verbs_of(said: Any, label: str | None = None) -> list[str]:
     return list(dict.fromkeys(verbs))
 
 
-def split_phrase(said: str) -> tuple[list[str], str | None]:
+def split_phrase(phrase: str) -> tuple[list[str], str | None]:
     """(verbs, object) of a phrase that holds both, "riding a bicycle", "sit on bench" or "hold and ride bicycle".
 
     The object begins after the article; without one, after the first word and the prepositions that follow it. A phrase
     of one word, or of more than twice `MOST_WORDS`, names no object.
     """
     verbs, label = [], None
-    for words in _phrases(said):
+    for words in _phrases(phrase):
         end = 1
         while end < len(words) and words[end] in PREPOSITIONS:
             end += 1
@@ -135,11 +135,11 @@ def _is_strange(word: str) -> bool:
     return not all(letter.isalnum() or letter in "-'&." or unicodedata.category(letter)[0] == "M" for letter in word)
 
 
-def _phrases(said: str) -> Iterator[list[str]]:
+def _phrases(text_said: str) -> Iterator[list[str]]:
     """The words, in lower case, of each phrase of a text: commas, semicolons, line ends and "and" stand between them.
     "no interaction" is one word."""
     text = re.sub(
-        r"[^\S\n]+", " ", re.sub(r"[`*\"]+", "", replace_typography(said))
+        r"[^\S\n]+", " ", re.sub(r"[`*\"]+", "", replace_typography(text_said))
     ).strip()  # a run of spaces is looked at once
     for part in re.split(r"\s*[,;\n]\s*|\s+and\s+", text):
         words = [word for word in re.split(r"[\s_]+", part.strip().strip(".!?,;:'").lower()) if word]

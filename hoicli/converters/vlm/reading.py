@@ -55,16 +55,16 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 @dataclass
 class _Image:
-    """An image while its answers are read: its triplets with their scores, and the record of --boxes that was `shown`.
-    `read`: some answer about it could be read. `caveat`: where its scores are from, unless the answers said them.
-    """
+    """An image while its answers are read: its triplets with their scores, and the record of --boxes that was
+    `detections`. `read`: some answer about it could be read. `caveat`: where its scores are from, unless the answers
+    said them."""
 
     image_id: str | int
     file_name: str | None
     size: Size | None
     table: BoxTable = field(default_factory=BoxTable)
     hois: dict[tuple[int, int, str], float | None] = field(default_factory=dict)
-    shown: Record | None = None
+    detections: Record | None = None
     read: bool = False
     caveat: str = ""
 
@@ -76,8 +76,8 @@ class _Image:
         if self.size is not None:
             record["width"], record["height"] = self.size
         record |= {"boxes": self.table.boxes, "labels": self.table.labels}
-        if self.shown is not None and len(self.shown.get("scores") or ()) == len(self.table.boxes):
-            record["scores"] = self.shown["scores"]
+        if self.detections is not None and len(self.detections.get("scores") or ()) == len(self.table.boxes):
+            record["scores"] = self.detections["scores"]
         elif self.caveat == ALL_ONES:
             record["scores"] = [1.0] * len(self.table.boxes)
         record["hois"] = [
@@ -160,9 +160,9 @@ class _AnswerReader:
         if self._refused:
             share = f"{self._refused:,} of {self._answers:,} answers ({self._refused / self._answers:.2%})"
             self._context.announce(f"{share} could not be read: they give no record")
-        given = [score is not None for image in self._images.values() for score in image.hois.values()]
-        if given and not all(given):
-            missing = f"{given.count(False):,} of {len(given):,} triplets have no score"
+        have_scores = [score is not None for image in self._images.values() for score in image.hois.values()]
+        if have_scores and not all(have_scores):
+            missing = f"{have_scores.count(False):,} of {len(have_scores):,} triplets have no score"
             ones = f"({arg('scores', 'ones')})"
             self._context.announce(f"{missing}: good for mF1 (hoicli shoe-eval), mAP needs one on each {ones}")
         if self._outside:
@@ -179,14 +179,14 @@ class _AnswerReader:
         """The image of a row, created at its first row; with --boxes it begins with these."""
         image_id, file_name = image_named_in(row)
         path = path_of(file_name) if file_name is not None and image_id == image_id_of(file_name) else ""
-        name, shown = str(image_id), self._detections
+        name, detections = str(image_id), self._detections
         image = self._images.get(path or name)
         if image is None:
             size = known_size({"image_id": image_id, "file_name": file_name}, self._context)
             image = _Image(image_id, file_name, size)
             self._images[path or name] = image
-            if (boxes := shown.get(path) or shown.get(name)) is not None:
-                image.shown = boxes
+            if (boxes := detections.get(path) or detections.get(name)) is not None:
+                image.detections = boxes
                 image.size = image.size or size_of(boxes)
                 image.file_name = image.file_name or boxes.get("file_name")
                 image.table.boxes += boxes["boxes"]
@@ -203,27 +203,27 @@ class _AnswerReader:
             self._context.announce(f"boxes in <{tokens}> tokens: taken as their model writes them")
             return Frame("1000" if tokens == "loc" else "relative")
         name = "coords" if isinstance(row.get("coords"), str) else "box_scale"
-        said = (
+        frame_text = (
             row.get("coords")
             if name == "coords"
             else _resized_coords(row["box_scale"])
             if row.get("box_scale")
             else None
         )
-        own = None if said is None else parse_frame(said, f"{self._context.place}: {name}")
+        own_frame = None if frame_text is None else parse_frame(frame_text, f"{self._context.place}: {name}")
         if self._frame is not None:
-            if own not in (None, self._frame):
-                problem = f"{said}, but the option is {arg('coords', self._context.options['coords'])}"
+            if own_frame not in (None, self._frame):
+                problem = f"{frame_text}, but the option is {arg('coords', self._context.options['coords'])}"
                 raise UsageError(f"{self._context.place}: {name}: {problem}; leave the option out, or mend the rows")
             return self._frame
         if tokens == "box":
             return self._note_frame("1000", "boxes in <box> or <|box_start|> tokens")
         if key == "person_bbox":
             return self._note_frame("pixels", "person_bbox and object_bbox of the rows")
-        if own is not None and name == "box_scale":
+        if own_frame is not None and name == "box_scale":
             self._context.announce("box_scale of R1-SGG's rows: taken as the size of the copy that boxes are pixels of")
-        if own is not None:
-            return own
+        if own_frame is not None:
+            return own_frame
         if key == "predicted_pairs":
             return self._note_frame("pixels", "predicted_pairs of hoi-benchmarks")
         first = answer[0] if isinstance(answer, list) and answer else None
@@ -251,15 +251,15 @@ class _AnswerReader:
             return [replace(claim, score=None) for claim in claims]
         rule = "the product of the probabilities of the tokens of its verb and of its object's name"
         self._context.announce(f"{arg('scores')} tokens: the score of a triplet is {rule}")
-        found = []
+        scored_claims = []
         for claim in claims:
             label = [] if claim.label_span is None else [claim.label_span]
             for verb, span in zip(claim.verbs, claim.spans or (None,) * len(claim.verbs), strict=True):
                 score = None if span is None else tokens.score([span, *label])
-                found.append(replace(claim, verbs=(verb,), score=score))
+                scored_claims.append(replace(claim, verbs=(verb,), score=score))
                 if score is None:
                     self._drop("the score of a triplet whose words are not found among the tokens (it is kept)")
-        return found
+        return scored_claims
 
     def _drop(self, reason: str) -> None:
         """Count a part that is left out."""
@@ -284,8 +284,8 @@ class _AnswerReader:
         ends = (claim.subject, self._actor(claim.acts)), (claim.object, label)
         placed = [self._place_claim(image, *end, frame) for end in ends]
         subject, object_ = (end if isinstance(end, int) else image.table.add(*end) for end in placed)
-        for said in claim.verbs:
-            verb = said if self._spelling is None else self._spelling.verb(said)
+        for verb_text in claim.verbs:
+            verb = verb_text if self._spelling is None else self._spelling.verb(verb_text)
             if verb is None:
                 self._drop("a verb outside the vocabulary")
             elif (subject, object_, verb) in image.hois:
@@ -316,9 +316,9 @@ class _AnswerReader:
         if not isinstance(place, int):
             raise _NotPlacedError("a triplet without a person or an object, or with a box that is not four numbers")
         if "boxes" not in self._context.options:
-            shown = arg("boxes", like="FILE")
-            raise DataError(f"names boxes by index; give the boxes that were shown with {shown}")
-        if image.shown is None or not 0 <= place < len(image.shown["boxes"]):
+            option_text = arg("boxes", like="FILE")
+            raise DataError(f"names boxes by index; give the boxes that were shown with {option_text}")
+        if image.detections is None or not 0 <= place < len(image.detections["boxes"]):
             raise _NotPlacedError("a triplet with the index of a box that is not there")
         return place
 
@@ -354,10 +354,10 @@ def _resized_coords(copy: Any) -> str:
 
 def _detections(path: str | None) -> dict[str, Record]:
     """The records of --boxes by image."""
-    found: dict[str, Record] = {}
+    detections_by_image: dict[str, Record] = {}
     for line in Stream([path], "boxes") if path is not None else ():
         record = parse(line)
         for problem in problems({"hois": [], **record}, None, scored=False):
             raise problem.error(line.place)
-        found[str(record["image_id"])] = record
-    return found
+        detections_by_image[str(record["image_id"])] = record
+    return detections_by_image

@@ -60,22 +60,22 @@ def failure_in(row: Mapping[str, Any]) -> str:
     error = error or response.get("body")
     for key in ("error", "message"):
         error = error.get(key, error) if isinstance(error, dict) else error
-    said = " ".join(str(error or "")[:200].split())
-    return said if status == 200 else f"HTTP {str(status)[:20]} {said}".strip()
+    error_text = " ".join(str(error or "")[:200].split())
+    return error_text if status == 200 else f"HTTP {str(status)[:20]} {error_text}".strip()
 
 
 def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
     """(image id, file name or None) of the image a row is about. Raises `DataError` for a row that names none."""
     file_name = next((row[key] for key in FILE_KEYS if isinstance(row.get(key), str) and row[key]), None)
-    given = next((row[key] for key in ID_KEYS if type(row.get(key)) in (str, int)), None)
+    stated_id = next((row[key] for key in ID_KEYS if type(row.get(key)) in (str, int)), None)
     stem = image_id_of(file_name) if file_name is not None else None
     image_id: str | int
-    if given is None and stem is None:
+    if stated_id is None and stem is None:
         raise DataError("names no image; put its file_name or image_id into the row")
-    if stem is None or (isinstance(given, int) and image_number(stem) == given):
-        image_id = given if given is not None else ""
-    elif isinstance(given, str) and "image_id" in row:
-        image_id = given
+    if stem is None or (isinstance(stated_id, int) and image_number(stem) == stated_id):
+        image_id = stated_id if stated_id is not None else ""
+    elif isinstance(stated_id, str) and "image_id" in row:
+        image_id = stated_id
     else:  # another number is that of the row
         image_id = stem
     if isinstance(image_id, str) and PurePosixPath(image_id).suffix.lower() in PICTURE_ENDINGS:
@@ -108,8 +108,8 @@ def rows_in(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]] | 
 
 def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
     """(place, row) of every row of the file, in any container."""
-    if (found := rows_in(source, context.policy)) is not None:
-        return found
+    if (rows_found := rows_in(source, context.policy)) is not None:
+        return rows_found
     if _is_hoi_r1(source):
         return _hoi_r1(source, context)
     if not source.mapping:
@@ -131,14 +131,14 @@ def _hoi_r1(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
     outputs, truth = source.mapping["outputs"], source.mapping["gt_paths"]
     if not isinstance(outputs, list) or not isinstance(truth, list) or len(outputs) != len(truth):
         raise DataError("outputs and gt_paths are not lists of one length; write the file again", place=source.name)
-    seen = set()
+    image_ids = set()
     for index, (output, path) in enumerate(zip(outputs, truth, strict=True)):
         place = f"{source.name}: outputs[{index}]"
         name = path.get("file_name") if isinstance(path, dict) else path
-        if isinstance(name, str) and name in seen:
+        if isinstance(name, str) and name in image_ids:
             context.drop("an answer about an image that was answered before", place)
             continue
-        seen.add(str(name))
+        image_ids.add(str(name))
         row = dict(path) if isinstance(path, dict) else {"file_name": path}
         yield place, {**row, "response": output}
 

@@ -30,25 +30,25 @@ class Spoken(str):
     @classmethod
     def starting_at(cls, text: str, start: int) -> Spoken:
         """A text that begins at `start` of the answer."""
-        made = cls(text)
-        made.start = start
-        return made
+        spoken = cls(text)
+        spoken.start = start
+        return spoken
 
 
 Span = tuple[int, int]
 """The first character of something in an answer's text, and the one after its last."""
 
 
-def span_of(said: Any, words: str) -> Span | None:
+def span_of(value: Any, words: str) -> Span | None:
     """Where in an answer a value says the words of a verb or a label, spaces for underscores; None for a value without
     a place, as in an answer that was parsed before. In a list it is the first item that has them."""
-    if isinstance(said, list):
-        return next((span for item in said if (span := span_of(item, words)) is not None), None)
-    if not isinstance(said, Spoken) or not re.search(r"[^\W_]", words):
+    if isinstance(value, list):
+        return next((span for item in value if (span := span_of(item, words)) is not None), None)
+    if not isinstance(value, Spoken) or not re.search(r"[^\W_]", words):
         return None
     pattern = r"[\W_]+".join(part for part in re.split(r"[\W_]+", words) if part)
-    found = re.search(pattern, said, re.IGNORECASE)
-    return (said.start + found.start(), said.start + found.end()) if found else None
+    match = re.search(pattern, value, re.IGNORECASE)
+    return (value.start + match.start(), value.start + match.end()) if match else None
 
 
 def final_part(text: str) -> Spoken:
@@ -57,8 +57,8 @@ def final_part(text: str) -> Spoken:
     if len(text) > LONGEST:
         raise ValueError(f"an answer of more than {LONGEST:,} characters")
     final = text[text.rfind("</think>") + len("</think>") :] if "</think>" in text else text
-    _, found, answer = final.partition("<answer>")
-    if found:
+    _, tag, answer = final.partition("<answer>")
+    if tag:
         inner, end, after = answer.partition("</answer>")
         if not end or after.strip() or "<answer>" in inner:
             raise ValueError("an <answer> without an end, or with more after it")
@@ -77,18 +77,18 @@ def values_in(part: Spoken) -> tuple[list[Any], bool]:
         raise ValueError("several code fences in one answer")
     if fences:
         part = Spoken.starting_at(fences[0][1], part.start + fences[0].start(1))
-    found: list[Any] = []
+    values: list[Any] = []
     reader = _ValueReader(part)
     try:
         while not reader.cut and reader.opens():
             value = reader.value(0)
             if value or not reader.cut:
-                found.append(value)
+                values.append(value)
     except _CutOffError:
         reader.cut = True
     except _NotJsonError:
         return [], False
-    return (found, reader.cut) if reader.cut or not reader.next_mark() else ([], False)
+    return (values, reader.cut) if reader.cut or not reader.next_mark() else ([], False)
 
 
 _FENCE = re.compile(r"```[a-zA-Z0-9_]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
@@ -135,17 +135,17 @@ class _ValueReader:
     def value(self, depth: int) -> Any:
         """The next value. Raises `_NotJsonError`, or `_CutOffError` at the end of the text."""
         token = self._token()
-        said, kind = token[0], token.lastgroup
-        if said in _CLOSING and depth < DEEPEST:
-            return self._object(depth + 1) if said == "{" else self._list(_CLOSING[said], depth + 1)
+        source, kind = token[0], token.lastgroup
+        if source in _CLOSING and depth < DEEPEST:
+            return self._object(depth + 1) if source == "{" else self._list(_CLOSING[source], depth + 1)
         if kind in ("double", "single"):
             return self._string(token)
         if kind == "number":
             if token.end() == len(self._text):  # digits may be missing
                 raise _CutOffError
-            return float(said) if not said.lstrip("-").isdigit() or len(said) > 15 else int(said)
-        if said in _WORDS:
-            return _WORDS[said]
+            return float(source) if not source.lstrip("-").isdigit() or len(source) > 15 else int(source)
+        if source in _WORDS:
+            return _WORDS[source]
         raise _NotJsonError
 
     def _list(self, closing: str, depth: int) -> list[Any]:
@@ -223,13 +223,13 @@ class Tokens:
     """The tokens of an answer with their log-probabilities, by the bytes they spell. Raises `ValueError` if they do not
     spell the answer, or have no log-probabilities."""
 
-    def __init__(self, answer: Any, said: Any) -> None:
-        """said: OpenAI's {content: [{token, logprob, bytes}]}, or such a list."""
-        if isinstance(said, dict):
-            said = said.get("content")
-        if not isinstance(answer, str) or not isinstance(said, list) or not said:
+    def __init__(self, answer: Any, logprobs: Any) -> None:
+        """logprobs: OpenAI's {content: [{token, logprob, bytes}]}, or such a list."""
+        if isinstance(logprobs, dict):
+            logprobs = logprobs.get("content")
+        if not isinstance(answer, str) or not isinstance(logprobs, list) or not logprobs:
             raise ValueError
-        pieces, self._logs = zip(*map(_piece, said), strict=True)
+        pieces, self._logs = zip(*map(_piece, logprobs), strict=True)
         if not b"".join(pieces).startswith(_encode_text(answer)):  # an end token may follow
             raise ValueError
         self._ends = list(accumulate(map(len, pieces)))
@@ -237,11 +237,11 @@ class Tokens:
 
     def score(self, spans: Sequence[Span]) -> float:
         """The probability of the tokens that hold a character of the spans, each whole and once."""
-        held: set[int] = set()
+        tokens_used: set[int] = set()
         for span in spans:
             first, last = (len(_encode_text(self._answer[:end])) for end in span)
-            held.update(range(bisect_right(self._ends, first), bisect_left(self._ends, last) + 1))
-        return math.exp(math.fsum(self._logs[number] for number in held))
+            tokens_used.update(range(bisect_right(self._ends, first), bisect_left(self._ends, last) + 1))
+        return math.exp(math.fsum(self._logs[number] for number in tokens_used))
 
 
 def _encode_text(text: str) -> bytes:
@@ -252,11 +252,11 @@ def _piece(item: Any) -> tuple[bytes, float]:
     """The bytes of a token (its `bytes`, which also tell of half a character, or its text), and its log-probability."""
     if not isinstance(item, dict):
         raise ValueError
-    given, text, log = item.get("bytes"), item.get("token"), item.get("logprob")
+    token_bytes, text, log = item.get("bytes"), item.get("token"), item.get("logprob")
     if isinstance(log, bool) or not isinstance(log, int | float) or not -math.inf < log <= 1e-3:
         raise ValueError
-    if isinstance(given, list) and all(type(number) is int for number in given):
-        return bytes(given), min(float(log), 0.0)
-    if given is not None or not isinstance(text, str):
+    if isinstance(token_bytes, list) and all(type(number) is int for number in token_bytes):
+        return bytes(token_bytes), min(float(log), 0.0)
+    if token_bytes is not None or not isinstance(text, str):
         raise ValueError
     return _encode_text(text), min(float(log), 0.0)
