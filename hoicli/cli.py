@@ -93,8 +93,8 @@ class LazyGroup(TyperGroup):
                 formatter.write_dl(list(lines.items()))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """As typer does; for a word that is not a command, the message suggests one that begins so (or with which the
-        word begins: `evaluate`), else the one with the most similar spelling."""
+        """Return the command as typer does; for a word that is not a command, the message suggests one that begins so
+        (or with which the word begins: `evaluate`), else the one with the most similar spelling."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             word = args[0]
             near = [name for name in COMMANDS if word and (word.startswith(name) or name.startswith(word))]

@@ -147,7 +147,7 @@ class HoicliError(Exception):
 
     @property
     def hint(self) -> str:
-        """What to do about it; "" if the problem says only what is wrong."""
+        """Return what to do about it; "" if the problem says only what is wrong."""
         unquoted = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), self.problem)
         at = unquoted.find("; ")
         return "" if at < 0 else self.problem[at + 2 :]
@@ -172,7 +172,7 @@ class DataError(HoicliError):
         super().__init__(problem, place=place, field=field, code=code)
 
     def add_place(self, place: str) -> DataError:
-        """The same error, at `place` if it has none of its own."""
+        """Return the same error, at `place` if it has none of its own."""
         return self if self.place else DataError(self.problem, place=place, field=self.field, code=self.code)
 
 

@@ -151,7 +151,7 @@ def gwet(ratings: Floats, weights: Floats, *, levels: int, quadratic: bool) -> F
     """
 
     def weight(distance: Floats) -> Floats:
-        """Of pairs of levels, as whole numbers up to `most`, so that sums are exact."""
+        """Return the weights of pairs of levels, as whole numbers up to `most`, so that sums are exact."""
         return largest - distance * distance if quadratic else (distance == 0).astype(np.float64)
 
     largest = float((levels - 1) ** 2) if quadratic else 1.0
@@ -279,7 +279,8 @@ def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "ma
 
 
 def mean_and_deviation(subsets: Subsets) -> tuple[float | None, float | None]:
-    """Of the agreement of subsets; the deviation is of a sample, and of two or more."""
+    """Return the mean and the deviation of the agreement of subsets; the deviation is of a sample, and of two or
+    more."""
     values = [value for value, _ in subsets.values() if value is not None]
     return fmean(values) if values else None, stdev(values) if len(values) > 1 else None
 
@@ -379,8 +380,8 @@ def votes_by_majority(ratings: Floats, levels: int) -> Iterator[tuple[int | None
 
 
 def updates_of(change: Floats) -> tuple[Floats, Floats]:
-    """What a second study changed (6.2): of the differences [items, raters], NaN for none, two times [items, 2], of
-    which `share` is the share of ratings, given twice, that are another one the second time, and by how many levels
+    """Return what a second study changed (6.2): of the differences [items, raters], NaN for none, two times [items, 2],
+    of which `share` is the share of ratings, given twice, that are another one the second time, and by how many levels
     these are, on average, up or down.
 
     The supplement prints 7.65 % updated [6.29, 9.00] and a change of 1.14 [1.11, 1.17]. Of 500 items and five raters no

@@ -131,7 +131,7 @@ def _problems(record: Record, levels: int, group: str) -> Iterator[tuple[str, st
 
 
 def _facts(record: Record, group: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """What a good record says: ("rating", item, rater), ("kind", rater) and (group, item), with their values."""
+    """Yield what a good record says: ("rating", item, rater), ("kind", rater) and (group, item), with their values."""
     item = str(record["item"])
     for rater, rating in record.get("ratings", {record.get("rater"): record.get("rating")}).items():
         if rating is not None:
@@ -195,7 +195,7 @@ class _Sheet:
 
 
 def _number(text: str) -> Any:
-    """What a cell says, if it is a number as JSON writes them; else the text, which is none."""
+    """Return what a cell says, if it is a number as JSON writes them; else the text, which is none."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

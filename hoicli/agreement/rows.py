@@ -212,7 +212,7 @@ class _Rows:
                     yield self.row(f"votes_{rating}", subset, int(number), items, "ratings", **more)
 
     def updates(self, again: Ratings) -> Iterator[Row]:
-        """What a second study changed, of all raters and of each."""
+        """Yield what a second study changed, of all raters and of each."""
         raters, change = self._given_twice(again)
         each = [([rater], change[:, [at]]) for at, rater in enumerate(raters)]
         for names, part in ((raters, change), *each):

@@ -76,7 +76,7 @@ class Command:
 
     @property
     def parameters(self) -> list[Parameter]:
-        """What the function takes, in its order."""
+        """Return what the function takes, in its order."""
         return parameters_of(self.function)
 
     @property
@@ -93,7 +93,8 @@ class Command:
 
     @property
     def documentation(self) -> str:
-        """What `help()` shows: the docstring with the text of every argument, those that commands share among them."""
+        """Return what `help()` shows: the docstring with the text of every argument, those that commands share among
+        them."""
         texts = [
             fill(f"    {parameter.name}: {parameter.text}", 100, subsequent_indent=" " * 8)
             for parameter in self.parameters

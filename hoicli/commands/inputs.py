@@ -62,7 +62,7 @@ class Inputs:
         )
 
     def views(self, vocabulary: Vocabulary) -> Views:
-        """What --iou and --slice ask for. Raises `UsageError` for a threshold or a slice that there is not."""
+        """Return what --iou and --slice ask for. Raises `UsageError` for a threshold or a slice that there is not."""
         requested = texts_of(self._iou), names_of(self._slices)
         return Views.parse(*requested, vocabulary) if any(requested) else ALONE
 
@@ -96,7 +96,7 @@ class Inputs:
         return Stream([name], label, lines_held=self._items_in_memory(source, name, scored=scored))
 
     def predictions(self, source: Given | None, *, name: str = "predictions") -> Predictions:
-        """As `records`, of predictions or match records of one model."""
+        """Return a stream as `records` does, of predictions or match records of one model."""
         if (paths := piped_paths(source, "PREDS", name)) is not None:
             return Predictions(paths, self.opening.specialise(truth=False))
         return Predictions([name], lines_held=self._items_in_memory(source, name, scored=True))
@@ -128,7 +128,7 @@ class Inputs:
 
 
 def policy_of(on_error: str, unit: str = "line") -> ErrorPolicy:
-    """What --on-error asks for."""
+    """Return what --on-error asks for."""
     return ErrorPolicy(skip=on_error == "skip", unit=unit)
 
 
@@ -151,8 +151,8 @@ def lines(source: Given | None, name: str, label: str, what: str) -> Stream:
 
 
 def similarities(sim: Given | None, command: str) -> Stream | str:
-    """What --sim names: tables, or an offline backend. Raises `UsageError` for neither, for both, and for a backend
-    that is none or has to ask."""
+    """Return what --sim names: tables, or an offline backend. Raises `UsageError` for neither, for both, and for a
+    backend that is none or has to ask."""
     from hoicli.shoe.settings import OFFLINE
 
     if sim is None:

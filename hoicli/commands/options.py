@@ -48,7 +48,7 @@ class Option:
 
     @property
     def check(self) -> Mark | None:
-        """What is checked before the work."""
+        """Return what is checked before the work."""
         return OneOf(self.one_of) if self.one_of else self.mark
 
 
@@ -75,7 +75,7 @@ class Parameter:
     text: str
 
     def option_text(self, value: object = None) -> str:
-        """What messages call it, with its value: -o, --top 3, PREDS; in Python top=3."""
+        """Return what messages call it, with its value: -o, --top 3, PREDS; in Python top=3."""
         if isinstance(self.option, Argument) and not IN_PYTHON.get():
             return " ".join(str(word) for word in (self.option.metavar.rstrip("."), value) if word is not None)
         return arg(self.name, value)

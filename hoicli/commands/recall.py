@@ -37,7 +37,7 @@ def recall(
     tag: options.Tag = None,
     **shared: Unpack[Counted],
 ) -> Result:
-    """How many ground-truth triplets are among the K best predictions of their image.
+    """The share of ground-truth triplets that are among the K best predictions of their image.
 
     A prediction finds the triplets with its subject, verb and object whose two boxes it overlaps by at least 0.5. R@K
     is the mean share found over images, mR@K the mean over verbs of such means, F1@K the harmonic mean of the two. With

@@ -145,7 +145,7 @@ class Result:
         return "\n".join(lines[:MOST_LINES] + more)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the table of `--format html`, a line for each row."""
+        """Return what a notebook shows: the table of `--format html`, a line for each row."""
         from html import escape
 
         lines = self.render_rows("html").decode().splitlines()
@@ -195,7 +195,8 @@ class Notes(list[str]):
 
 
 def instead(result: object) -> Usual:  # type: ignore[type-var]
-    """What a command returns where an option asks for something else than its usual result, which its type names."""
+    """Return what a command returns where an option asks for something else than its usual result, which its type
+    names."""
     return cast("Usual", result)
 
 

@@ -92,7 +92,7 @@ def application(command: Command) -> typer.Typer:
 
 
 def _typer_type(parameter: Parameter) -> Any:
-    """What typer makes of a parameter's words: a flag, a text, or a list of texts."""
+    """Return what typer makes of a parameter's words: a flag, a text, or a list of texts."""
     words = isinstance(parameter.option, Argument) and parameter.option.metavar.endswith("...")
     if parameter.option.several or parameter.option.repeated or words:
         return list[str] | None
@@ -199,7 +199,8 @@ class ManualCommand(TyperCommand):
         return keep_words(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As typer does, but that an option with one value may not be given twice (typer takes the last silently)."""
+        """Parse as typer does, but that an option with one value may not be given twice (typer takes the last
+        silently)."""
         _, _, words = self.make_parser(ctx).parse_args(args=list(args))
         for param in self.params:
             several = getattr(param, "multiple", False) or getattr(param, "count", False)

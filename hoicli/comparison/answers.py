@@ -142,7 +142,7 @@ def _subset_text(row: AnyRow) -> str:
 
 
 def _view_parts(row: AnyRow) -> Iterator[str]:
-    """What the row is a view of."""
+    """Yield what the row is a view of."""
     tags = row.get("tags", {})
     if "iou" in tags:
         yield f"IoU {tags['iou']}"
@@ -153,7 +153,7 @@ def _view_parts(row: AnyRow) -> Iterator[str]:
 
 
 def _classes(counts: Mapping[str, AnyRow], compared: int) -> Iterator[str]:
-    """How many of the classes differ; nothing where the rows do not say."""
+    """Yield how many of the classes differ; nothing where the rows do not say."""
     if counts.keys() != {CLASSES_BETTER, CLASSES_WORSE}:
         return
     better, worse = (int(counts[name]["value"]) for name in (CLASSES_BETTER, CLASSES_WORSE))

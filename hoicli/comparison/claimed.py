@@ -55,8 +55,8 @@ class Claim:
         return cls(text, numbers)
 
     def readings(self, subsets: Sequence[str]) -> list[dict[str, Decimal]]:
-        """What the numbers may be: of the subsets that are named; else one is of any, several are of the first ones, in
-        their order. Nothing where there are no such subsets."""
+        """Return what the numbers may be: of the subsets that are named; else one is of any, several are of the first
+        ones, in their order. Nothing where there are no such subsets."""
         named = dict(self.numbers)
         if "" not in named:
             return [named] if named.keys() <= set(subsets) else []
@@ -106,7 +106,7 @@ class Tried:
 
     @cached_property
     def rounding(self) -> str:
-        """How its values are printed as they are claimed to be, "" if they are not."""
+        """Return how its values are printed as they are claimed to be, "" if they are not."""
         return rounding((self.values[subset], number) for subset, number in self.printed.items())
 
     @cached_property
@@ -117,7 +117,8 @@ class Tried:
 
     @property
     def order(self) -> tuple[int, int, float]:
-        """What fits comes first, of it what is printed in the usual way, with the fewest options; then the nearest."""
+        """Return what fits comes first, of it what is printed in the usual way, with the fewest options; then the
+        nearest."""
         names = [*(name for _, name in _ROUNDINGS), ""]
         return names.index(self.rounding), self.options.count("--") * bool(self.rounding), max(self.off.values())
 
@@ -209,7 +210,7 @@ _NAMED = 4
 
 
 def claim_sentence(claim: Claim, tried_settings: Sequence[Tried]) -> str:
-    """What fits and what tells it apart, or what is nearest, in a sentence."""
+    """Return what fits and what tells it apart, or what is nearest, in a sentence."""
     fitting, of = [tried for tried in tried_settings if tried.rounding], f"of the {len(tried_settings)} settings tried"
     if not fitting:
         near = tried_settings[0]

@@ -93,7 +93,8 @@ class OracleRounds:
         return means_by_oracle
 
     def _round(self, prepared: Sequence[OneRanking], block_range: Blocks) -> list[Floats]:
-        """Of each of EVERY, [models + 2 * rivals, S, R]: the means on some blocks' resamples, then with its swaps."""
+        """Return of each of EVERY, [models + 2 * rivals, S, R]: the means on some blocks' resamples, then with its
+        swaps."""
         images, means = len(self.image_ids), list[Floats]()
         times, coins = Times(block_range.resamples(images)), Times(block_range.coins(images))
         of_models = [lists.positives(times) for lists in prepared[0].models]

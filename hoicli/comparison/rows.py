@@ -77,7 +77,7 @@ class Comparison:
         return self.resampling.rounds > 0
 
     def ends(self, protocol: str, baseline: str, model: str, settings: Settings, view: Mapping[str, str]) -> Row:
-        """What the row of a difference ends in; `settings` are those of the two models, `view` what it is of."""
+        """Return what the row of a difference ends in; `settings` are those of the two models, `view` what it is of."""
         tags = {"model": model, "baseline": baseline, **self.tags, **view}
         return row_ends(protocol, tags, {**settings, **self.resampling.signature()})
 
@@ -176,11 +176,11 @@ def difference_row(
 
 
 def _means(lists: RankedLists, before: Evaluated, after: Evaluated, paired: PairedRounds, ends: Row) -> Iterator[Row]:
-    """Of one part. lists: the baseline's."""
+    """Yield the rows of the means of one part. lists: the baseline's."""
     for first, second in zip(before.means, after.means, strict=True):
         members = before.members[first.subset]
         rounds = paired.differences(partial(Rounds.means, members=members, unannotated=lists.unannotated))
-        change = difference(first.ap, second.ap, *rounds, lists.images_of_truth(members), most=1.0)
+        change = difference(first.ap, second.ap, *rounds, lists.images_of_truth(members), largest=1.0)
         yield difference_row("mAP_diff", {"subset": first.subset}, change, first.classes, ends)
 
 
@@ -194,7 +194,7 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: 
     changes = {}
     for number in numbers:
         sides = float(results.ap[number]), float(after[number])
-        changes[number] = difference(*sides, resamples[number], np.zeros(0), int(images[number]), most=1.0)
+        changes[number] = difference(*sides, resamples[number], np.zeros(0), int(images[number]), largest=1.0)
     tested = {number: each.value or 0.0 for number, each in changes.items() if each.p_bootstrap is not None}
     label = f"{evaluated.protocol.key}: {model.name}, swaps of classes"
     chance = class_chances(baseline.lists, model.lists, tested, shared.resampling, label)
@@ -241,8 +241,8 @@ def _images(baseline: Compared, model: Compared, shared: Comparison, ends: Row) 
 def error_rows(
     names: Sequence[str], models: Sequence[Diagnosis], settings: Settings, shared: Comparison
 ) -> Iterator[Row]:
-    """Of each model but the first, the baseline. count_diff: more or fewer errors of each type, of missed_gt ground
-    truth; delta_mAP_diff: more or less to be had from each oracle."""
+    """Yield the rows of each model but the first, the baseline. count_diff: more or fewer errors of each type, of
+    missed_gt ground truth; delta_mAP_diff: more or less to be had from each oracle."""
     protocol = models[0].protocol
     ends = [shared.ends(protocol.name, names[0], name, settings, dict(protocol.view)) for name in names[1:]]
     for model, rows, ending in zip(models[1:], _gains(models, shared, ends), ends, strict=True):
@@ -293,7 +293,7 @@ def _gains(models: Sequence[Diagnosis], shared: Comparison, ends: Sequence[Row])
             before, after = (None if ap is None or without is None else ap - without for ap, without in sides)
             rounds = resamples[1][place] - resamples[0][place], swaps[1, place] - swaps[0, place]
             # a gain lies between -1 and 1, and so two of them are 2 apart at most
-            gain = difference(before, after, *rounds, images[place], most=2.0)
+            gain = difference(before, after, *rounds, images[place], largest=2.0)
             named, classes = {"subset": subset, "oracle": oracle}, rounds_of.estimates[0][place].classes
             rows_of.append(difference_row("delta_mAP_diff", named, gain, classes, ends[number - 1]))
     return rows

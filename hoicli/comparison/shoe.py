@@ -64,7 +64,7 @@ def _rows(
                 swaps = swap_outputs(every[0][metric], every[at][metric], resampling, f"{metric}: {name}, swaps")
                 paired = PairedRounds((alone[0], alone[at]), (swaps[0], swaps[1]))
                 images = min(first.images[metric], run.images[metric])
-                change = difference(before, value, *paired.differences(partial(means, metric)), images, most=1.0)
+                change = difference(before, value, *paired.differences(partial(means, metric)), images, largest=1.0)
             both = {**first.signature, **_join_settings(first.signature, run.signature), **resampling_settings}
             ends = row_ends("shoe", {"model": name, "baseline": models[0][0], **tags}, both)
             differences.append(difference_row(f"{metric}_diff", {"subset": subset}, change, n, ends))

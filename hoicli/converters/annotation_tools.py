@@ -138,7 +138,7 @@ def _rectangle(result: Mapping[str, Any], field: str) -> list[float]:
 def _relations(
     results: list[tuple[str, dict[str, Any]]], places: Mapping[str, int], context: Context
 ) -> list[dict[str, Any]]:
-    """What the relations say; places: the box of each rectangle's id."""
+    """Return what the relations say; places: the box of each rectangle's id."""
     hois: list[dict[str, Any]] = []
     for field, item in results:
         if item["type"] != "relation":
@@ -237,7 +237,7 @@ def _number(text: str, field: str) -> float:
 
 
 def _triplets(rows: list[Element], context: Context) -> list[dict[str, Any]]:
-    """What the boxes of an image do, by group. Raises `DataError` where it is not said on which object."""
+    """Return what the boxes of an image do, by group. Raises `DataError` where it is not said on which object."""
     groups: dict[str, dict[int, list[str]]] = {}
     hois: list[dict[str, Any]] = []
     for at, row in enumerate(rows):

@@ -62,7 +62,7 @@ class Context:
             self.notes.append(assumption)
 
     def taking(self, part: str) -> str:
-        """What takes another part of the file: `--part`, or in `hoicli data add` another name."""
+        """Return what takes another part of the file: `--part`, or in `hoicli data add` another name."""
         return f"hoicli data add {self.prefix}:{part}" if self.prefix else arg("part", part)
 
     def verbs(self, *, base: int) -> Numbers[str]:
@@ -117,12 +117,13 @@ class Context:
         return Spelled(named) if number_of else ids
 
     def truth_shift(self, shift: Sequence[int]) -> Sequence[int] | None:
-        """What is subtracted from the boxes of ground truth: `shift` is the format's, as published; a file's dataset
-        says itself how its boxes are written (`box`), and so does a shipped one with numbers of its own (HOI-A)."""
+        """Return what is subtracted from the boxes of ground truth: `shift` is the format's, as published; a file's
+        dataset says itself how its boxes are written (`box`), and so does a shipped one with numbers of its own
+        (HOI-A)."""
         return BOX_SHIFTS[self.vocabulary.box] if self.vocabulary.own or self.vocabulary.numbering else shift
 
     def written_shift(self, shift: Sequence[int]) -> list[int] | None:
-        """What is subtracted from the boxes of records for ground truth that is written: `truth_shift`, back."""
+        """Return what is subtracted from the boxes of records for ground truth that is written: `truth_shift`, back."""
         less = self.truth_shift(shift)
         return None if less is None else [-side for side in less]
 
@@ -261,8 +262,8 @@ def require_scores(record: Record, target: str, *, scored: bool = True) -> None:
 
 
 def action_role(name: str, context: Context) -> dict[str, str | None]:
-    """What `hold_obj` or `hold obj` makes of a triplet: its verb and its role, or for `walk` that there is no object.
-    Raises `DataError` for what is no action with its role."""
+    """Return what `hold_obj` or `hold obj` makes of a triplet: its verb and its role, or for `walk` that there is no
+    object. Raises `DataError` for what is no action with its role."""
     verb, role = verb_and_role(name.replace(" ", "_"))
     if (verb, role) not in context.vocabulary.interaction_ids:
         raise DataError(f"{name!r} is no V-COCO action with its role, such as hold_obj or walk")

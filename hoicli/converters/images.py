@@ -57,7 +57,8 @@ def _image_id_by_rule(record: Record, rule: str) -> str | int:
 
 
 def _told_apart(records: Records, context: Context, taken: Set[str]) -> Records:
-    """As `identify_images` without --id. From the first file name with a folder on, records wait on disk."""
+    """Return records as `identify_images` does without --id. From the first file name with a folder on, records wait on
+    disk."""
     for file, record in records:
         if _own_path(record, context):
             break

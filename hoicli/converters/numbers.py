@@ -171,7 +171,7 @@ class Numbers(Generic[T]):
         return cls(dict(enumerate(items, start=base)), f", but there are {len(items)}, counted from {base}{hint}")
 
     def name(self, number: Any, field: str) -> T:
-        """What has the number. Raises `DataError` that names the field for any other number."""
+        """Return what has the number. Raises `DataError` that names the field for any other number."""
         known_name = self.names.get(number if type(number) is int else whole_number(number, field))
         if known_name is None:
             raise DataError(f"id {str(number).strip()}{self.refusal}", field=field, code="unknown-label")

@@ -91,8 +91,8 @@ class Opening:
 
 
 def content(path: str) -> Content:
-    """What a file holds, judged by its first bytes: lines of JSON (any objects, one a line), what `convert` reads, or
-    neither. Raises `DataError` if it cannot be read."""
+    """Return what a file holds, judged by its first bytes: lines of JSON (any objects, one a line), what `convert`
+    reads, or neither. Raises `DataError` if it cannot be read."""
     if os.path.isdir(path) or path.endswith((".npz", ".mat", ".mat.gz")):
         return "dump"
     with open_input(path) as stream:

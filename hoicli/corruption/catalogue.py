@@ -279,12 +279,13 @@ class Recipe(NamedTuple):
         return self.levels[name][severity - 1]
 
     def recipe_text(self, name: str, *, boxes_kept: bool = False) -> str:
-        """What the records of a corruption call the recipe: `hoicli-1`, `hoicli-1+kept`, `hoicli-1+PACKAGE@VERSION`."""
+        """Return what the records of a corruption call the recipe: `hoicli-1`, `hoicli-1+kept`,
+        `hoicli-1+PACKAGE@VERSION`."""
         return self.name + KEPT * boxes_kept + (f"+{self.owners[name]}" if name in self.owners else "")
 
 
 def split_recipe_text(recipe: str) -> tuple[str, str]:
-    """What `Recipe.recipe_text` puts together: (the recipe that corruptions share, `PACKAGE@VERSION` or "")."""
+    """Return what `Recipe.recipe_text` puts together: (the recipe that corruptions share, `PACKAGE@VERSION` or "")."""
     match = re.fullmatch(r"(.+?)\+([^+@]+@[^@]+)", recipe)
     return (match[1], match[2]) if match else (recipe, "")
 
@@ -304,5 +305,6 @@ RECIPES: Mapping[str, Recipe] = {
 
 
 def scale_of(height: int, width: int) -> float:
-    """What lengths in pixels are multiplied by: 1 up to REFERENCE_SIDE, then in proportion to the longer side."""
+    """Return what lengths in pixels are multiplied by: 1 up to REFERENCE_SIDE, then in proportion to the longer
+    side."""
     return max(1.0, max(height, width) / REFERENCE_SIDE)

@@ -48,7 +48,7 @@ class Cracks:
 
 
 def draw_cracks(rng: Generator, _shape: Shape, levels: Levels) -> Cracks:
-    """As many impacts as any severity needs."""
+    """Draw as many impacts as any severity needs."""
     impacts, rays = max(level[0] for level in levels), RAYS
     centres = rng.uniform(0.2, 0.8, (impacts, 2))
     first = rng.uniform(0, 2 * np.pi, (impacts, 1)) + np.arange(rays) * (2 * np.pi / rays)

@@ -34,7 +34,7 @@ EFFECTS: Mapping[str, Effect] = {
 
 
 def effect_of(name: str) -> Effect:
-    """What a corruption does that a recipe has, hoicli's own or another package's."""
+    """Return what a corruption does that a recipe has, hoicli's own or another package's."""
     added = None if name in EFFECTS else added_corruption(name)
     return EFFECTS[name] if added is None else added.effect
 
@@ -59,7 +59,7 @@ def corrupt(
 
 
 def apply_effect(image: Image, name: str, parameters: Any, constants: Sequence[Any]) -> Image:
-    """As `corrupt`, with what `draw` gave. What moves takes an alpha channel along; nothing else touches it."""
+    """Corrupt an image with what `draw` gave. What moves takes an alpha channel along; nothing else touches it."""
     effect = effect_of(name)
     if image.shape[2] < 4 or effect.motion is not None:
         return effect.apply(np.ascontiguousarray(image), parameters, *constants)

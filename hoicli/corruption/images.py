@@ -65,7 +65,7 @@ class Picture:
 
     @cached_property
     def head(self) -> bytes:
-        """What a JPEG file has before its tables: what is kept, as Pillow writes it."""
+        """Return what a JPEG file has before its tables: what is kept, as Pillow writes it."""
         dot = PIL.Image.new("L", (1, 1))
         plain, full = _encode_image(dot, "JPEG"), _encode_image(dot, "JPEG", **self.metadata)
         return full[: len(full) - len(plain) + plain.index(_JPEG_TABLES)]
@@ -169,7 +169,7 @@ def _encode_image(image: PIL.Image.Image, kind: str, **options: Any) -> bytes:
 
 
 def decoded_pixels(picture: Picture, pixels: Image, data: bytes) -> Image:
-    """What a reader of the encoded file sees: the pixels themselves, unless JPEG changed them."""
+    """Return what a reader of the encoded file sees: the pixels themselves, unless JPEG changed them."""
     return decode_jpeg(data).reshape(pixels.shape) if picture.kind == "JPEG" else pixels
 
 

@@ -40,7 +40,7 @@ def round_to_bytes(values: NDArray[np.floating]) -> Image:
 
 
 def draw_side(rng: np.random.Generator, _shape: Shape, _levels: Levels) -> bool:
-    """Of a corruption of two kinds (over- and underexposed, barrel and pincushion), whether it is the first."""
+    """Draw which of its two kinds a corruption is (over- or underexposed, barrel or pincushion): the first, or not."""
     return bool(rng.random() < 0.5)
 
 

@@ -39,8 +39,8 @@ LARGEST = 1 << 20
 
 
 def chosen_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corruption") -> Recipe:
-    """What `--recipe` names, which has the corruptions `names`, that `argument` gave: those of other packages with
-    their own constants, or with what they say of ImageNet-C's; a file has constants of those that it names.
+    """Return what `--recipe` names, which has the corruptions `names`, that `argument` gave: those of other packages
+    with their own constants, or with what they say of ImageNet-C's; a file has constants of those that it names.
 
     Raises `UsageError` for no recipe, and for a name that is no corruption or that the recipe has no constants for; and
     what `read_recipe` and `added_corruption` raise.

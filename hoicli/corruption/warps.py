@@ -179,7 +179,7 @@ class Displacement(Warp):
         self.margin = int(np.ceil(max(cv2.norm(dx, cv2.NORM_INF), cv2.norm(dy, cv2.NORM_INF)))) + 1
 
     def sources(self) -> tuple[Points, Points]:
-        """As `Lens.sources`."""
+        """Return the sources as `Lens.sources` does."""
         return np.arange(self.size[1]) + self.dx, np.arange(self.size[0])[:, None] + self.dy
 
     def forward(self, points: Points) -> Points:

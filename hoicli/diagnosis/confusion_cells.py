@@ -227,8 +227,8 @@ class Confused:
             yield Panel(title, self.names[kind], *(column[named] for column in columns))
 
     def rows(self, cells: Mapping[str, Cells], *, top: int | None, tags: Mapping[str, str]) -> Iterator[Row]:
-        """Of each kind the cells that `rank_cells` chooses: their number, their share of all with the annotated name
-        (of nothing annotated, of all that say the name) in percent, and the gain in points of mAP."""
+        """Yield of each kind the cells that `rank_cells` chooses: their number, their share of all with the annotated
+        name (of nothing annotated, of all that say the name) in percent, and the gain in points of mAP."""
         tagged = {**({"model": self.name} if self.tagged else {}), **tags, **dict(self.protocol.view)}
         ends = row_ends(self.protocol.name, tagged, self.settings)
         (subset, members) = max(subset_classes(self.vocabulary, self.protocol).items(), key=lambda pair: len(pair[1]))
@@ -276,7 +276,7 @@ class Confusing:
         self._parts += other._parts
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent to the process that merges it, which has the ground truth."""
+        """Return what is sent to the process that merges it, which has the ground truth."""
         return {"_parts": self._parts}
 
     def find_confusions(self, name: str, listed: Listed, settings: Settings, *, tagged: bool) -> Confused:

@@ -211,7 +211,7 @@ class Curves:
         return np.stack(list(precision_from(rank, starts, self.evaluated.results.positives, self._levels)), axis=1)
 
     def rows(self) -> Iterator[Row]:
-        """Of every subset the curve of its classes pooled and the mean of its classes' curves; then the curves of
+        """Yield of every subset the curve of its classes pooled and the mean of its classes' curves; then the curves of
         `single` classes that the protocol averages. Values are in percent, thresholds are scores."""
         evaluated, vocabulary, results = self.evaluated, self.evaluated.classes, self.evaluated.results
         for subset, members in evaluated.members.items():
@@ -247,7 +247,8 @@ class Curves:
         yield from self._curve(named, members, pooled=True)
 
     def _curve(self, named: Row, classes: Ints, *, pooled: bool) -> Iterator[Row]:
-        """Of some classes as one list by score: the best threshold, the points of the curve, and the calibration."""
+        """Yield of some classes, as one list by score, the best threshold, the points of the curve, and the
+        calibration."""
         lists = self._lists
         _, rows = expand_runs(lists.bounds[classes], np.diff(lists.bounds)[classes])
         rows = rows[order_by_score(lists.score[rows])]

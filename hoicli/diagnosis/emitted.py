@@ -125,7 +125,7 @@ def diagnosis_records(
 def unseen_records(
     truth: GroundTruth, images_seen: Iterable[str], settings: Mapping[str, str], protocol: Protocol
 ) -> Iterator[Record]:
-    """The same of the images that were not seen, all of whose ground truth is missed."""
+    """Yield the same of the images that were not seen, all of whose ground truth is missed."""
     image_ids, image, rows = truth.unseen(protocol, images_seen)
     missed: list[list[Record]] = [[] for _ in image_ids]
     for place, interaction in zip(image.tolist(), truth.scenes.interaction[rows].tolist(), strict=True):

@@ -84,7 +84,7 @@ Errors overlap: the deltas do not add up to what is missing to 100."""
 
 
 def explanation() -> str:
-    """What each oracle fixes, one line for each, how it does so, and how to read the deltas."""
+    """Return what each oracle fixes, one line for each, how it does so, and how to read the deltas."""
     width = max(map(len, ORACLES))
     lines = [f"{oracle.name:<{width}}  {oracle.repairs}" for oracle in ORACLES.values()]
     return "\n".join(lines) + "\n" + EXPLANATION
@@ -149,7 +149,8 @@ class Corrections:
         return place
 
     def after(self, oracles: Sequence[str]) -> Applied:
-        """What is left after the oracles are applied together; false_positive and false_negative are applied alone."""
+        """Return what is left after the oracles are applied together; false_positive and false_negative are applied
+        alone."""
         columns, outcome = self._columns, _OUTCOMES.copy()
         counted_truth = np.ones(len(columns["missed"]), dtype=bool)
         for oracle in oracles:
@@ -276,7 +277,7 @@ class Diagnosis:
         return total_of(orders(image, np.zeros_like(image), row_hashes(self._columns["truth_class"]), of_images))
 
     def images_of_truth(self, members: Ints) -> int:
-        """How many images have ground truth of one of the classes."""
+        """Return how many images have ground truth of one of the classes."""
         return len(np.unique(self._columns["truth_image"][np.isin(self._columns["truth_class"], members)]))
 
     def counts(self) -> dict[str, Ints]:
@@ -330,9 +331,9 @@ class Diagnosis:
         return self._made
 
     def make_list_ranker(self, image_ids: Sequence[str]) -> Callable[[Sequence[str]], Iterator[RankedLists]]:
-        """What gives the ranked lists after each of some oracles, each applied alone. Images are places in `image_ids`,
-        which has all images of predictions and of ground truth. Neighbours with the same lists (`applied.ASKING`) share
-        their arrays."""
+        """Return what gives the ranked lists after each of some oracles, each applied alone. Images are places in
+        `image_ids`, which has all images of predictions and of ground truth. Neighbours with the same lists
+        (`applied.ASKING`) share their arrays."""
         from hoicli.resampling.ranked import RankedLists  # without intervals nobody needs it
 
         corrections, of_image = self._corrections, self._places_in(image_ids)

@@ -354,7 +354,7 @@ def settle_options(
     views_of: Callable[[Vocabulary], Views],
     protocol: Protocol | None,
 ) -> Settled:
-    """What options come to, before predictions are read. views_of: the views of a vocabulary. protocol: default
+    """Return what options come to, before predictions are read. views_of: the views of a vocabulary. protocol: default
     `protocol_of`.
 
     Without a `dataset` it is that of the first stream if it holds match records, else HICO-DET. Raises `UsageError` for

@@ -84,7 +84,7 @@ class BoxRule:
     thresholds: tuple[float, ...] = (0.5,)
 
     def explain(self) -> str:
-        """What it does, in two lines and its metrics."""
+        """Return what it does, in two lines and its metrics."""
         metrics = ", ".join(metric.name for metric in self.metrics)
         return f"{self.row.name}: {self.row.title} ({self.row.source})\n  {self.row.remark}\n  metrics: {metrics}"
 

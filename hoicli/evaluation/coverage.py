@@ -28,7 +28,7 @@ OF_NO_CLASS = (
 
 
 def allow() -> str:
-    """What to do where most has no class, as the end of a message."""
+    """Return what to do where most has no class, as the end of a message."""
     return f"; {arg('allow_uncounted')} computes with the others only"
 
 
@@ -42,7 +42,7 @@ def check_counted(tally: Tally, vocabulary: Vocabulary, place: str, *, allowed: 
 
 
 def classless_problem(tally: Tally, vocabulary: Vocabulary) -> str:
-    """What is wrong if most predictions have no class in the vocabulary; else "". Most is more than half of all
+    """Return what is wrong if most predictions have no class in the vocabulary; else "". Most is more than half of all
     predictions, and of the best predictions of the images: a dump that scores every verb for every pair has many
     predictions without a class, but not at the top. Of too few images nothing is concluded."""
     classless, total = tally.listed.classless(), len(tally.listed)

@@ -124,8 +124,8 @@ class BoxEvidence:
         return self.odd() or self.find_misplaced()
 
     def odd(self) -> tuple[str, int] | None:
-        """As `finding`, of boxes that are no pixels by their numbers alone, while others are: those of one role, or of
-        some images."""
+        """Return a finding as `finding` does, of boxes that are no pixels by their numbers alone, while others are:
+        those of one role, or of some images."""
         if len(self.subject) < ENOUGH_IMAGES:
             return None
         ends = self._ends
@@ -146,7 +146,8 @@ class BoxEvidence:
         return f"{count:,} of the {totals[roles].sum():,} {named}boxes of best predictions {problem}", count
 
     def find_misplaced(self) -> tuple[str, int] | None:
-        """As `finding`, of boxes that do not lie where annotated ones do: of all, of one role, or of some images."""
+        """Return a finding as `finding` does, of boxes that do not lie where annotated ones do: of all, of one role, or
+        of some images."""
         if len(self.subject) < ENOUGH_IMAGES:
             return None
         there, own_meeting = self._there, self._meeting(lambda box, _: box)
@@ -313,7 +314,7 @@ class Fit:
         self.best += other.best
 
     def off(self, truth: Images) -> str:
-        """What is wrong if the boxes do not fit those of the ground truth; "" if they do."""
+        """Return what is wrong if the boxes do not fit those of the ground truth; "" if they do."""
         if not self.best:
             return ""
         image, subject, object_ = map(np.concatenate, zip(*self.best, strict=True))
@@ -345,8 +346,8 @@ class Fit:
 
 
 def check_annotated(truth: Images, name: str) -> None:
-    """As `Fit.check`, of the boxes of ground truth: pixels that a rule adds to parts of the image's sides would make
-    everything overlap; and a note if there is no triplet. Raises `DataError`. name: the stream's."""
+    """Check as `Fit.check` does, the boxes of ground truth: pixels that a rule adds to parts of the image's sides would
+    make everything overlap; and a note if there is no triplet. Raises `DataError`. name: the stream's."""
     if not len(truth.subject):
         note(f"{name}: the ground truth holds no triplet: none can be found, and a mean of triplets shows nothing")
     Inverted().add(truth).report(name)

@@ -82,7 +82,7 @@ class MatchedView:
         return sum(total for _, total in self.origins.values())
 
     def truth_settings(self) -> dict[str, str]:
-        """What the ground truth adds to the signatures of its rows, as `GroundTruth.settings`."""
+        """Return what the ground truth adds to the signatures of its rows, as `GroundTruth.settings`."""
         uncounted = UNCOUNTED if self.classless > 0 else {}
         return {
             **truth_settings(self.truth_total, self.order),

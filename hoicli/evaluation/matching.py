@@ -65,8 +65,8 @@ class Batch(Pairing):
         self._left: Bools | None = None
 
     def keep_only(self, keep: Bools) -> Batch:
-        """The same batch with only some of its predictions, `keep` [T]; the others are suppressed. What was computed
-        of their boxes is shared."""
+        """Return the same batch with only some of its predictions, `keep` [T]; the others are suppressed. What was
+        computed of their boxes is shared."""
         some = copy(self)
         some._bests, some._outcomes, some._kept, some._left = {}, {}, {}, keep
         return some
@@ -147,7 +147,7 @@ class Batch(Pairing):
         return replace(best, code=code, enough=enough)
 
     def _best(self, protocol: Protocol, filters: Filters) -> Outcomes:
-        """What does not depend on the threshold; nothing is `enough`, and no code a true positive."""
+        """Return what does not depend on the threshold; nothing is `enough`, and no code a true positive."""
         if (protocol, filters) not in self._bests:
             code, every = self.drop_reasons(protocol, filters), self._best_of_every(protocol)
             remaining = code == 0
@@ -156,8 +156,8 @@ class Batch(Pairing):
         return self._bests[protocol, filters]
 
     def _best_of_every(self, protocol: Protocol) -> Outcomes:
-        """The same of all predictions, whether they count or not, which changes nobody's best: protocols that compare
-        boxes alike share it."""
+        """Return the same of all predictions, whether they count or not, which changes nobody's best: protocols that
+        compare boxes alike share it."""
         key = protocol.iou_key, protocol.same_subject, protocol.person_first, protocol.any_object_when_none
         if key not in self._every:
             code = np.zeros(len(self.predictions.score), dtype=np.uint8)
@@ -243,6 +243,7 @@ def _join_candidates(blocks: Sequence[Candidates]) -> Candidates:
 
 
 def _best(candidate: Ints, truth: Ints, subject: Floats, object_: Floats) -> Candidates:
-    """Of each prediction's candidates, grouped by prediction, the one with the largest overlap, the first of equals."""
+    """Return of each prediction's candidates, grouped by prediction, the one with the largest overlap, the first of
+    equals."""
     best = first_largest(candidate, np.minimum(subject, object_))
     return candidate[best], truth[best], subject[best], object_[best]

@@ -109,8 +109,8 @@ class Pairing:
         return overlap
 
     def _of_best_person(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
-        """As `_class_candidates`, but only the annotations of each prediction's best person; drops predictions of
-        ignored people.
+        """Yield as `_class_candidates` does, but only the annotations of each prediction's best person; drops
+        predictions of ignored people.
 
         s-gupta/v-coco vsrl_eval.py: a subject belongs to the person it overlaps most, even with IoU 0.
         """
@@ -192,7 +192,7 @@ class Pairing:
         return reaches(protocol, self.iou_of(protocol, box, truth_box))
 
     def _fitting(self, protocol: Protocol, box: Ints, truth_box: Ints) -> tuple[Ints, Ints]:
-        """Those pairs of boxes of one label (`box_kinds`; a box without one has any) that the protocol uses."""
+        """Return those pairs of boxes of one label (`box_kinds`; a box without one has any) that the protocol uses."""
         if protocol.person_first:
             return box, truth_box
         label = self._kinds[box]

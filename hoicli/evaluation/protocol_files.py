@@ -51,7 +51,8 @@ _NOT_GIVEN = ("roles", *_OF_VIEWS)
 
 
 def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -> str:
-    """What the protocol does, in five lines made from its row, and its remark as a sixth. subjects: the dataset's."""
+    """Return what the protocol does, in five lines made from its row, and its remark as a sixth. subjects: the
+    dataset's."""
     width = "x2 - x1 + 1 (inclusive pixels)" if protocol.inclusive else "x2 - x1 (edges)"
     touch = "" if protocol.touching_overlap else ", 0 where boxes only touch"
     pixels = f", {_shift(protocol.last_pixel_shift)} where the record says they are last pixels (.mat)"

@@ -154,7 +154,7 @@ class Protocol:
         return caveats.mask(name for name, refuses in refused.items() if refuses)
 
     def settings(self) -> dict[str, str]:
-        """What differs from the published row, for signatures."""
+        """Return what differs from the published row, for signatures."""
         return dict(self.changed)
 
 

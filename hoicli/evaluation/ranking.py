@@ -61,7 +61,7 @@ class Listed:
         return runs_of(starts_of(self._counts["count"]))
 
     def classless(self) -> int:
-        """How many predictions have no class."""
+        """Return how many predictions have no class."""
         return int(np.count_nonzero(self.interaction < 0))
 
     def classless_best(self) -> tuple[int, int]:
@@ -99,7 +99,7 @@ class Listed:
         return Ranked(order[bounds[1] :], bounds[1:] - bounds[1])
 
     def _image_ranks(self, rows: Ints) -> list[Ints]:
-        """What orders predictions of one score: their images' ids."""
+        """Return what orders predictions of one score: their images' ids."""
         return [rank_by_id(self.image_ids)[self.image[rows]]]
 
 

@@ -77,11 +77,11 @@ class Slice:
         return IMAGES if self.measure == FILE else MEASURES[self.measure].of
 
     def tags(self, part: str) -> dict[str, str]:
-        """What rows of a part are tagged with."""
+        """Return what rows of a part are tagged with."""
         return {"slice": self.name, "part": part}
 
     def setting(self, part: str) -> dict[str, str]:
-        """What a part adds to signatures."""
+        """Return what a part adds to signatures."""
         return {"slice": f"{self.name}{'@' if self.digest else ''}{self.digest}/{part}"}
 
 

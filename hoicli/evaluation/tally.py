@@ -163,7 +163,7 @@ class Tally:
         self._truth[protocol].add(image_ids, image, interaction)
 
     def against(self, truth: GroundTruth, outcomes: Mapping[str, Outcomes]) -> Tally:
-        """The same predictions, whose ranking is shared, with their outcomes on other ground truth."""
+        """Return the same predictions, whose ranking is shared, with their outcomes on other ground truth."""
         other = copy(self)
         other._codes = Growing(**dict.fromkeys(outcomes, np.uint8))
         other._codes.add(**{name: outcome.code for name, outcome in outcomes.items()})

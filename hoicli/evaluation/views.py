@@ -83,7 +83,7 @@ class Views:
 
     @classmethod
     def parse(cls, ious: Iterable[str], slices: Iterable[str], vocabulary: Vocabulary) -> Views:
-        """As `parse_thresholds` and `parse_slices`, which say what they raise."""
+        """Parse as `parse_thresholds` and `parse_slices` do, which say what they raise."""
         return cls(parse_thresholds(ious), tuple(parse_slices(slices, vocabulary)))
 
     @property

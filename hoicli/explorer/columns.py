@@ -173,7 +173,7 @@ class TypedPredictions:
         self._count += other._count
 
     def table(self, truth: TruthTable) -> ErrorTable:
-        """What was gathered, beside the ground truth of the same protocol and slices."""
+        """Return what was gathered, beside the ground truth of the same protocol and slices."""
         rows = self._rows
         image = truth.place[rows["image"]]
         order = order_by_score(rows["score"], lambda tied: [image[tied]])

@@ -167,8 +167,8 @@ def _chunk(value: object) -> tuple[bytes, bytes]:
 
 
 def _compress(data: bytes, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
-    """As gzip with no time in it: same input, same bytes. Level 1, and of whole numbers a code of bytes alone
-    (Z_HUFFMAN_ONLY): what is as good as random repeats nothing."""
+    """Return data as gzip with no time in it: same input, same bytes. Level 1, and of whole numbers a code of bytes
+    alone (Z_HUFFMAN_ONLY): what is as good as random repeats nothing."""
     compressor = zlib.compressobj(1, wbits=16 + zlib.MAX_WBITS, strategy=strategy)
     return base64.b64encode(compressor.compress(data) + compressor.flush())
 

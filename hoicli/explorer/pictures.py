@@ -119,7 +119,7 @@ def orientation(head: bytes) -> int:
 
 
 def _exif(head: bytes) -> bytes:
-    """What a camera wrote, as TIFF; in a PNG the chunk eXIf, which browsers heed before the pixels alone."""
+    """Return what a camera wrote, as TIFF; in a PNG the chunk eXIf, which browsers heed before the pixels alone."""
     if not head.startswith(_PNG):
         begin = head.find(b"Exif\0\0")
         return head[begin + 6 :] if begin >= 0 else b""

@@ -43,7 +43,7 @@ def write_page(measured: Measured, gt: Stream, path: str, folder: str | None) ->
 
 
 def page_server(measured: Measured, gt: Stream, folder: str | None) -> Explorer:
-    """What serves the page on this machine."""
+    """Return what serves the page on this machine."""
     from hoicli.explorer.server import Explorer  # half of what a page takes to import
 
     images, behind, missing = _images(measured, gt, folder)

@@ -66,7 +66,7 @@ def tables(measured: Measured) -> Iterator[Record]:
 
 
 def signatures(measured: Measured, model: Model) -> list[str]:
-    """What made a model's numbers: by the main protocol, and by that of its errors."""
+    """Return what made a model's numbers: by the main protocol, and by that of its errors."""
     rows = [row for row in measured.comparison if row["tags"].get("model", model.name) == model.name]
     return list(dict.fromkeys(str(row["signature"]) for row in [*rows[:1], *model.rows[:1]]))
 
@@ -142,7 +142,7 @@ def _confusion_cells(measured: Measured) -> list[Cell]:
 
 
 def _difference(measured: Measured) -> Iterator[Record]:
-    """Of two models, subset by subset."""
+    """Yield the differences of two models, subset by subset."""
     rows = [row for row in measured.comparison if row["metric"] == "mAP_diff"]
     if rows:
         tested = any(row["p"] is not None for row in rows)

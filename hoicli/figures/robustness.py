@@ -65,7 +65,8 @@ def plot_robustness(
 
 
 def _bars(models: Mapping[str, Means]) -> Iterator[Bar]:
-    """Of each family and of all: of one model in the colours of its lines, of several each model's under a heading."""
+    """Yield the bars of each family and of all: of one model in the colours of its lines, of several each model's under
+    a heading."""
     families = [family for family in FAMILIES if any(("", family, 0) in means for means in models.values())]
     for series_style, family in zip(SERIES, [*families, ""], strict=False):
         words = FAMILIES.get(family, "All: MRI")

@@ -99,7 +99,7 @@ def choose_images(
 
 
 def _layers(sources: Sequence[Source], records: Sequence[Record | None], top: int | None) -> Iterator[Layer]:
-    """What each stream says of an image. An object's box of zeros, as official V-COCO lists have it, is none."""
+    """Yield what each stream says of an image. An object's box of zeros, as official V-COCO lists have it, is none."""
     inks = cycle(INKS)
     for source, record in zip(sources, records, strict=True):
         pairs: dict[tuple[int, int | None], list[str]] = {}

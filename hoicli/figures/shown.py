@@ -14,7 +14,7 @@ ALL_CLASSES = ("full", "25")
 
 
 def model_name(row: Row) -> str:
-    """Whose row it is: its `model`, its tag `model`, else all its tags; empty when nothing tells."""
+    """Return whose row it is: its `model`, its tag `model`, else all its tags; empty when nothing tells."""
     tags = row.get("tags") or {}
     return str(row.get("model") or tags.get("model") or " ".join(str(value) for value in tags.values()))
 
@@ -46,5 +46,5 @@ def value_of(row: Row) -> float | None:
 
 
 def caveats_of(rows: Iterable[Row]) -> list[str]:
-    """What readers of a figure of these rows must know, as tables say it below."""
+    """Return what readers of a figure of these rows must know, as tables say it below."""
     return list(dict.fromkeys(words for row in rows for words in words_of(row)))

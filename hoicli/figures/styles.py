@@ -28,7 +28,7 @@ class Look:
 
     @property
     def scale(self) -> float:
-        """How much larger the figure is than it is designed."""
+        """Return how much larger the figure is than it is designed."""
         return self.font / SMALL
 
     def room(self, natural: float) -> float:

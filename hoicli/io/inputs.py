@@ -131,7 +131,8 @@ def name_foreign_file(head: bytes) -> str | None:
 
 
 def packed_size(stream: IO[bytes]) -> int | None:
-    """How many bytes of a compressed file an opened input has read so far; None if the file is not compressed."""
+    """Return how many bytes of a compressed file an opened input has read so far; None if the file is not
+    compressed."""
     file = getattr(getattr(stream, "raw", None), "fileobj", None)
     return file.tell() if isinstance(file, _Packed) else None
 

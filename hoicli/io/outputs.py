@@ -176,7 +176,7 @@ def others_in(folder: Path) -> bool:
 
 
 def _names_in(folder: Path) -> set[str]:
-    """All that is in a folder and below."""
+    """Return all that is in a folder and below."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
 
 

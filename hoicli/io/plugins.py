@@ -82,7 +82,7 @@ def visits(items: Iterable[T], message: str) -> Iterator[T]:
 
 
 def _plain(value: dict[Any, Any]) -> Any:
-    """The same dict as a JSON file would give it: NumPy's numbers and tuples become numbers and lists. Raises TypeError
-    for what no file can hold, such as a dict in itself."""
+    """Return the same dict as a JSON file would give it: NumPy's numbers and tuples become numbers and lists. Raises
+    TypeError for what no file can hold, such as a dict in itself."""
     options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
     return orjson.loads(orjson.dumps(value, default=str, option=options))

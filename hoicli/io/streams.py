@@ -50,7 +50,7 @@ class Line:
 
     @property
     def where(self) -> str:
-        """What a message about another line calls this one."""
+        """Return what a message about another line calls this one."""
         return f"at {self.file}:{self.number}" if self.number else f"in {self.file}"
 
 
@@ -207,7 +207,7 @@ class Stream:
 
     @cached_property
     def _inputs(self) -> list[Input]:
-        """What is read, one after another."""
+        """Return what is read, one after another."""
         return list(self._opener(self.paths))
 
     @property
@@ -268,8 +268,8 @@ class Stream:
         return None if None in sizes else sum(size or 0 for size in sizes)
 
     def processes(self) -> int:
-        """How many processes can read it at once with profit; 1 for little, for what can be read only once or must be
-        decoded (pipes, compressed files), and on systems other than Linux."""
+        """Return how many processes can read it at once with profit; 1 for little, for what can be read only once or
+        must be decoded (pipes, compressed files), and on systems other than Linux."""
         size = self.size
         if sys.platform != "linux" or size is None or size < min(SECOND, 2 * SHARE):
             return 1
@@ -298,12 +298,12 @@ class Stream:
         return [self._share(start, end) for start, end in pairwise([*cuts, size]) if start < end]
 
     def again(self) -> Stream:
-        """The same lines, opened anew for another process."""
+        """Return the same lines, opened anew for another process."""
         inputs = self._inputs
         return Stream(self.paths, self.label, lambda _: inputs)
 
     def lines_before(self) -> int:
-        """How many lines of its file come before a share."""
+        """Return how many lines of its file come before a share."""
         if self._start == 0:  # and it may be read only once
             return 0
         count, remaining = 0, self._start
@@ -353,7 +353,7 @@ def _number_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
 
 
 def _position(stream: IO[bytes]) -> int:
-    """How many bytes of the underlying file have been read, compressed or not."""
+    """Return how many bytes of the underlying file have been read, compressed or not."""
     file: Any = getattr(getattr(stream, "raw", None), "fileobj", stream)
     with suppress(OSError, ValueError):
         return int(file.tell())

@@ -76,7 +76,7 @@ class PairStatistics:
         self.tally.add_truth(truth)
 
     def nothing(self) -> PairColumns:
-        """What `add` fills and `merge` takes, with nothing in it."""
+        """Return what `add` fills and `merge` takes, with nothing in it."""
         settled = [replace(self.protocol, name=str(number)) for number in range(len(self._settings))]
         tally = Tally(settled, len(self.vocabulary.interactions))
         return PairColumns(self._truth, tally, len(self._settings))

@@ -113,7 +113,7 @@ def names(bits: int) -> list[str]:
 
 
 def settings(bits: int) -> dict[str, str]:
-    """What the caveats in a mask add to a signature."""
+    """Return what the caveats in a mask add to a signature."""
     return dict(CAVEATS[name].setting for name in names(bits))
 
 
@@ -131,7 +131,7 @@ def lacking(settings: Mapping[str, str]) -> bool:
 
 
 def words_of(row: Mapping[str, Any]) -> list[str]:
-    """What tables say below a result row: the words of the caveats in its signature, and the row's own note."""
+    """Return what tables say below a result row: the words of the caveats in its signature, and the row's own note."""
     stated = settings_of(row)
     words = [LACKING.format(stated["missing"])] if lacking(stated) else []
     words += [caveat.words for caveat in CAVEATS.values() if caveat.words and caveat.setting in stated.items()]

@@ -84,7 +84,7 @@ class Detections:
         return min(self, other, key=lambda detections_: (detections_.score.tolist(), detections_.boxes.tolist()))
 
     def record(self, vocabulary: Vocabulary, *, scored: bool) -> Record:
-        """The same as an image record, with scores or without."""
+        """Return the same as an image record, with scores or without."""
         names, roles = [*vocabulary.objects, None], [None, *vocabulary.roles]
         columns = (getattr(self, name).tolist() for name in _OF_TRIPLETS)
         hois: list[Record] = []

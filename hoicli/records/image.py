@@ -117,7 +117,7 @@ def _hois(record: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _box_count(record: Mapping[str, Any]) -> int | None:
-    """How many boxes there are, None if `boxes` is not a list."""
+    """Return how many boxes there are, None if `boxes` is not a list."""
     boxes = record.get("boxes")
     return len(boxes) if type(boxes) is list else None
 
@@ -379,9 +379,9 @@ TURNED = " (are they those of the picture as its EXIF mark turns it? hoicli read
 
 
 def misfit(size: tuple[float, float] | None, boxes: Iterable[Sequence[float]], pixels: tuple[int, int]) -> str:
-    """What shows that a picture of so many pixels is not the one that a record is about; "" where nothing does. size:
-    the record's width and height, of which the picture may be another scale; without them, its boxes tell whether they
-    lie in the turned picture alone."""
+    """Return what shows that a picture of so many pixels is not the one that a record is about; "" where nothing does.
+    size: the record's width and height, of which the picture may be another scale; without them, its boxes tell whether
+    they lie in the turned picture alone."""
     wide, high = pixels
     file = f"the file has {wide} x {high} pixels"
     if size is None:

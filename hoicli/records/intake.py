@@ -49,7 +49,7 @@ class ErrorPolicy:
 
     @property
     def summary(self) -> str:
-        """How many lines were dropped, and the first; "" if none was."""
+        """Return how many lines were dropped, and the first; "" if none was."""
         units = self._unit if self.skipped == 1 else f"{self._unit}s"
         return "" if self._first is None else f"skipped {self.skipped:,} {units}; the first: {self._first}"
 
@@ -69,7 +69,7 @@ class ErrorPolicy:
         return [also_signed(row, "skipped", f"{lost}") if lost else row for row in rows]
 
     def report_at_end(self, items: Iterable[T], *, some_left: bool = False) -> Iterator[T]:
-        """All that was made of the good lines; at the end `report`, which raises if that is nothing, unless
+        """Yield all that was made of the good lines; at the end `report`, which raises if that is nothing, unless
         `some_left`."""
         for item in items:
             some_left = True
@@ -121,7 +121,7 @@ class ImageRegister:
 
 
 def unknown_image(image_id: str, known_ids: Container[str]) -> str:
-    """What is wrong with an image that is not a known one; and one of these, as names may be spelt otherwise."""
+    """Return what is wrong with an image that is not a known one; and one of these, as names may be spelt otherwise."""
     for form in ("NFC", "NFD"):
         if (same := normalize(form, image_id)) in known_ids:
             written = f"{ascii(image_id)[1:-1]} and {ascii(same)[1:-1]}"
@@ -132,7 +132,8 @@ def unknown_image(image_id: str, known_ids: Container[str]) -> str:
 
 
 def _otherwise_named(image_id: str, known_ids: Container[str]) -> str:
-    """What to do where the ids of the ground truth are of another kind (paths, numbers); "" where they look alike."""
+    """Return what to do where the ids of the ground truth are of another kind (paths, numbers); "" where they look
+    alike."""
     for form in ("NFC", "NFD"):
         if normalize(form, image_id) in known_ids:
             return f"write both in one form: unicodedata.normalize({form!r}, name) in Python"

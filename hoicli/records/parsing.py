@@ -33,7 +33,7 @@ class Problem:
 
     @property
     def text(self) -> str:
-        """What is wrong, and what to do about it."""
+        """Return what is wrong, and what to do about it."""
         return self.told if isinstance(self.told, str) else self.told()
 
     def error(self, place: str) -> DataError:
@@ -134,7 +134,7 @@ def non_finite(value: Any, field: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def json_type(value: object) -> str:
-    """What JSON calls a decoded value."""
+    """Return what JSON calls a decoded value."""
     names = {dict: "an object", list: "an array", str: "a string", bool: "true or false"}
     return names.get(type(value), "a number" if type(value) in (int, float) else "null")
 

@@ -77,7 +77,7 @@ def read_scenes(
 def checker(
     vocabulary: Vocabulary, *, scored: bool, besides: Container[str] = ()
 ) -> Callable[[Record], Iterator[Problem]]:
-    """What finds the problems of a record that `scenes_of` refuses. The two agree on what a good record is;
+    """Return what finds the problems of a record that `scenes_of` refuses. The two agree on what a good record is;
     tests/records/test_reading.py compares them on thousands of broken records."""
     if scored:
         return partial(problems, vocabulary=vocabulary, scored=True, besides=besides)

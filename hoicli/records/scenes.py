@@ -39,7 +39,7 @@ class Scenes(Images):
 
     @property
     def derived(self) -> int:
-        """How many images have no image-level labels but those of their triplets."""
+        """Return how many images have no image-level labels but those of their triplets."""
         return int(np.count_nonzero(self.caveats & caveats.mask([caveats.DERIVED_LABELS])))
 
     @cached_property
@@ -56,11 +56,11 @@ class Scenes(Images):
 
     @property
     def unlabelled_objects(self) -> int:
-        """How many triplets have an object box without a label."""
+        """Return how many triplets have an object box without a label."""
         return int(((self.object >= 0) & (self.object_label < 0)).sum())
 
     def only(self, rows: Ints) -> Scenes:
-        """The same images and boxes with some of the triplets, ascending rows."""
+        """Return the same images and boxes with some of the triplets, ascending rows."""
         if len(rows) == len(self.score):
             return self
         columns = {name: getattr(self, name)[rows] for name in _OF_TRIPLETS}
@@ -73,7 +73,7 @@ def are_subjects(labels: Ints, vocabulary: Vocabulary) -> Bools:
 
 
 def other_subjects(scenes: Scenes, vocabulary: Vocabulary) -> int:
-    """How many triplets have a subject with a label that no subject may have."""
+    """Return how many triplets have a subject with a label that no subject may have."""
     if not len(scenes.labels):
         return 0
     other = (scenes.labels >= 0) & ~are_subjects(scenes.labels, vocabulary)

@@ -69,7 +69,7 @@ class Seen:
             self.pairs[hoi["verb"], name] += 1
 
     def respell(self, verbs: Mapping[str, str], names: Mapping[str, str]) -> Seen:
-        """The same with other spellings of some verbs and labels."""
+        """Return the same with other spellings of some verbs and labels."""
         other = Seen()
         other.images = self.images
         for key, spelling in (("subjects", names), ("verbs", verbs), ("objects", names), ("boxes", names)):
@@ -177,7 +177,7 @@ def _groups(labels: Iterable[str], key: Callable[[str], str]) -> Iterator[list[s
 
 
 def _fold_label(label: str) -> str:
-    """What labels share that differ in case, spaces, underscores or hyphens alone."""
+    """Return what labels share that differ in case, spaces, underscores or hyphens alone."""
     return re.sub(r"[\s_-]+", "_", normalise_spelling(label).casefold())
 
 

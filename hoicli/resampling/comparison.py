@@ -51,12 +51,12 @@ class Difference:
 
 def difference(
     before: float | None, after: float | None, resamples: Floats, swaps: Floats, images: int, *,
-    most: float = float("inf"),
+    largest: float = float("inf"),
 ) -> Difference:  # fmt: skip
     """With its interval and its p-values, from [R] differences on resamples and [R] with the output swapped; without
     where fewer than FEWEST_IMAGES `images` have what it is about.
 
-    `most`: how large a difference can be, and its interval go; 1 between two APs.
+    `largest`: how large a difference can be, and its interval go; 1 between two APs.
     """
     if before is None or after is None or images < FEWEST_IMAGES:
         return Difference(before, after)
@@ -64,7 +64,7 @@ def difference(
     return Difference(
         before,
         after,
-        interval(estimate, resamples, images, lowest=-most, highest=most),
+        interval(estimate, resamples, images, lowest=-largest, highest=largest),
         p_swapped(estimate, swaps),
         p_resampled(estimate, resamples, images),
     )
@@ -84,10 +84,10 @@ class PairedRounds:
 
 
 def class_chances(
-    first: RankedLists, second: RankedLists, differences: Mapping[int, float], asked: Resampling, label: str
+    first: RankedLists, second: RankedLists, differences: Mapping[int, float], resampling: Resampling, label: str
 ) -> dict[int, float]:
     """The p of each class from swaps: FIRST_SWAPS where OFTEN were as large as its difference; else all that are
-    `asked`, and more where fewer than SELDOM were as large, and q is not below 0.05. With no more, no class of 600
+    `resampling`, and more where fewer than SELDOM were as large, and q is not below 0.05. With no more, no class of 600
     would be found alone: the least p of 1,000 swaps makes a q of 0.6.
 
     Swaps are doubled until no such class is left, or one alone would be found. A class that many swaps reach keeps its
@@ -95,21 +95,23 @@ def class_chances(
     class's own list, which finds more than place among the predictions of all classes does.
     """
     numbers, size = np.array([*differences], dtype=np.int64), np.abs([*differences.values()])
-    larger, drawn = np.ones(len(numbers), dtype=np.int64), np.zeros(len(numbers), dtype=np.int64)
+    larger, swap_counts = np.ones(len(numbers), dtype=np.int64), np.zeros(len(numbers), dtype=np.int64)
     chances = np.ones(len(numbers))
-    left, done, more = np.arange(len(numbers)), 0, min(asked.rounds, FIRST_SWAPS)
-    while len(left) and done < max(asked.rounds, len(numbers) * TAIL):
-        classes = numbers[left]
+    remaining, done, more = np.arange(len(numbers)), 0, min(resampling.rounds, FIRST_SWAPS)
+    while len(remaining) and done < max(resampling.rounds, len(numbers) * TAIL):
+        classes = numbers[remaining]
         images = np.union1d(first.images_with(classes), second.images_with(classes))
         models = [lists.select_classes(classes, images) for lists in (first, second)]
-        one, other = swap_outputs(models[0], models[1], Resampling(more, asked.seed, before=done), label)
-        larger[left] += (np.abs(other.ap - one.ap) >= size[left, np.newaxis] - TOLERANCE).sum(axis=1)
-        drawn[left] += more
-        chances = larger / (1 + drawn)
+        first_swaps, other = swap_outputs(models[0], models[1], Resampling(more, resampling.seed, before=done), label)
+        larger[remaining] += (np.abs(other.ap - first_swaps.ap) >= size[remaining, np.newaxis] - TOLERANCE).sum(axis=1)
+        swap_counts[remaining] += more
+        chances = larger / (1 + swap_counts)
         unsure = np.array(false_discovery(chances.tolist())) * TAIL >= 1
-        left = np.flatnonzero(np.where(drawn < asked.rounds, larger <= OFTEN, unsure & (larger <= SELDOM)))
+        remaining = np.flatnonzero(
+            np.where(swap_counts < resampling.rounds, larger <= OFTEN, unsure & (larger <= SELDOM))
+        )
         done += more
-        more = max(asked.rounds - done, done)
+        more = max(resampling.rounds - done, done)
     return dict(zip(differences, chances.tolist(), strict=True))
 
 

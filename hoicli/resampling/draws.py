@@ -70,9 +70,9 @@ class Block:
         An index is the upper half of 64 random bits, scaled: no image is favoured by more than images / 2^32.
         """
         bits = self._bits(RESAMPLING, self.rounds * images) >> np.uint64(32)
-        drawn = ((bits * np.uint64(images)) >> np.uint64(32)).astype(np.int64).reshape(self.rounds, images)
-        drawn += np.arange(self.rounds)[:, np.newaxis] * images
-        counts = np.bincount(drawn.ravel(), minlength=self.rounds * images).astype(np.int32)
+        indices = ((bits * np.uint64(images)) >> np.uint64(32)).astype(np.int64).reshape(self.rounds, images)
+        indices += np.arange(self.rounds)[:, np.newaxis] * images
+        counts = np.bincount(indices.ravel(), minlength=self.rounds * images).astype(np.int32)
         return np.ascontiguousarray(counts.reshape(self.rounds, images).T)
 
     def swaps(self, images: int) -> Weights:
@@ -100,7 +100,7 @@ class Blocks:
 
     @property
     def rounds(self) -> int:
-        """Of all of them."""
+        """Return the number of rounds of all of them."""
         return sum(block.rounds for block in self.blocks)
 
     def resamples(self, images: int) -> Weights:

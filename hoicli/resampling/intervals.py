@@ -35,7 +35,7 @@ TOLERANCE = 1e-12
 
 
 def widening(images: int) -> float:
-    """How much wider than the spread of resamples an interval from so many images is: resampling n images shows
+    """Return how much wider than the spread of resamples an interval from so many images is: resampling n images shows
     (n - 1) / n of their variance, and a few images do not say what it is."""
     degrees = images - 1
     student = FEW[degrees - 1] if degrees <= len(FEW) else float(np.polyval(STUDENT, 1 / degrees))
@@ -45,10 +45,10 @@ def widening(images: int) -> float:
 def _distances(rounds: Floats, images: int) -> Floats | None:
     """How far each round that has an estimate is from the mean of all, `widening` included, in order; None where that
     says nothing."""
-    known = np.sort(rounds[~np.isnan(rounds)])
-    if len(known) < 2 or images < FEWEST_IMAGES:
+    defined = np.sort(rounds[~np.isnan(rounds)])
+    if len(defined) < 2 or images < FEWEST_IMAGES:
         return None
-    distances: Floats = np.sort(np.abs(known - float(np.cumsum(known)[-1]) / len(known))) * widening(images)
+    distances: Floats = np.sort(np.abs(defined - float(np.cumsum(defined)[-1]) / len(defined))) * widening(images)
     return distances
 
 
@@ -80,8 +80,8 @@ def p_resampled(estimate: float, rounds: Floats, images: int) -> float | None:
 def p_swapped(estimate: float, rounds: Floats) -> float | None:
     """Two-sided p of a difference being none, from swaps: how often it is as large with the output of a random half of
     the images swapped (approximate randomisation, Noreen 1989). None where no round has a difference."""
-    known = rounds[~np.isnan(rounds)]
-    return _share(np.abs(known), abs(estimate)) if len(known) else None
+    defined = rounds[~np.isnan(rounds)]
+    return _share(np.abs(defined), abs(estimate)) if len(defined) else None
 
 
 def _share(distances: Floats, observed: float) -> float:
@@ -95,9 +95,9 @@ def false_discovery(p: Sequence[float]) -> list[float]:
     SciPy's `false_discovery_control` divides before it multiplies, which gives other last digits, and takes half a
     second to import.
     """
-    given = np.asarray(p, dtype=np.float64)
-    order = np.argsort(-given, kind="stable")
-    q = np.empty(len(given))
-    q[order] = np.minimum.accumulate(np.minimum(given[order] * len(p) / np.arange(len(p), 0, -1), 1.0))
-    found: list[float] = q.tolist()
-    return found
+    p_values = np.asarray(p, dtype=np.float64)
+    order = np.argsort(-p_values, kind="stable")
+    q = np.empty(len(p_values))
+    q[order] = np.minimum.accumulate(np.minimum(p_values[order] * len(p) / np.arange(len(p), 0, -1), 1.0))
+    q_values: list[float] = q.tolist()
+    return q_values

@@ -50,8 +50,12 @@ class Strips:
         strip, layer = np.divmod(within, self._layers)
         self.place: Ints = layer * len(self.owner) + first[strip] + owner
         steps = zip(pairwise(first.tolist()), having[1:].tolist(), strict=False)
-        self._steps = [(slice(one, one + count), slice(two, two + count)) for (one, two), count in steps]
-        self._before: Ints = np.concatenate([np.arange(0), *(np.arange(one.start, one.stop) for one, _ in self._steps)])
+        self._steps = [
+            (slice(first_row, first_row + count), slice(two, two + count)) for (first_row, two), count in steps
+        ]
+        self._before: Ints = np.concatenate(
+            [np.arange(0), *(np.arange(span.start, span.stop) for span, _ in self._steps)]
+        )
 
     def layers(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Rows [layers * S, R] as [layers, S, R]."""
@@ -64,14 +68,14 @@ class Strips:
         if self._steps:
             come_to = values[0] if backwards else values[-1]
             carried = np.zeros_like(come_to)  # what the strips before have come to
-            for one, two in self._steps[::-1] if backwards else self._steps:
-                before, strip = (two, one) if backwards else (one, two)
+            for span, two in self._steps[::-1] if backwards else self._steps:
+                before, strip = (two, span) if backwards else (span, two)
                 operation(carried[before], come_to[before], out=carried[strip])
             operation(values, carried, out=values)
         return values
 
     def steps(self, values: Numbers) -> Numbers:
-        """How much more each row has than the one before it in its list; the first of a list, all it has."""
+        """Return how much more each row has than the one before it in its list; the first of a list, all it has."""
         more: Numbers = values.copy()
         more[1:] -= values[:-1]
         more[0, len(self.owner) - len(self._before) :] -= values[-1, self._before]
@@ -101,13 +105,13 @@ class Times:
     def _small(self) -> NDArray[np.int16]:
         return self.weights.astype(np.int16)
 
-    def type_of(self, most: int) -> type[np.int16 | np.int32]:
-        """One that is large enough for sums of `most` weights."""
-        return np.int16 if most * self._most <= SMALL else np.int32
+    def type_of(self, largest: int) -> type[np.int16 | np.int32]:
+        """One that is large enough for sums of `largest` weights."""
+        return np.int16 if largest * self._most <= SMALL else np.int32
 
-    def sum_products(self, matrix: csr_array, most: int) -> NDArray[Any]:
-        """matrix [M, N], `small`, @ weights, where each sum is of `most` weights at most."""
-        sums: NDArray[Any] = matrix @ (self._small if self.type_of(most) is np.int16 else self.weights)
+    def sum_products(self, matrix: csr_array, largest: int) -> NDArray[Any]:
+        """matrix [M, N], `small`, @ weights, where each sum is of `largest` weights at most."""
+        sums: NDArray[Any] = matrix @ (self._small if self.type_of(largest) is np.int16 else self.weights)
         return sums
 
 
@@ -115,7 +119,7 @@ class Counts(NamedTuple):
     """Whole numbers of each round, of each true positive, [layers, S, R]: what the true positives, and how many
     predictions, of its class come to with it."""
 
-    found: NDArray[Any]
+    hits: NDArray[Any]
     rank: NDArray[Any]
 
 
@@ -184,8 +188,8 @@ class Piece:
 
     def _running(self, copies: NDArray[Any], rank: NDArray[Any]) -> Counts:
         """From those of each row alone [layers * S, R]; it may use them up."""
-        found = self._strips.running(np.add, self._worth(self._strips.layers(copies)))
-        return Counts(found, self._strips.running(np.add, self._strips.layers(rank)))
+        hits = self._strips.running(np.add, self._worth(self._strips.layers(copies)))
+        return Counts(hits, self._strips.running(np.add, self._strips.layers(rank)))
 
     def alone(self, lists: RankedLists, start: int, end: int) -> Counts:
         """The counts of each of the images from start to end alone; lists: of one class, to its last true positive."""
@@ -201,7 +205,7 @@ class Piece:
         return Counts(*(self._strips.running(np.add, of) for of in layers))
 
     def others(self, counts: Counts) -> Counts:
-        """Those of every image once, less `counts`."""
+        """Return those of every image once, less `counts`."""
         return Counts(*(every - part for every, part in zip(self._every, counts, strict=True)))
 
     @cached_property
@@ -211,71 +215,71 @@ class Piece:
         return self._running(self._of_row.astype(once.type_of(self._most)), rank)
 
     def _worth(self, copies: NDArray[Any]) -> NDArray[Any]:
-        """What copies of each true positive are worth."""
+        """Return what copies of each true positive are worth."""
         return copies if self._gain is None else copies * self._gain
 
     def _copies(self, worth: NDArray[Any]) -> NDArray[Any]:
-        """How many copies of each true positive are worth so much."""
+        """Return how many copies of each true positive are worth so much."""
         return worth if self._gain is None else worth // np.maximum(self._gain, 1)
 
     def rate(self, counts: Counts, positives: Sequence[NDArray[Any]], aps: Sequence[Floats]) -> None:
         """Set the AP of `classes` in each of `aps` [C, R], for as much ground truth as `positives` [C, R] each have.
         It uses the counts up: `others` comes before."""
-        asked = [np.maximum(of[self.classes], 1) for of in positives]
-        for ap, found in zip(aps, self._ap(counts, asked), strict=True):
-            ap[self.classes] = found
+        annotated = [np.maximum(of[self.classes], 1) for of in positives]
+        for ap, ap_found in zip(aps, self._ap(counts, annotated), strict=True):
+            ap[self.classes] = ap_found
 
-    def _ap(self, counts: Counts, asked: Sequence[Ints]) -> Iterator[Floats]:
-        """[O, R] the AP of each of `classes` for each of `asked` [O, R], how much ground truth there is."""
-        found, rank = counts
+    def _ap(self, counts: Counts, annotated: Sequence[Ints]) -> Iterator[Floats]:
+        """[O, R] the AP of each of `classes` for each of `annotated` [O, R], how much ground truth there is."""
+        hits, rank = counts
         # of a true positive's copies, those up to the cap count
         if self._cap is not None and rank.max(initial=0) > self._cap:
-            copies = self._copies(self._strips.steps(found))
+            copies = self._copies(self._strips.steps(hits))
             copies = np.clip(self._cap - (rank - copies), 0, copies)
-            found, rank = self._strips.running(np.add, self._worth(copies)), np.minimum(rank, self._cap)
+            hits, rank = self._strips.running(np.add, self._worth(copies)), np.minimum(rank, self._cap)
         # as long as nothing is counted, nothing is found either: 0 of at least 1
-        precision = np.divide(found, np.maximum(rank, 1, out=rank), dtype=np.float64)
+        precision = np.divide(hits, np.maximum(rank, 1, out=rank), dtype=np.float64)
         if self._area == "trapezoid":  # the mean of the precisions before and after
-            worth = self._strips.steps(found)
+            worth = self._strips.steps(hits)
             earlier = rank - self._copies(worth)
-            before = np.divide(found - worth, np.maximum(earlier, 1), dtype=np.float64)
+            before = np.divide(hits - worth, np.maximum(earlier, 1), dtype=np.float64)
             precision += np.where(earlier > 0, before, self._unit)
             precision /= 2
         else:
             self._strips.running(np.maximum, precision, backwards=True)
         if not self._grid:  # the area: every copy is a step of recall
-            total = self._strips.totals(precision, self._strips.steps(found))
-            return (total / (of * float(self._unit**2)) for of in asked)
+            total = self._strips.totals(precision, self._strips.steps(hits))
+            return (total / (of * float(self._unit**2)) for of in annotated)
         # the mean over the grid: a point reads the precision of the first to reach it
         points = len(self._grid) * self._unit
-        steps = (self._strips.steps(self._count_reached(found, of)) for of in asked)
+        steps = (self._strips.steps(self._count_reached(hits, of)) for of in annotated)
         return (self._strips.totals(precision, of) / points for of in steps)
 
-    def _count_reached(self, found: NDArray[Any], asked: Ints) -> NDArray[Any]:
-        """How many points of the grid the recall found / asked has reached."""
-        if found.max(initial=0) < np.iinfo(np.int8).max:  # compared in half the time
-            found = found.astype(np.int8)
-        end = 1 << int(asked.max(initial=1)).bit_length()
-        if end <= asked.size:
-            least = np.take(_least_of_all(self._grid, self._unit, end, found.dtype), asked, axis=1)
+    def _count_reached(self, hits: NDArray[Any], annotated: Ints) -> NDArray[Any]:
+        """Return how many points of the grid the recall hits / annotated has reached."""
+        if hits.max(initial=0) < np.iinfo(np.int8).max:  # compared in half the time
+            hits = hits.astype(np.int8)
+        end = 1 << int(annotated.max(initial=1)).bit_length()
+        if end <= annotated.size:
+            least_hits = np.take(_least_of_all(self._grid, self._unit, end, hits.dtype), annotated, axis=1)
         else:
-            least = _least(self._grid, asked.astype(np.float64) * self._unit, found.dtype)
-        at_once = len(self._grid) - len(least)  # recall is 0 at least
-        reached = np.full(found.shape, at_once, dtype=np.int8 if len(self._grid) < 128 else np.int16)
-        reaches = np.empty(found.shape, dtype=bool)
-        for of_point in least:
-            np.greater_equal(found, np.take(of_point, self._strips.owner, axis=0), out=reaches)
+            least_hits = _least(self._grid, annotated.astype(np.float64) * self._unit, hits.dtype)
+        at_once = len(self._grid) - len(least_hits)  # recall is 0 at least
+        reached = np.full(hits.shape, at_once, dtype=np.int8 if len(self._grid) < 128 else np.int16)
+        reaches = np.empty(hits.shape, dtype=bool)
+        for of_point in least_hits:
+            np.greater_equal(hits, np.take(of_point, self._strips.owner, axis=0), out=reaches)
             np.add(reached, reaches.view(np.int8), out=reached)
         return reached
 
 
-def _least(grid: Sequence[float], asked: Floats, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """[points above 0, ...] the least to be found for a recall at each point of the grid, of `asked` [...]; the largest
-    of its type if that is too small, as `found` is not."""
-    points = np.array([point for point in grid if point > 0]).reshape(-1, *[1] * asked.ndim)
-    least = np.floor(points * asked)
-    least += least / asked < points  # where that, as a recall, falls short
-    return np.minimum(least, np.iinfo(dtype).max).astype(dtype)
+def _least(grid: Sequence[float], annotated: Floats, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """[points above 0, ...] the least to be found for a recall at each point of the grid, of `annotated` [...]; the
+    largest of its type if that is too small, as `found` is not."""
+    points = np.array([point for point in grid if point > 0]).reshape(-1, *[1] * annotated.ndim)
+    floors = np.floor(points * annotated)
+    floors += floors / annotated < points  # where that, as a recall, falls short
+    return np.minimum(floors, np.iinfo(dtype).max).astype(dtype)
 
 
 @lru_cache(maxsize=8)

@@ -71,7 +71,7 @@ class RankedLists:
 
     @property
     def true_positives(self) -> int:
-        """How many there are."""
+        """Return how many there are."""
         return int(self.hit.sum())
 
     @property
@@ -87,7 +87,7 @@ class RankedLists:
         return images
 
     def images_of_truth(self, members: Ints) -> int:
-        """How many images have ground truth of one of the classes."""
+        """Return how many images have ground truth of one of the classes."""
         return len(np.unique(self.truth_image[np.isin(self.truth_class, members)]))
 
     def ap(self, weights: Weights) -> tuple[Floats, Ints]:
@@ -118,8 +118,8 @@ class RankedLists:
 
         With weight 1 for one model's images and 0 for the other's it is that model's lists again.
         """
-        most = max(len(self.hit), len(other.hit))
-        keys = [(part._owner_of_entry * most + part._place) * self.images + part.image for part in (self, other)]
+        longest = max(len(self.hit), len(other.hit))
+        keys = [(part._owner_of_entry * longest + part._place) * self.images + part.image for part in (self, other)]
         order = np.argsort(np.concatenate(keys), kind="stable")  # each part is in order already
         mixed = replace(
             self,
@@ -155,13 +155,13 @@ class RankedLists:
 
     def images_with(self, numbers: Ints) -> Ints:
         """The images that have predictions or ground truth of some classes, in order."""
-        rows, asked = self._rows_of(numbers), np.isin(self.truth_class, numbers)
-        return np.flatnonzero(np.bincount(np.concatenate([self.image[rows], self.truth_image[asked]])))
+        rows, in_classes = self._rows_of(numbers), np.isin(self.truth_class, numbers)
+        return np.flatnonzero(np.bincount(np.concatenate([self.image[rows], self.truth_image[in_classes]])))
 
     def select_classes(self, numbers: Ints, images: Ints) -> RankedLists:
         """The lists of the classes `numbers`, on `images` alone, which have all that `images_with` has; both in
         order. Their scores, which rank them among all classes, stay behind."""
-        rows, asked = self._rows_of(numbers), np.isin(self.truth_class, numbers)
+        rows, in_classes = self._rows_of(numbers), np.isin(self.truth_class, numbers)
         place = np.zeros(self.images, dtype=np.int64)
         place[images] = np.arange(len(images))
         return replace(
@@ -169,8 +169,8 @@ class RankedLists:
             hit=self.hit[rows],
             image=place[self.image[rows]],
             bounds=starts_of(np.diff(self.bounds)[numbers]),
-            truth_image=place[self.truth_image[asked]],
-            truth_class=np.searchsorted(numbers, self.truth_class[asked]),
+            truth_image=place[self.truth_image[in_classes]],
+            truth_class=np.searchsorted(numbers, self.truth_class[in_classes]),
             images=len(images),
             gain=None if self.gain is None else self.gain[rows],
             score=None,
@@ -193,16 +193,16 @@ class RankedLists:
             if len(image) > MOST_LEFT_OUT:
                 return None
             piece = Piece(part, np.zeros(1, dtype=np.int64), weighted=False)
-            asked = np.bincount(part.truth_image, minlength=len(image))
+            annotated = np.bincount(part.truth_image, minlength=len(image))
             for start in range(0, len(image), IMAGES_AT_ONCE):
                 chosen = image[start : start + IMAGES_AT_ONCE]
                 end = start + len(chosen)
-                left = asked.sum() - asked[np.newaxis, start:end]
-                ap = np.zeros(left.shape)
+                annotated_elsewhere = annotated.sum() - annotated[np.newaxis, start:end]
+                ap = np.zeros(annotated_elsewhere.shape)
                 if len(part.hit):
-                    piece.rate(piece.others(piece.alone(part, start, end)), [left], [ap])
+                    piece.rate(piece.others(piece.alone(part, start, end)), [annotated_elsewhere], [ap])
                 change[chosen] += ap[0] - whole[number, 0]  # ap is 0 where nothing is left
-                lost[chosen] += left[0] == 0
+                lost[chosen] += annotated_elsewhere[0] == 0
         means: Floats = (whole[members, 0].sum() + change) / np.maximum(len(members) - lost, 1)
         return means
 
@@ -213,15 +213,15 @@ class RankedLists:
         counted = (
             len(hit) - int(np.argmax(hit[::-1])) if hit.any() else 0
         )  # what follows the last true positive is idle
-        asked = self.truth_image[self.truth_class == number]
-        images, place = np.unique(np.concatenate([image[:counted], asked]), return_inverse=True)
+        images_annotated = self.truth_image[self.truth_class == number]
+        images, place = np.unique(np.concatenate([image[:counted], images_annotated]), return_inverse=True)
         part = replace(
             self,
             hit=hit[:counted],
             image=place[:counted],
             bounds=np.array([0, counted]),
             truth_image=place[counted:],
-            truth_class=np.zeros(len(asked), dtype=np.int64),
+            truth_class=np.zeros(len(images_annotated), dtype=np.int64),
             images=len(images),
             gain=None if self.gain is None else self.gain[rows][:counted],
             score=None,
@@ -279,7 +279,7 @@ class AveragedLists(RankedLists):
 
     @property
     def true_positives(self) -> int:
-        """How many there are in all lists together."""
+        """Return how many there are in all lists together."""
         return sum(lists.true_positives for lists in self.lists)
 
     def ap(self, weights: Weights) -> tuple[Floats, Ints]:
@@ -288,22 +288,24 @@ class AveragedLists(RankedLists):
 
     def ap_of_sides(self, coins: Weights) -> Sides:
         """The mean of all lists."""
-        one, other = zip(*(lists.ap_of_sides(coins) for lists in self.lists), strict=True)
-        return _mean(one), _mean(other)
+        first_ap, other = zip(*(lists.ap_of_sides(coins) for lists in self.lists), strict=True)
+        return _mean(first_ap), _mean(other)
 
     @property
     def observed(self) -> Observed:
         """The mean of all lists."""
         every = [lists.observed for lists in self.lists]
-        return Observed(np.mean([one.ap for one in every], axis=0), every[0].images)
+        return Observed(np.mean([each_observed.ap for each_observed in every], axis=0), every[0].images)
 
     def interleave(self, other: RankedLists) -> RankedLists:
         """At each threshold."""
         assert isinstance(other, AveragedLists)
-        return AveragedLists.average([one.interleave(two) for one, two in zip(self.lists, other.lists, strict=True)])
+        return AveragedLists.average(
+            [own_lists.interleave(two) for own_lists, two in zip(self.lists, other.lists, strict=True)]
+        )
 
     def images_with(self, numbers: Ints) -> Ints:
-        """Those of all lists."""
+        """Return those of all lists."""
         return np.unique(np.concatenate([lists.images_with(numbers) for lists in self.lists]))
 
     def select_classes(self, numbers: Ints, images: Ints) -> RankedLists:
@@ -313,9 +315,9 @@ class AveragedLists(RankedLists):
     def without_each_image(self, members: Ints) -> Floats | None:
         """The mean of all lists."""
         every = [lists.without_each_image(members) for lists in self.lists]
-        known = [each for each in every if each is not None]
-        means: Floats = np.mean(known, axis=0)
-        return means if len(known) == len(every) else None
+        every_known = [each for each in every if each is not None]
+        means: Floats = np.mean(every_known, axis=0)
+        return means if len(every_known) == len(every) else None
 
 
 def _mean(several: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
@@ -336,44 +338,44 @@ class Prepared:
         piece = (np.cumsum(count[order]) - count[order]) // ROWS_AT_ONCE
         parts = np.split(order, np.flatnonzero(np.diff(piece)) + 1) if len(order) else []
         self.pieces = [Piece(lists[0], part) for part in parts]
-        self._truth = [(one.truth, one.annotated) for one in lists]
+        self._truth = [(lists_of.truth, lists_of.annotated) for lists_of in lists]
 
     @cached_property
     def observed(self) -> list[Observed]:
         """`RankedLists.observed` of each of the lists."""
         images = self._truth[0][0].shape[1]
-        found = self.ap(Times(np.ones((images, 1), dtype=np.int32)))
+        ap_found = self.ap(Times(np.ones((images, 1), dtype=np.int32)))
         return [
-            Observed(ap[:, 0], np.diff(truth.indptr)) for (ap, _), (truth, _) in zip(found, self._truth, strict=True)
+            Observed(ap[:, 0], np.diff(truth.indptr)) for (ap, _), (truth, _) in zip(ap_found, self._truth, strict=True)
         ]
 
     def positives(self, times: Times) -> list[Ints]:
         """[C, R] the ground truth of each of the lists."""
         return [times.sum_products(truth, int(annotated.max(initial=0))) for truth, annotated in self._truth]
 
-    def _count_positives(self, times: Times, known: Sequence[Ints] | None) -> Sequence[Ints]:
-        return self.positives(times) if known is None else known[: len(self._truth)]
+    def _count_positives(self, times: Times, annotated: Sequence[Ints] | None) -> Sequence[Ints]:
+        return self.positives(times) if annotated is None else annotated[: len(self._truth)]
 
-    def ap(self, times: Times, known: Sequence[Ints] | None = None) -> list[tuple[Floats, Ints]]:
-        """`RankedLists.ap` of each of the lists; known: `positives`, and perhaps more of them."""
-        positives = self._count_positives(times, known)
+    def ap(self, times: Times, annotated: Sequence[Ints] | None = None) -> list[tuple[Floats, Ints]]:
+        """`RankedLists.ap` of each of the lists; annotated: `positives`, and perhaps more of them."""
+        positives = self._count_positives(times, annotated)
         aps = [np.zeros(of.shape) for of in positives]
         for piece in self.pieces:
             piece.rate(piece.count(times), positives, aps)
         return list(zip(aps, positives, strict=True))
 
-    def ap_of_sides(self, coins: Times, known: Sequence[Ints] | None = None) -> list[Sides]:
-        """`RankedLists.ap_of_sides` of each of the lists; known: as in `ap`.
+    def ap_of_sides(self, coins: Times, annotated_before: Sequence[Ints] | None = None) -> list[Sides]:
+        """`RankedLists.ap_of_sides` of each of the lists; annotated_before: as in `ap`.
 
         All counts of the second side are those of every image less those of the first.
         """
-        ones = self._count_positives(coins, known)
-        others = [annotated - one for (_, annotated), one in zip(self._truth, ones, strict=True)]
+        ones = self._count_positives(coins, annotated_before)
+        others = [annotated - of_first for (_, annotated), of_first in zip(self._truth, ones, strict=True)]
         aps = [[np.zeros(of.shape) for of in side] for side in (ones, others)]
         for piece in self.pieces:
             counts = piece.count(coins)
             rest = piece.others(counts)
             piece.rate(counts, ones, aps[0])
             piece.rate(rest, others, aps[1])
-        one, other = (zip(*side, strict=True) for side in zip(aps, (ones, others), strict=True))
-        return list(zip(one, other, strict=True))
+        first_ap, other = (zip(*side, strict=True) for side in zip(aps, (ones, others), strict=True))
+        return list(zip(first_ap, other, strict=True))

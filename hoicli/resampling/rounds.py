@@ -49,12 +49,12 @@ class Observed(NamedTuple):
     ap: Floats
     images: Ints
 
-    def spread(self, values: Floats, drawn: Bools, hidden: Sequence[float]) -> Floats:
+    def spread(self, values: Floats, usable: Bools, hidden: Sequence[float]) -> Floats:
         """[C, R] the values [C, R] of resamples, as far from `ap` as those of other test sets are, by HIDDEN or
-        HIDDEN_OF_MEANS. A class that is not `drawn` [C, R] has the mean of all."""
+        HIDDEN_OF_MEANS. A class that is not `usable` [C, R] has the mean of all."""
         there, ap = self.images > 0, self.ap[:, np.newaxis]
         average = self.ap[there].sum() / max(int(there.sum()), 1)
-        further = np.where(drawn, values, average)
+        further = np.where(usable, values, average)
         further -= ap
         further *= np.array(hidden)[np.minimum(self.images, len(hidden) - 1)][:, np.newaxis]
         further += ap
@@ -89,14 +89,14 @@ class Rounds:
         mean. Resamples are of the classes that the test set has: each goes as far from its AP there as `hidden` says,
         and one whose ground truth a round did not draw has the mean of all.
         """
-        values, drawn = self.ap[members], self._drawn[members]
+        values, usable = self.ap[members], self._drawn[members]
         if self.observed is None:
-            kept = drawn | unannotated[members][:, np.newaxis]
-            values, count = np.where(kept, values, 0.0), kept.sum(axis=0)
+            defined = usable | unannotated[members][:, np.newaxis]
+            values, count = np.where(defined, values, 0.0), defined.sum(axis=0)
         else:
             images = self.observed.images[members]
-            values = Observed(self.observed.ap[members], images).spread(values, drawn, hidden)
-            count = np.where(drawn.any(axis=0), int(((images > 0) | unannotated[members]).sum()), 0)
+            values = Observed(self.observed.ap[members], images).spread(values, usable, hidden)
+            count = np.where(usable.any(axis=0), int(((images > 0) | unannotated[members]).sum()), 0)
         # a lone column would be added up in pairs, and its last digit be another than among other columns
         total = np.repeat(values, 2, axis=1).sum(axis=0)[:1] if values.shape[1] == 1 else values.sum(axis=0)
         mean: Floats = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
@@ -117,12 +117,12 @@ def resample(models: Sequence[Weighted], resampling: Resampling, label: str) -> 
     if not resampling.rounds:
         return [Rounds.none(model) for model in models]
 
-    def work(drawn: Blocks) -> list[NDArray[Any]]:
-        weights = drawn.resamples(models[0].images)
+    def work(block_range: Blocks) -> list[NDArray[Any]]:
+        weights = block_range.resamples(models[0].images)
         return [part for model in models for part in model.ap(weights)]
 
-    found = over_blocks(work, resampling, label, sum(model.true_positives for model in models))
-    every = zip(found[::2], found[1::2], models, strict=True)
+    results = over_blocks(work, resampling, label, sum(model.true_positives for model in models))
+    every = zip(results[::2], results[1::2], models, strict=True)
     return [Rounds(ap, positives, model.observed) for ap, positives, model in every]
 
 
@@ -137,22 +137,22 @@ def swap_outputs(first: Weighted, second: Weighted, resampling: Resampling, labe
         return [Rounds.none(first)] * 2
     mixed = first.interleave(second)
 
-    def work(drawn: Blocks) -> list[NDArray[Any]]:
-        one, other = mixed.ap_of_sides(drawn.coins(first.images))
-        return [*one, *other]
+    def work(block_range: Blocks) -> list[NDArray[Any]]:
+        first_ap, other = mixed.ap_of_sides(block_range.coins(first.images))
+        return [*first_ap, *other]
 
-    found = over_blocks(work, resampling, label, 2 * mixed.true_positives)
-    return [Rounds(ap, positives) for ap, positives in (found[:2], found[2:])]
+    results = over_blocks(work, resampling, label, 2 * mixed.true_positives)
+    return [Rounds(ap, positives) for ap, positives in (results[:2], results[2:])]
 
 
 def over_blocks(
     work: Callable[[Blocks], Sequence[NDArray[Any]]], resampling: Resampling, label: str, true_positives: int
 ) -> list[NDArray[Any]]:
-    """What `work` makes of all rounds, some blocks at a time: arrays whose last axis is rounds, perhaps none. In
+    """Return what `work` makes of all rounds, some blocks at a time: arrays whose last axis is rounds, perhaps none. In
     several processes where there is enough of it."""
     every = blocks(resampling) or [Block(resampling.seed, 0, 0)]
     several = [Blocks(every[at : at + BLOCKS_AT_ONCE]) for at in range(0, len(every), BLOCKS_AT_ONCE)]
-    ends = [*accumulate(drawn.rounds for drawn in several)]
+    ends = [*accumulate(block_range.rounds for block_range in several)]
     worth = true_positives * resampling.rounds >= WORTH_FORKING
     with Progress(label, total=resampling.rounds, unit="round") as bar:
         parts = shared_out(work, several, worth=worth, tell=lambda number: bar.advance_to(ends[number]))

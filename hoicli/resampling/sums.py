@@ -32,7 +32,7 @@ class ImageSums:
 
     @property
     def true_positives(self) -> int:
-        """How much work a round is."""
+        """Return how much work a round is."""
         return sum(int(part.nnz) for part in self.parts)
 
     def ap(self, weights: Weights) -> tuple[Floats, Ints]:
@@ -60,10 +60,10 @@ class ImageSums:
         """This model's images and then the other's, N + i for i, as `RankedLists.interleave` has them."""
         from scipy.sparse import hstack
 
-        def beside(one: csr_array, two: csr_array) -> Any:
-            return hstack([one, two], format="csr")
+        def beside(own_sums: csr_array, two: csr_array) -> Any:
+            return hstack([own_sums, two], format="csr")
 
-        parts = [beside(one, two) for one, two in zip(self.parts, other.parts, strict=True)]
+        parts = [beside(own_part, two) for own_part, two in zip(self.parts, other.parts, strict=True)]
         return ImageSums(parts, beside(self.counted, other.counted), self.of)
 
 

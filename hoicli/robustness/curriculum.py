@@ -50,7 +50,7 @@ def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon:
     the unlocked ones (`scores`; None before the first epoch).
     """
     memory = [0] * len(LEVELS)
-    made = [_decision(epochs[0].epoch if epochs else 0, 0, (None, None, None), False, memory, [None])]
+    decisions_made = [_decision(epochs[0].epoch if epochs else 0, 0, (None, None, None), False, memory, [None])]
     latest: dict[int, float] = {}
     unlocked = 0
     largest = 0.0
@@ -71,9 +71,9 @@ def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon:
         scores = [latest.get(level, epoch.score) / (1 + memory[level]) for level in range(unlocked + 1)]
         best = max(range(len(scores)), key=lambda level: (level > 0, scores[level], -level))
         chosen = best if scores[best] > scores[0] else 0
-        made.append(_decision(epoch.epoch + 1, chosen, changes, upgrade, memory, scores))
+        decisions_made.append(_decision(epoch.epoch + 1, chosen, changes, upgrade, memory, scores))
         previous = epoch.score
-    return made
+    return decisions_made
 
 
 def _decision(
@@ -98,19 +98,19 @@ def read_epochs(lines: Iterable[Line]) -> list[Epoch]:
 
     `severity` is a level's name or number. Raises `DataError` for a bad line, an epoch that is there twice or missing.
     """
-    found: dict[int, tuple[Epoch, str]] = {}
+    epochs: dict[int, tuple[Epoch, str]] = {}
     for line in lines:
         epoch = _epoch(parse(line), line.place)
-        first, place = found.setdefault(epoch.epoch, (epoch, line.place))
+        first, place = epochs.setdefault(epoch.epoch, (epoch, line.place))
         if first is not epoch:
             problem = f"epoch {epoch.epoch} is at {place} already; keep one line an epoch"
             raise DataError(problem, place=line.place, field="epoch")
-    numbers = sorted(found)
+    numbers = sorted(epochs)
     for before, number in pairwise(numbers):
         if number != before + 1:
             problem = f"there is no epoch {before + 1}; changes are between consecutive epochs: give a line for each"
-            raise DataError(problem, place=found[number][1], field="epoch")
-    return [found[number][0] for number in numbers]
+            raise DataError(problem, place=epochs[number][1], field="epoch")
+    return [epochs[number][0] for number in numbers]
 
 
 def _epoch(record: Record, place: str) -> Epoch:

@@ -91,18 +91,18 @@ class Gathering:
                 return
             text = f"{unit!r} is no share of a whole; choose a metric in % or fraction with {arg('metric')}"
             raise DataError(text, place=row.line.place, field="unit")
-        own = {key: text for key, text in tags.items() if key not in ("corruption", "severity", RECIPE_TAG)}
-        found = CellRow(
+        model_tags = {key: text for key, text in tags.items() if key not in ("corruption", "severity", RECIPE_TAG)}
+        cell_row = CellRow(
             _cell_of(tags, row.line),
             row["value"],
             unit,
             row.line.place,
-            own,
+            model_tags,
             tags.get(RECIPE_TAG, ""),
             settings_of(row),
         )
         of_kind = self._rows.setdefault((row["metric"], row["subset"], row.get("protocol", "")), {})
-        of_kind.setdefault(tags.get("model", ""), []).append(found)
+        of_kind.setdefault(tags.get("model", ""), []).append(cell_row)
 
     @property
     def place(self) -> str:
@@ -149,8 +149,8 @@ def _cell_of(tags: Mapping[str, str], line: Line) -> Cell:
             raise DataError(text, place=line.place, field="tags.severity")
         return CLEAN_CELL
     if not is_severity(severity):
-        shown = repr(severity) if severity else "missing"
-        text = f"{shown}; give a whole number of at least 1 beside a corruption"
+        severity_text = repr(severity) if severity else "missing"
+        text = f"{severity_text}; give a whole number of at least 1 beside a corruption"
         raise DataError(text, place=line.place, field="tags.severity")
     return corruption, int(severity)
 

@@ -63,15 +63,15 @@ class Grid:
         self, *, corruption: str | None = None, family: str | None = None, severity: int | None = None
     ) -> dict[str, list[float]]:
         """corruption -> its values by severity: of all cells, or of one corruption, one family, one severity."""
-        found: dict[str, list[float]] = {}
+        values_by_corruption: dict[str, list[float]] = {}
         for (name, level), value in self.cells.items():
             if corruption in (None, name) and family in (None, family_of(name)) and severity in (None, level):
-                found.setdefault(name, []).append(value)
-        return found
+                values_by_corruption.setdefault(name, []).append(value)
+        return values_by_corruption
 
     @property
     def severities(self) -> list[int]:
-        """Those that occur, rising."""
+        """Return those that occur, rising."""
         return sorted({severity for _, severity in self.cells})
 
 
@@ -126,22 +126,22 @@ def grids(
         raise DataError(text, place=gathering.place)
     cells = [CLEAN_CELL, *((name, severity) for name in corruptions for severity in severities)]
     _check_models(rows_of, cells)
-    made = [_grid(model, kind, rows, cells, unit) for model, rows in rows_of.items()]
+    complete_grids = [_grid(model, kind, rows, cells, unit) for model, rows in rows_of.items()]
     others = sorted(names - set(corruptions))
-    remarks += _lacking(gathering, made, len(cells), others, allow_missing=allow_missing)
-    return made, remarks + _alike(made) + _recipes({grid.recipe for grid in made})
+    remarks += _lacking(gathering, complete_grids, len(cells), others, allow_missing=allow_missing)
+    return complete_grids, remarks + _alike(complete_grids) + _recipes({grid.recipe for grid in complete_grids})
 
 
 def _index_cells(model: str, rows: Sequence[CellRow]) -> dict[Cell, CellRow]:
     """The rows of a model by their cells. Raises `DataError` for a cell that is there twice, and for settings or
     recipes that differ."""
-    found: dict[Cell, CellRow] = {}
+    rows_by_cell: dict[Cell, CellRow] = {}
     for row in rows:
-        first = found.setdefault(row.cell, row)
+        first = rows_by_cell.setdefault(row.cell, row)
         if first is not row:
             advice = f"keep one row a cell, or tell models apart with {arg('tag')} model=NAME"
-            told = f"{_cells([row.cell])} of {_model_text(model)} is at {first.place} already"
-            raise DataError(f"{told}; {advice}", place=row.place)
+            doubled = f"{_cells([row.cell])} of {_model_text(model)} is at {first.place} already"
+            raise DataError(f"{doubled}; {advice}", place=row.place)
     settings = [(repr(row.shared), row.place) for row in rows if row.shared]
     _check_same(settings, "signature", "values of different settings do not average; evaluate with the same ones")
     recipes = [(*split_recipe_text(row.recipe), row.place) for row in rows if row.cell != CLEAN_CELL]
@@ -151,7 +151,7 @@ def _index_cells(model: str, rows: Sequence[CellRow]) -> dict[Cell, CellRow]:
     for same in ([(shared, place) for shared, _, place in recipes], *by_package.values()):
         problem = "images made in different ways do not average; corrupt with one recipe, and tag all rows with it"
         _check_same(same, f"tags.{RECIPE_TAG}", problem)
-    return found
+    return rows_by_cell
 
 
 def _check_same(values: Iterable[tuple[str, str]], field: str, problem: str) -> None:
@@ -160,8 +160,8 @@ def _check_same(values: Iterable[tuple[str, str]], field: str, problem: str) -> 
     for value, place in values:
         places.setdefault(value, place)
     if len(places) > 1:
-        (one, first), (other, second) = list(places.items())[:2]
-        text = f"{other or 'missing'}, but {first} has {one or 'none'}: {problem}"
+        (first_value, first), (other, second) = list(places.items())[:2]
+        text = f"{other or 'missing'}, but {first} has {first_value or 'none'}: {problem}"
         raise DataError(text, place=second, field=field)
 
 
@@ -185,11 +185,11 @@ def _grid(model: str, kind: Kind, rows: Mapping[Cell, CellRow], cells: Sequence[
     )
 
 
-def _alike(made: Sequence[Grid]) -> list[str]:
-    """What to say of corruptions with one value at all severities, which at 0 and 100 is no wonder."""
+def _alike(complete_grids: Sequence[Grid]) -> list[str]:
+    """Return what to say of corruptions with one value at all severities, which at 0 and 100 is no wonder."""
     return [
         f"{_model_text(grid.model)} has one value at all severities of {list_names(same)}: the same predictions?"
-        for grid in made
+        for grid in complete_grids
         if (same := [name for name, of in grid.levels().items() if len(of) > 1 and 0 < min(of) == max(of) < 100])
     ]
 
@@ -215,34 +215,36 @@ def _standing(model: str, rows: Mapping[Cell, CellRow], cells: Sequence[Cell]) -
     Raises `DataError` for a cell of another one. Boxes that move do so otherwise in every cell, so two cells that share
     a ground truth have it from the original images, too.
     """
-    kept = any(split_recipe_text(row.recipe)[0].endswith(KEPT) for cell, row in rows.items() if cell != CLEAN_CELL)
-    standing = {CLEAN, *(name for name, row in CORRUPTIONS.items() if kept or not row.moves)}
-    said = {cell: rows[cell] for cell in cells if cell in rows and rows[cell].truth}
-    own = next((row for cell, row in said.items() if cell[0] in standing), None)
-    if own is None:
+    boxes_kept = any(
+        split_recipe_text(row.recipe)[0].endswith(KEPT) for cell, row in rows.items() if cell != CLEAN_CELL
+    )
+    standing = {CLEAN, *(name for name, row in CORRUPTIONS.items() if boxes_kept or not row.moves)}
+    stated = {cell: rows[cell] for cell in cells if cell in rows and rows[cell].truth}
+    stated_row = next((row for cell, row in stated.items() if cell[0] in standing), None)
+    if stated_row is None:
         return ""
     moved: dict[str, Cell] = {}
-    for cell, row in said.items():
+    for cell, row in stated.items():
         still = cell[0] in standing
         other = cell if still else moved.setdefault(row.truth, cell)
-        if not row.is_of(own) and (still or other != cell):
+        if not row.is_of(stated_row) and (still or other != cell):
             why = "its boxes" if still else f"{_cells([other])} has the same, so its boxes"
-            raise _other_truth(model, row, own, f"{why} do not move: evaluate all cells on the same annotations")
-    return joined_settings(own.settings)
+            raise _other_truth(model, row, stated_row, f"{why} do not move: evaluate all cells on the same annotations")
+    return joined_settings(stated_row.settings)
 
 
 def _check_models(models: Mapping[str, Mapping[Cell, CellRow]], cells: Sequence[Cell]) -> None:
     """Raises `DataError` for a cell that two models were evaluated on with different ground truths."""
     for cell in cells:
-        said = [(model, rows[cell]) for model, rows in models.items() if cell in rows and rows[cell].truth]
-        for model, row in said[1:]:
-            known = said[0][1]
-            if not row.is_of(known):
-                raise _other_truth(model, row, known, "evaluate all models on one")
+        stated = [(model, rows[cell]) for model, rows in models.items() if cell in rows and rows[cell].truth]
+        for model, row in stated[1:]:
+            first_row = stated[0][1]
+            if not row.is_of(first_row):
+                raise _other_truth(model, row, first_row, "evaluate all models on one")
 
 
-def _other_truth(model: str, row: CellRow, known: CellRow, advice: str) -> DataError:
-    truths = f"is of the ground truth {row.truth}, but {known.place} of {known.truth}"
+def _other_truth(model: str, row: CellRow, first_row: CellRow, advice: str) -> DataError:
+    truths = f"is of the ground truth {row.truth}, but {first_row.place} of {first_row.truth}"
     text = f"{_cells([row.cell])} of {_model_text(model)} {truths}; {advice}"
     return DataError(text, place=row.place, field="signature", code="mixed")
 
@@ -250,25 +252,27 @@ def _other_truth(model: str, row: CellRow, known: CellRow, advice: str) -> DataE
 def _complete(benchmark: Benchmark, there: set[Cell]) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """(corruptions, severities) of a complete grid, given the cells that occur."""
     names = {name for name, _ in there}
-    known = tuple(name for name in ROHOI if name in names)
-    whole = 2 * len(known) > len(ROHOI)
-    corruptions = benchmark.corruptions or (ROHOI if whole else (*known, *sorted(names - set(known))))
+    published = tuple(name for name in ROHOI if name in names)
+    whole = 2 * len(published) > len(ROHOI)
+    corruptions = benchmark.corruptions or (ROHOI if whole else (*published, *sorted(names - set(published))))
     levels = {severity for name, severity in there if name in corruptions}
     whole &= 2 * len(levels & set(SEVERITIES)) > len(SEVERITIES)
     return corruptions, benchmark.severities or (SEVERITIES if whole else tuple(sorted(levels)))
 
 
 def _beyond(benchmark: Benchmark, there: set[Cell], corruptions: Sequence[str], severities: Sequence[int]) -> list[str]:
-    """What to say where the grid is not RoHOI's own, or there are cells beyond it."""
+    """Return what to say where the grid is not RoHOI's own, or there are cells beyond it."""
     remarks = []
     if benchmark == Benchmark() and (corruptions, severities) != (ROHOI, SEVERITIES):
         averaged = f"{len(corruptions)} corruptions and severities {list_names(severities)}"
         remarks.append(f"averaging over {averaged}: RoHOI has 20, at 1 to 5")
-    left = sorted({name for name, _ in there} - set(corruptions))
-    left += sorted({str(severity) for name, severity in there if name in corruptions} - set(map(str, severities)))
-    if left:
+    not_in_grid = sorted({name for name, _ in there} - set(corruptions))
+    not_in_grid += sorted(
+        {str(severity) for name, severity in there if name in corruptions} - set(map(str, severities))
+    )
+    if not_in_grid:
         remarks.append(
-            f"left out, not in the grid: {list_names(left)}; {arg('corruption')} and {arg('severity')} choose"
+            f"left out, not in the grid: {list_names(not_in_grid)}; {arg('corruption')} and {arg('severity')} choose"
         )
     return remarks
 
@@ -310,12 +314,12 @@ def _look_like_fractions(values: Mapping[Cell, CellRow]) -> bool:
 
 
 def _lacking(
-    gathering: Gathering, made: Sequence[Grid], cells: int, others: Sequence[str], *, allow_missing: bool
+    gathering: Gathering, complete_grids: Sequence[Grid], cells: int, others: Sequence[str], *, allow_missing: bool
 ) -> list[str]:
-    """What to say of the cells that models lack; raises `DataError` unless that is allowed. `others`: the corruptions
-    that occur beside the benchmark's."""
+    """Return what to say of the cells that models lack; raises `DataError` unless that is allowed. `others`: the
+    corruptions that occur beside the benchmark's."""
     remarks = []
-    for grid in (grid for grid in made if grid.missing):
+    for grid in (grid for grid in complete_grids if grid.missing):
         text = f"{_model_text(grid.model)} lacks {len(grid.missing)} of {cells} cells: {_cells(grid.missing)}"
         if not allow_missing:
             more = f" (there is {list_names(others)})" if others else ""
@@ -325,13 +329,13 @@ def _lacking(
         if not grid.cells:
             raise DataError(f"{text}; there is nothing to average", place=gathering.place)
         remarks.append(text)
-    if len({grid.missing for grid in made}) > 1:
+    if len({grid.missing for grid in complete_grids}) > 1:
         remarks.append("the models lack different cells, so their ranks compare different averages")
     return remarks
 
 
 def _recipes(recipes: set[str]) -> list[str]:
-    """What to say of what made the images."""
+    """Return what to say of what made the images."""
     if len(recipes) > 1:
         names = list_names(name or "none stated" for name in sorted(recipes))
         return [f"the models' images were made by different recipes: {names}"]

@@ -58,5 +58,5 @@ def cri_term(values: Sequence[float], clean: float) -> float:
 
 
 def relative_drop(value: float, clean: float) -> float:
-    """What is lost of the clean value, percent of it; negative where corruption helps."""
+    """Return what is lost of the clean value, percent of it; negative where corruption helps."""
     return 100 * (clean - value) / clean

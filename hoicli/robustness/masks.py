@@ -97,9 +97,9 @@ def masks_of(
         if edges is None:
             continue
         outwards = [draw * expand for draw in chances(seed, str(record["image_id"]), number)]
-        found = mask_rectangle(edges, ratio=ratio, dilate=dilate, outwards=outwards, size=size)
-        if found is not None:
-            rectangles.append([*found])
+        rectangle = mask_rectangle(edges, ratio=ratio, dilate=dilate, outwards=outwards, size=size)
+        if rectangle is not None:
+            rectangles.append([*rectangle])
     return rectangles
 
 

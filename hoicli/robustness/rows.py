@@ -57,7 +57,7 @@ def robustness_rows(grids: Sequence[Grid], *, tags: Mapping[str, str] | None = N
 
 
 def _values(grid: Grid) -> Iterator[_Value]:
-    """Of the whole, then of each corruption, then of the other parts."""
+    """Yield the values of the whole, then of each corruption, then of the other parts."""
     return chain(_overall(grid), _corruptions(grid), _means(grid))
 
 
@@ -82,7 +82,8 @@ def _corruptions(grid: Grid) -> Iterator[_Value]:
 
 
 def _means(grid: Grid) -> Iterator[_Value]:
-    """Of each family, each severity, and each family at each severity; nothing for a part without cells."""
+    """Yield the means of each family, each severity, and each family at each severity; nothing for a part without
+    cells."""
     families: list[_PartOf] = [{"family": family} for family in FAMILIES]
     severities: list[_PartOf] = [{"severity": severity} for severity in grid.severities]
     for part in (*families, *severities, *({**family, **severity} for family in families for severity in severities)):

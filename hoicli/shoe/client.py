@@ -111,8 +111,8 @@ def _letters(text: str) -> str:
 
 @lru_cache(maxsize=4)
 def _parts(key: str) -> frozenset[str]:
-    """What no shown text may have among its letters: every FRAGMENT letters of the key, of its bytes in hexadecimal
-    and decimal numbers, and of its base64 and base32 after any bytes before it (`Bearer `, `user:`)."""
+    """Return what no shown text may have among its letters: every FRAGMENT letters of the key, of its bytes in
+    hexadecimal and decimal numbers, and of its base64 and base32 after any bytes before it (`Bearer `, `user:`)."""
     data = key.encode()
     forms = [key, data.hex(), "".join(f"0x{byte:02x}" for byte in data), "".join(map(str, data))]
     for encode, block, bits in ((b64encode, 3, 6), (b32encode, 5, 5)):
@@ -177,8 +177,8 @@ class Client:
 
     def _pause_until(self, moment: float) -> None:
         """Wait until a time of the monotonic clock. Raises `StoppedError` if the run ends before it."""
-        left = moment - time.monotonic()
-        if (left > 0 and self._stop.wait(left)) or self._stop.is_set():
+        remaining = moment - time.monotonic()
+        if (remaining > 0 and self._stop.wait(remaining)) or self._stop.is_set():
             raise StoppedError
 
     def _request(self, model: str, messages: Sequence[Mapping[str, str]]) -> str:
@@ -215,10 +215,10 @@ class Client:
     def _raise_for_status(self, error: urllib.error.HTTPError, model: str) -> NoReturn:
         """Turn an HTTP status into an exception."""
         try:
-            said = self._endpoint.quote(_message(error.read(LONGEST_SHOWN)))
+            server_text = self._endpoint.quote(_message(error.read(LONGEST_SHOWN)))
         except (HTTPException, OSError):
-            said = ""
-        reason = f"HTTP {error.code}{f' ({said})' if said else ''}"
+            server_text = ""
+        reason = f"HTTP {error.code}{f' ({server_text})' if server_text else ''}"
         if error.code in (408, 409, 425, 429) or error.code >= 500:
             raise _LaterError(reason, _retry_after(error.headers.get("Retry-After")))
         if error.code in (401, 403):
@@ -244,11 +244,11 @@ def _reply(data: bytes) -> str:
 def _message(data: bytes) -> str:
     """The message of an error response."""
     try:
-        said = json.loads(data)["error"]
-        said = said["message"] if isinstance(said, dict) else said
+        error_value = json.loads(data)["error"]
+        error_value = error_value["message"] if isinstance(error_value, dict) else error_value
     except (ValueError, KeyError, TypeError, RecursionError):
-        said = data.decode("utf-8", "replace")
-    return str(said)
+        error_value = data.decode("utf-8", "replace")
+    return str(error_value)
 
 
 def _retry_after(value: str | None) -> float:

@@ -27,18 +27,18 @@ def explain(shoe: Shoe, matching: Matching) -> Iterator[Record]:
     similar than its own, and the ground truth that has it (under the greedy assignment, an earlier one). Predictions
     that `--min-score` or `--min-rank` left out have no record.
     """
-    truths, found = shoe.truth, shoe.predictions
+    truths, predictions = shoe.truth, shoe.predictions
     image_of = {int(number): at for at, number in enumerate(shoe.image)}
-    told = _Told(shoe, matching)
+    explained = _Told(shoe, matching)
     for number in sorted(range(len(truths.image_ids)), key=truths.image_ids.__getitem__):
         named = {"image_id": truths.image_ids[number]}
         rows = range(*truths.hoi_start[number : number + 2].tolist())
         for truth in sorted(rows, key=shoe.places[0].__getitem__):
-            yield {**named, **told.explain_truth(truth)}
+            yield {**named, **explained.explain_truth(truth)}
         at = image_of.get(number)
-        for prediction in () if at is None else range(*found.hoi_start[at : at + 2].tolist()):
-            if matching.kept[prediction] and matching.truth_of[prediction] < 0:
-                yield {**named, **told.explain_unmatched(prediction)}
+        for prediction in () if at is None else range(*predictions.hoi_start[at : at + 2].tolist()):
+            if matching.keep[prediction] and matching.truth_of[prediction] < 0:
+                yield {**named, **explained.explain_unmatched(prediction)}
 
 
 class _Told:
@@ -54,8 +54,8 @@ class _Told:
         self._both[has] = shoe.similarities(self._partner[has], has) / UNIT
         self._truth_place, self._place = shoe.places
         meet, self._overlap = shoe.meetings, np.full((len(matching.prediction_of), 2), np.nan)
-        own = matching.prediction_of[meet.truth] == meet.prediction
-        self._overlap[meet.truth[own]] = np.stack([meet.iou_subject[own], meet.iou_object[own]], axis=1)
+        is_match = matching.prediction_of[meet.truth] == meet.prediction
+        self._overlap[meet.truth[is_match]] = np.stack([meet.iou_subject[is_match], meet.iou_object[is_match]], axis=1)
         self._verb_sense, self._object_sense = cache(shoe.verbs.sense), cache(shoe.objects.sense)
 
     def explain_truth(self, truth: int) -> Record:
@@ -98,13 +98,13 @@ class _Told:
 
     def _prediction(self, prediction: int) -> Record:
         """And how similar it is to the ground truth it is shown with."""
-        found, classes, truth = self._shoe.predictions, self._shoe.classes, int(self._partner[prediction])
-        verb, label = int(found.verb[prediction]), int(found.label[prediction])
+        predictions, classes, truth = self._shoe.predictions, self._shoe.classes, int(self._partner[prediction])
+        verb, label = int(predictions.verb[prediction]), int(predictions.label[prediction])
         record: Record = {
             "prediction": int(self._place[prediction]),
-            "predicted_verb": found.verbs[verb][0],
-            "predicted_object": found.objects[label][0],
-            "score": _number(found.score[prediction]),
+            "predicted_verb": predictions.verbs[verb][0],
+            "predicted_object": predictions.objects[label][0],
+            "score": _number(predictions.score[prediction]),
         }
         if truth < 0:
             return record
@@ -123,14 +123,14 @@ def _better(shoe: Shoe, matching: Matching) -> Ints:
     similar than the one it was given; -1 where it is not."""
     meet = shoe.meetings
     order = np.lexsort((shoe.rank[meet.prediction], -meet.similarity, meet.truth))
-    order = order[shoe.allowed_rows(matching.kept)[order]]
+    order = order[shoe.allowed_rows(matching.keep)[order]]
     best = order[run_starts(meet.truth[order])]
-    own = np.full(len(matching.prediction_of), -1, dtype=np.int64)
-    found = np.flatnonzero(matching.prediction_of >= 0)
-    own[found] = shoe.similarities(found, matching.prediction_of[found])
-    better = np.full(len(own), -1, dtype=np.int64)
+    match_overlap = np.full(len(matching.prediction_of), -1, dtype=np.int64)
+    matched = np.flatnonzero(matching.prediction_of >= 0)
+    match_overlap[matched] = shoe.similarities(matched, matching.prediction_of[matched])
+    better = np.full(len(match_overlap), -1, dtype=np.int64)
     taken = matching.truth_of[meet.prediction[best]] >= 0
-    best = best[taken & (meet.similarity[best] > own[meet.truth[best]])]
+    best = best[taken & (meet.similarity[best] > match_overlap[meet.truth[best]])]
     better[meet.truth[best]] = best
     return better
 

@@ -94,10 +94,10 @@ def parse_rating(text: str) -> int | None:
     text = text.rsplit("</think>", 1)[-1]
     if "<think>" in text:
         return None
-    found = {match.group(1) or match.group(2) for match in _RATING.finditer(text)}
-    if not found and re.fullmatch(r"\s*[0-4]\s*", text):
+    ratings = {match.group(1) or match.group(2) for match in _RATING.finditer(text)}
+    if not ratings and re.fullmatch(r"\s*[0-4]\s*", text):
         return int(text)
-    return int(float(found.pop())) if len(found) == 1 else None
+    return int(float(ratings.pop())) if len(ratings) == 1 else None
 
 
 _RATING = re.compile(r"""["']rating["']\s*:\s*(?:["']([0-4](?:\.0+)?)["']|([0-4](?:\.0+)?))(?=\s*[,}])""")
@@ -137,8 +137,8 @@ class Answer:
 
     def line(self) -> bytes:
         """The answer as a line of the file."""
-        known = {name: value for name, value in vars(self).items() if value is not None or name == "rating"}
-        return orjson.dumps(known, option=orjson.OPT_APPEND_NEWLINE)
+        fields = {name: value for name, value in vars(self).items() if value is not None or name == "rating"}
+        return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
 
 
 class AnswerCache:
@@ -160,13 +160,17 @@ class AnswerCache:
 
     def rating(self, key: Key) -> int | None:
         """The rating of a question, None if there is none yet; of two answers the first counts."""
-        found = self._answers.get(key)
-        return None if found is None else found.rating
+        answer = self._answers.get(key)
+        return None if answer is None else answer.rating
 
     def days(self, model: str, setup: str) -> set[str]:
         """The days on which a model answered, where that is known."""
-        known = self._answers.values()
-        return {one.date for one in known if (one.model, one.setup) == (model, setup) and one.date is not None}
+        answers = self._answers.values()
+        return {
+            answer.date
+            for answer in answers
+            if (answer.model, answer.setup) == (model, setup) and answer.date is not None
+        }
 
     def add(self, answer: Answer) -> None:
         """Store an answer; when this returns, it is on disk. Raises `DataError` if it cannot be written."""
@@ -174,11 +178,11 @@ class AnswerCache:
             if not self._open:  # a thread that is later than the end of the run
                 return
             self._know(answer)
-            left = memoryview(b"\n" + answer.line() if self._ends_inside_a_line else answer.line())
+            unwritten = memoryview(b"\n" + answer.line() if self._ends_inside_a_line else answer.line())
             self._ends_inside_a_line = True
             try:
-                while left:
-                    left = left[os.write(self._file, left) :]
+                while unwritten:
+                    unwritten = unwritten[os.write(self._file, unwritten) :]
                 if self._path != os.devnull:
                     os.fsync(self._file)
             except OSError as error:
@@ -253,17 +257,17 @@ class Interview:
         self.failures: list[tuple[Question, str]] = []
         self._endpoint, self._cache, self._screen, self._jobs, self._skip = endpoint, cache, screen, jobs, skip
 
-    def ratings(self, asked: Sequence[Question]) -> list[dict[str, int]]:
+    def ratings(self, questions_asked: Sequence[Question]) -> list[dict[str, int]]:
         """The ratings of each question by model."""
-        screen, related = self._screen, asked
+        screen, related = self._screen, questions_asked
         if screen is not None:
-            self._ask([(screen, question) for question in asked], f"screening with {screen}")
-            related = [question for question in asked if self._cached_rating(screen, question)]
+            self._ask([(screen, question) for question in questions_asked], f"screening with {screen}")
+            related = [question for question in questions_asked if self._cached_rating(screen, question)]
         self._ask([(model, question) for question in related for model in self.models if model != screen], "asking")
         table = []
-        for question in asked:
-            known = {model: self._cached_rating(model, question) for model in sorted(self.models)}
-            scores = {model: rating for model, rating in known.items() if rating is not None}
+        for question in questions_asked:
+            ratings_known = {model: self._cached_rating(model, question) for model in sorted(self.models)}
+            scores = {model: rating for model, rating in ratings_known.items() if rating is not None}
             if screen is not None and scores.get(screen) == 0:
                 scores = {screen: 0}  # another run may have asked the other models; this table is the screened one
             table.append(scores)
@@ -293,14 +297,14 @@ class Interview:
     def plan_rows(self, work: TableWork, price: tuple[float, float] | None = None) -> Iterator[Row]:
         """Nothing is asked: one row for each model, with the questions that `rate_pairs` would ask, including those
         that screening may save, their tokens, and with a price of a million tokens in and out their cost."""
-        asked = questions(work.pairs)
+        questions_asked = questions(work.pairs)
         for model in self.models:
-            rest = [question for question in asked if self._cached_rating(model, question) is None]
+            rest = [question for question in questions_asked if self._cached_rating(model, question) is None]
             if self._screen is not None and model != self._screen:
                 rest = [question for question in rest if self._cached_rating(self._screen, question) != 0]
             characters = sum(len(message["content"]) for question in rest for message in question.messages())
             tokens_in, tokens_out = -(-characters // CHARACTERS_A_TOKEN), TOKENS_AN_ANSWER * len(rest)
-            row = {"model": model, "pairs": len(asked), "questions": len(rest)}
+            row = {"model": model, "pairs": len(questions_asked), "questions": len(rest)}
             row |= {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}
             cost = {} if price is None else {"cost": round((tokens_in * price[0] + tokens_out * price[1]) / 1e6, 4)}
             yield {**row, **cost}
@@ -371,6 +375,6 @@ class Interview:
             if rating is not None:
                 return ""
             # The same question would get the same answer at temperature 0, so a reminder is added.
-            said = [{"role": "assistant", "content": text}] if text.strip() else []
-            messages = [*question.messages(), *said, {"role": "user", "content": REMINDER}]
+            reply_before = [{"role": "assistant", "content": text}] if text.strip() else []
+            messages = [*question.messages(), *reply_before, {"role": "user", "content": REMINDER}]
         return f"said {self._endpoint.quote(text)!r}"

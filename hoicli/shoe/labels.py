@@ -53,12 +53,12 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
     (it may depend on the other label, as in fly a kite and fly an airplane), else the first of `candidates`."""
     width = max(len(truth.objects), 1)
     combinations, which = np.unique(truth.verb * width + truth.label, return_inverse=True)
-    called = [(truth.verbs[code // width], truth.objects[code % width]) for code in combinations.tolist()]
-    named = named_pairs(called, table, candidates)
+    pair_names = [(truth.verbs[code // width], truth.objects[code % width]) for code in combinations.tolist()]
+    named = named_pairs(pair_names, table, candidates)
     verbs, objects = Numbered[Name](), Numbered[Name]()
-    row = np.zeros((len(called), 2), dtype=np.int64)
+    row = np.zeros((len(pair_names), 2), dtype=np.int64)
     # By name, so that the numbers of rows do not depend on the order of lines.
-    for at in sorted(range(len(called)), key=lambda at: [text or "" for name in called[at] for text in name]):
+    for at in sorted(range(len(pair_names)), key=lambda at: [text or "" for name in pair_names[at] for text in name]):
         row[at] = verbs[named[at][0]], objects[named[at][1]]
     pairs = [(verb or "", name or "") for (verb, _), (name, _) in named]
     classes = sorted(set(pairs))
@@ -74,7 +74,7 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
 
 
 def named_pairs(
-    called: Iterable[tuple[Name, Name]], table: GroundTruthSense, candidates: Candidates
+    pair_names: Iterable[tuple[Name, Name]], table: GroundTruthSense, candidates: Candidates
 ) -> list[tuple[Name, Name]]:
     """(verb, object) of each pair under its normalised label and with its sense, as `classes_of` has them."""
 
@@ -88,7 +88,7 @@ def named_pairs(
         return label, next(iter(candidates(sense or label, pos)), sense)
 
     pairs = []
-    for verb, name in called:
+    for verb, name in pair_names:
         # First as spelled, since SWIG-HOI's names have capitals; then normalised.
         spelled = table((verb[0] or "").strip(), name[0] and name[0].strip())
         alike = table(normalise(verb[0] or ""), name[0] and normalise(name[0]))
@@ -102,7 +102,7 @@ def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]])
     """[P] the class with the same spelling of verb and object as the prediction, -1 for none or without a label; for
     plain mAP."""
     verbs, objects = Numbered[str](), Numbered[str]()
-    known = verbs.numbers_of([verb for verb, _ in classes]), objects.numbers_of([name for _, name in classes])
+    class_numbers = verbs.numbers_of([verb for verb, _ in classes]), objects.numbers_of([name for _, name in classes])
     others, width = len(verbs), len(objects) + 1  # the last number is that of all other names
     verb = np.array([verbs.get(normalise(label or ""), others) for label, _ in predictions.verbs], dtype=np.int64)
     object_ = np.array([
@@ -110,7 +110,7 @@ def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]])
         for name in predictions.objects
     ], dtype=np.int64)  # fmt: skip
     class_of = np.full((others + 1, width), -1)
-    class_of[known] = np.arange(len(classes))
+    class_of[class_numbers] = np.arange(len(classes))
     return class_of[verb[:, np.newaxis], object_][predictions.verb, predictions.label]
 
 
@@ -168,13 +168,13 @@ class Likeness:
         self._table, numbers = table, table.numbers(self._names)
         codes = [np.zeros(0, dtype=np.int64)]
         for which, first, second in self._compare_pools():
-            found = table.look_up(numbers[first], numbers[second])
-            absent = np.isnan(found)
+            similarity = table.look_up(numbers[first], numbers[second])
+            absent = np.isnan(similarity)
             codes.append(distinct(self._codes(first[absent], second[absent])))
             begin = run_starts(which)
             names = which[begin]
             self._value[self._row[names], self._column[names]] = np.maximum.reduceat(
-                np.where(absent, 0.0, found), begin
+                np.where(absent, 0.0, similarity), begin
             )
         self.missing = self._pairs(codes)
 
@@ -213,7 +213,7 @@ class Likeness:
 def likenesses(
     truth: Triplets, predictions: Triplets, classes: TruthClasses, candidates: Candidates
 ) -> tuple[Likeness, Likeness]:
-    """Of the verbs and of the objects that share an image; without similarities yet."""
+    """Return the likenesses of the verbs and of the objects that share an image; without similarities yet."""
     sides = (
         ("v", classes.verbs, classes.verb_row, predictions.verbs, predictions.verb),
         ("n", classes.objects, classes.object_row, predictions.objects, predictions.label),
@@ -231,13 +231,13 @@ def _distinct_pairs(truth: Triplets, predictions: Triplets, row: Ints, column: I
     place = {image_id: number for number, image_id in enumerate(truth.image_ids)}
     image = np.array([place[image_id] for image_id in predictions.image_ids], dtype=np.int64)
     width, height = int(row.max(initial=0)) + 1, int(column.max(initial=0)) + 1
-    left = distinct(truth.image_of_hoi * width + row)
+    places_left = distinct(truth.image_of_hoi * width + row)
     right = distinct(image[predictions.image_of_hoi] * height + column, below=len(truth.image_ids) * height)
-    starts = np.searchsorted(right, left // width * height)
-    counts = np.searchsorted(right, (left // width + 1) * height) - starts
+    starts = np.searchsorted(right, places_left // width * height)
+    counts = np.searchsorted(right, (places_left // width + 1) * height) - starts
     met = np.zeros((width, height), dtype=bool)
     for which, at in counterparts(starts, counts):
-        met[left[which] % width, right[at] % height] = True
+        met[places_left[which] % width, right[at] % height] = True
     rows, columns = np.nonzero(met)
     return rows, columns
 

@@ -75,11 +75,11 @@ class Meetings(NamedTuple):
 @dataclass(frozen=True)
 class Matching:
     """The outcome of Algorithm 1, lines 5 to 31. prediction_of [G] the prediction that each ground truth took, truth_of
-    [P] the other way round, -1 for none; kept [P] the predictions that took part."""
+    [P] the other way round, -1 for none; keep [P] the predictions that took part."""
 
     prediction_of: Ints
     truth_of: Ints
-    kept: Bools
+    keep: Bools
 
 
 def places_of(triplets: Triplets) -> Ints:
@@ -144,29 +144,29 @@ class Shoe:
             object_[bare] = np.where(self._truth_alone[row[bare]], 0.0, np.nan)
         return verb, object_
 
-    def allowed_rows(self, kept: Bools) -> Bools:
-        """[K] the meetings with the `kept` predictions [P] that are similar enough to be a match (min_similarity)."""
-        least = round(self.options.min_similarity * UNIT)
-        allowed: Bools = kept[self.meetings.prediction] & (self.meetings.similarity >= least)
+    def allowed_rows(self, keep: Bools) -> Bools:
+        """[K] the meetings with the `keep` predictions [P] that are similar enough to be a match (min_similarity)."""
+        threshold = round(self.options.min_similarity * UNIT)
+        allowed: Bools = keep[self.meetings.prediction] & (self.meetings.similarity >= threshold)
         return allowed
 
-    def match(self, kept: Bools | None = None) -> Matching:
-        """Lines 9 to 22 of both algorithms, over the `kept` predictions [P] (None: all)."""
-        kept = np.ones(len(self.predictions.verb), dtype=bool) if kept is None else kept
-        allowed = self.allowed_rows(kept)
+    def match(self, keep: Bools | None = None) -> Matching:
+        """Lines 9 to 22 of both algorithms, over the `keep` predictions [P] (None: all)."""
+        keep = np.ones(len(self.predictions.verb), dtype=bool) if keep is None else keep
+        allowed = self.allowed_rows(keep)
         meet = self.meetings if allowed.all() else self.meetings.select(allowed)
         pairs = meet.truth, meet.prediction, meet.similarity, self.rank
         if self.options.assignment == "optimal":
             prediction_of = optimal(*pairs, self.truth.image_of_hoi)
         else:
             prediction_of = greedy(*pairs, places_of(self.truth))
-        truth_of = np.full(len(kept), -1, dtype=np.int64)
-        found = np.flatnonzero(prediction_of >= 0)
-        truth_of[prediction_of[found]] = found
-        return Matching(prediction_of, truth_of, kept)
+        truth_of = np.full(len(keep), -1, dtype=np.int64)
+        matched = np.flatnonzero(prediction_of >= 0)
+        truth_of[prediction_of[matched]] = matched
+        return Matching(prediction_of, truth_of, keep)
 
     def change_delta(self, delta: float) -> Shoe:
-        """The same evaluation at another delta, which changes what counts against a class, and no match."""
+        """Return the same evaluation at another delta, which changes what counts against a class, and no match."""
         other = copy(self)
         other.delta = delta
         return other
@@ -174,12 +174,12 @@ class Shoe:
     @cached_property
     def ranking(self) -> Ints:
         """[P] the predictions by score, then image id, then `Triplets.sort_keys`; without a score they are last."""
-        found = self.predictions
+        predictions = self.predictions
 
         def tie_keys(rows: Ints) -> list[Ints | Floats]:
-            return [*found.sort_keys(rows), rank_by_id(found.image_ids)[found.image_of_hoi[rows]]]
+            return [*predictions.sort_keys(rows), rank_by_id(predictions.image_ids)[predictions.image_of_hoi[rows]]]
 
-        return order_by_score(np.nan_to_num(found.score, nan=-np.inf), tie_keys)
+        return order_by_score(np.nan_to_num(predictions.score, nan=-np.inf), tie_keys)
 
     @cached_property
     def rank(self) -> Ints:
@@ -196,15 +196,15 @@ class Shoe:
     def _blocks(self) -> list[slice]:
         """The images that are compared together, one after the other. Raises `DataError` for an image of too many
         pairs."""
-        most = np.zeros(len(self.image), dtype=np.int64)
-        for what, found, annotated in (
+        counts = np.zeros(len(self.image), dtype=np.int64)
+        for what, predicted_names, annotated in (
             ("triplets", self.predictions.hoi_start, self.truth.hoi_start),
             ("boxes", self.predictions.box_start, self.truth.box_start),
         ):
-            pairs = np.diff(found) * np.diff(annotated)[self.image]
+            pairs = np.diff(predicted_names) * np.diff(annotated)[self.image]
             check_pairs(pairs, np.arange(len(pairs)), self.predictions.image_ids, what)
-            most = np.maximum(most, pairs)
-        return blocks_of(np.maximum(most, PAIRS_AT_ONCE // IMAGES_AT_ONCE))
+            counts = np.maximum(counts, pairs)
+        return blocks_of(np.maximum(counts, PAIRS_AT_ONCE // IMAGES_AT_ONCE))
 
     def _find_meetings(self) -> Meetings:
         """The meetings. Sets `nearest`, of each prediction the most similar ground truth, of equals the first, and how
@@ -237,11 +237,11 @@ class Shoe:
 
     def _meet(self, overlap: Overlap, prediction: Ints, row: Ints, similarity: Ints) -> Meetings:
         """The pairs from `_pairs`, of that similarity, that overlap enough."""
-        truth, found = self.truth, self.predictions
-        iou_subject = overlap(found.subject[prediction], truth.subject[row])
+        truth, predictions = self.truth, self.predictions
+        iou_subject = overlap(predictions.subject[prediction], truth.subject[row])
         near = np.flatnonzero(iou_subject >= IOU_THRESHOLD)
         row, prediction, iou_subject = row[near], prediction[near], iou_subject[near]
-        object_, other = found.object[prediction], truth.object[row]
+        object_, other = predictions.object[prediction], truth.object[row]
         neither, both = (object_ == NO_BOX) & (other == NO_BOX), (object_ != NO_BOX) & (other != NO_BOX)
         iou_object = np.where(neither, np.nan, 0.0)
         iou_object[both] = overlap(object_[both], other[both])
@@ -251,16 +251,16 @@ class Shoe:
 
     def _overlap(self, block: slice) -> Overlap:
         """IoU of the boxes of some images: every two are compared once, here."""
-        truth, found = self.truth, self.predictions
-        begin, end = found.box_start[[block.start, block.stop]]
-        image = self.image[found.image_of_box[begin:end]]
+        truth, predictions = self.truth, self.predictions
+        begin, end = predictions.box_start[[block.start, block.stop]]
+        image = self.image[predictions.image_of_box[begin:end]]
         first, count = truth.box_start[image], np.diff(truth.box_start)[image]
         start = starts_of(count)
         iou_of = np.empty(start[-1])
         for part in blocks_of(count):
             box, truth_box = expand_runs(first[part], count[part])
             iou_of[start[part.start] : start[part.stop]] = iou(
-                take_columns(found.boxes, box + begin + part.start),
+                take_columns(predictions.boxes, box + begin + part.start),
                 take_columns(truth.boxes, truth_box),
                 inclusive=False,
             )
@@ -293,8 +293,10 @@ def greedy(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, turn: In
     for begin, end in pairwise(bounds.tolist()):
         if begin == end:
             continue
-        own = slice(starts[begin], starts[end])
-        best = np.maximum.reduceat(np.where(free[prediction[own]], worth[own], -1), starts[begin:end] - starts[begin])
+        own_span = slice(starts[begin], starts[end])
+        best = np.maximum.reduceat(
+            np.where(free[prediction[own_span]], worth[own_span], -1), starts[begin:end] - starts[begin]
+        )
         some = np.flatnonzero(best >= 0)
         chosen = of_rank[count - 1 - best[some] % count]
         taken[owners[begin:end][some]] = chosen
@@ -321,11 +323,11 @@ def optimal(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, image_o
         by_score = np.argsort(first)  # entries are by score, so a prediction's first place is its rank
         place = np.argsort(by_score)[column]
         columns = prediction[begin:end][first[by_score]]
-        most, wide = min(len(rows), len(columns)), len(columns)
-        match = most * wide + 1  # more than all ranks together
+        assigned, wide = min(len(rows), len(columns)), len(columns)
+        match = assigned * wide + 1  # more than all ranks together
         worth = np.zeros((len(rows), len(columns)))
-        worth[row, place] = similarity[begin:end] * float(most * (match + wide) + 1) + match + (wide - place)
-        one, other = linear_sum_assignment(worth, maximize=True)
-        met = worth[one, other] > 0
-        taken[rows[one[met]]] = columns[other[met]]
+        worth[row, place] = similarity[begin:end] * float(assigned * (match + wide) + 1) + match + (wide - place)
+        assigned_rows, other = linear_sum_assignment(worth, maximize=True)
+        met = worth[assigned_rows, other] > 0
+        taken[rows[assigned_rows[met]]] = columns[other[met]]
     return taken

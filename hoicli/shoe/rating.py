@@ -40,14 +40,14 @@ Words = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def read_predictions(
-    predictions: Stream, policy: ErrorPolicy, known: Container[str], *, unlabelled: bool = False
+    predictions: Stream, policy: ErrorPolicy, known_ids: Container[str], *, unlabelled: bool = False
 ) -> Triplets:
-    """All predictions, about `known` images; a large file is shared out. unlabelled: labels may be null. Raises
+    """All predictions, about `known_ids` images; a large file is shared out. unlabelled: labels may be null. Raises
     `DataError` for a bad line."""
 
-    def gather(lines: Stream, own: ErrorPolicy) -> list[Triplets]:
+    def gather(lines: Stream, own_policy: ErrorPolicy) -> list[Triplets]:
         with no_garbage_collection():
-            return triplet_batches(lines, policy=own, known_ids=known, unlabelled=unlabelled)
+            return triplet_batches(lines, policy=own_policy, known_ids=known_ids, unlabelled=unlabelled)
 
     parts = gather_in_parallel(
         gather, predictions, policy, lambda part: chain.from_iterable(each.image_ids for each in part)
@@ -56,15 +56,17 @@ def read_predictions(
 
 
 def evaluation_pairs(gt: Stream, predictions: Stream, dataset: str, policy: ErrorPolicy) -> list[Pair]:
-    """What evaluating these predictions needs.
+    """Return what evaluating these predictions needs.
 
     Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have.
     """
     vocabulary = load(dataset)
     truth = merge(triplet_batches(gt, policy=policy, truth=True))
-    found = read_predictions(predictions, policy, frozenset(truth.image_ids), unlabelled=bool(vocabulary.roles))
+    predictions_read = read_predictions(
+        predictions, policy, frozenset(truth.image_ids), unlabelled=bool(vocabulary.roles)
+    )
     classes = classes_of(truth, senses_of(vocabulary), candidates)
-    verbs, objects = likenesses(truth, found, classes, candidates)
+    verbs, objects = likenesses(truth, predictions_read, classes, candidates)
     note_senseless(verbs.senseless | objects.senseless)
     return [*verbs.asked, *objects.asked]
 
@@ -75,11 +77,11 @@ def dataset_pairs(dataset: str) -> list[Pair]:
     classes: Iterable[tuple[str, str]] = vocabulary.interactions
     if vocabulary.roles:  # the classes are verbs with roles; every verb may have every object
         classes = [(verb, name) for verb in vocabulary.verbs for name in vocabulary.objects]
-    called: list[tuple[Name, Name]] = [((verb, None), (name, None)) for verb, name in classes]
-    verbs, objects = map(set, zip(*named_pairs(called, senses_of(vocabulary), candidates), strict=True))
+    pair_names: list[tuple[Name, Name]] = [((verb, None), (name, None)) for verb, name in classes]
+    verbs, objects = map(set, zip(*named_pairs(pair_names, senses_of(vocabulary), candidates), strict=True))
     note_senseless({label for label, sense in verbs | objects if sense is None and label})
-    own = (("v", verbs), ("n", objects))
-    senses = ((pos, sorted({sense for _, sense in names if sense is not None})) for pos, names in own)
+    own_names = (("v", verbs), ("n", objects))
+    senses = ((pos, sorted({sense for _, sense in names if sense is not None})) for pos, names in own_names)
     return [(pos, a, b) for pos, among in senses for a, b in combinations(among, 2)]
 
 
@@ -87,8 +89,8 @@ def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> 
     """The pairs that tables lack, as lines {pos, a, b}, and the error that says how many those are. A note says what
     the tables have, and where that is from."""
     table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
-    found = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs])
-    missing = [pair for pair, value in zip(pairs, np.isnan(found).tolist(), strict=True) if value]
+    similarity = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs])
+    missing = [pair for pair, value in zip(pairs, np.isnan(similarity).tolist(), strict=True) if value]
     signed = ", ".join(f"{key} {value}" for key, value in table.signature().items())
     had = f"{len(pairs) - len(missing):,} of the {len(pairs):,} that are needed"
     note(f"{tables.name}: {len(table):,} pairs of senses, {had} ({signed})")
@@ -100,8 +102,8 @@ def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> 
 def note_senseless(labels: Set[str]) -> None:
     """Say which labels have no sense, if any."""
     if labels:
-        shown = ", ".join(sorted(labels)[:5]) + (", ..." if len(labels) > 5 else "")
-        which = f"{len(labels):,} label{'s' if len(labels) != 1 else ''} ({shown})"
+        first_labels = ", ".join(sorted(labels)[:5]) + (", ..." if len(labels) > 5 else "")
+        which = f"{len(labels):,} label{'s' if len(labels) != 1 else ''} ({first_labels})"
         note(f"no WordNet sense for {which}: similarity 1 to the same spelling, else 0")
 
 
@@ -123,7 +125,8 @@ def rate(backend: str, pairs: Sequence[Pair]) -> list[Rated]:
 
 
 def measure_of(backend: str) -> str:
-    """What lines and signatures call an offline backend: with the WordNet in use, if that is not the embedded one."""
+    """Return what lines and signatures call an offline backend: with the WordNet in use, if that is not the embedded
+    one."""
     signature = open_wordnet().signature
     return backend if signature is None else f"{backend}@{signature}"
 
@@ -131,15 +134,15 @@ def measure_of(backend: str) -> str:
 def synsets_of(pairs: Iterable[Pair]) -> dict[str, int]:
     """The synset of each sense in the pairs. Raises `DataError` for a sense that WordNet lacks, or of another part of
     speech."""
-    wordnet, found = open_wordnet(), dict[str, int]()
+    wordnet, synsets = open_wordnet(), dict[str, int]()
     for pos, sense in sorted({(pos, sense) for pos, *senses in pairs for sense in senses}):
         try:
-            found[sense] = wordnet.index(sense)
+            synsets[sense] = wordnet.index(sense)
         except KeyError:
             raise DataError(f"{sense!r} is no sense of {wordnet.title}; name one like pet.v.01") from None
-        if wordnet.graph.pos(found[sense]) != pos:
+        if wordnet.graph.pos(synsets[sense]) != pos:
             raise DataError(f"{sense!r} is no sense of a {NAMES[pos]}; compare senses of one part of speech")
-    return found
+    return synsets
 
 
 class TableWork:
@@ -150,9 +153,9 @@ class TableWork:
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
         """The lines to write, from the ratings of `pairs`."""
-        for pair, found in zip(self.pairs, rated, strict=True):
-            if found.similarity is not None:
-                yield found.line(pair)
+        for pair, rating in zip(self.pairs, rated, strict=True):
+            if rating.similarity is not None:
+                yield rating.line(pair)
 
 
 class PairLines(TableWork):
@@ -176,7 +179,7 @@ class PairLines(TableWork):
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
         """The lines with their answers."""
-        found = dict(zip(self.pairs, rated, strict=True))
+        rating_of = dict(zip(self.pairs, rated, strict=True))
         by_words: dict[Words, float] = {}
         if words := list(dict.fromkeys(want for _, want in self._lines if isinstance(want, tuple))):
             from hoicli.wordnet.lexical import word_similarities
@@ -184,8 +187,8 @@ class PairLines(TableWork):
             by_words = dict(zip(words, word_similarities(open_wordnet().graph, words).tolist(), strict=True))
         for record, want in self._lines:
             if isinstance(want, list):
-                answers = [found[pair] for pair in want if found[pair].similarity is not None]
-                best = max(answers, key=lambda one: one.similarity or 0.0, default=Rated(None))
+                answers = [rating_of[pair] for pair in want if rating_of[pair].similarity is not None]
+                best = max(answers, key=lambda rating: rating.similarity or 0.0, default=Rated(None))
                 # Of two senses it is a line of a table, where models are named.
                 named = best.scores and all(_is_sense(record[key]) for key in ("a", "b"))
                 yield {**record, "similarity": best.similarity, **(best.told if named else {})}
@@ -196,7 +199,8 @@ class PairLines(TableWork):
             note(f"words without a WordNet sense: {len(self._senseless):,} (the first: {word!r}, {place})")
 
     def _find_needs(self, record: Record, place: str) -> float | Words | list[Pair]:
-        """What a line needs: 1.0 for equal words, two words, or pairs of senses (empty if a word has no sense)."""
+        """Return what a line needs: 1.0 for equal words, two words, or pairs of senses (empty if a word has no
+        sense)."""
         pos = str(record.get("pos"))
         if pos not in (NAMES if self._lexical else LABELS):
             raise DataError("neither n nor v; say what part of speech the words are", field="pos")
@@ -207,9 +211,9 @@ class PairLines(TableWork):
         if normalise(words[0]) == normalise(words[1]):
             return 1.0
         if self._lexical and not any(map(_is_sense, words)):
-            one, other = (tuple(open_wordnet().word_senses(word, pos)) for word in words)
-            if one and other:
-                return one, other
+            first_senses, other = (tuple(open_wordnet().word_senses(word, pos)) for word in words)
+            if first_senses and other:
+                return first_senses, other
         pools = [_pool(word, pos) for word in words]
         for word, pool in zip(words, pools, strict=True):
             if not pool:

@@ -74,15 +74,17 @@ class Evaluation:
         needs scores where a prediction has none."""
         options = self._options
         roles = bool(self._vocabulary.roles)
-        found = read_predictions(predictions, self._policy, self._known, unlabelled=roles)
-        check_scores(options, found)
+        predictions_read = read_predictions(predictions, self._policy, self._known, unlabelled=roles)
+        check_scores(options, predictions_read)
         position = {image_id: place for place, image_id in enumerate(self._truth.image_ids)}
-        fit = Fit().add(found, np.array([position[image_id] for image_id in found.image_ids], dtype=np.int64))
+        fit = Fit().add(
+            predictions_read, np.array([position[image_id] for image_id in predictions_read.image_ids], dtype=np.int64)
+        )
         fit.check(self._truth, predictions.name)
         if question := fit.doubt(self._truth, self._vocabulary):
             note(question)
-        unscored = int(np.isnan(found.score).sum())
-        truth, found, places = self._asked_for(found)
+        unscored = int(np.isnan(predictions_read.score).sum())
+        truth, predictions_read, places = self._asked_for(predictions_read)
         classes = classes_of(truth, senses_of(self._vocabulary), candidates)
         if options.single_hoi:
             note(
@@ -90,7 +92,7 @@ class Evaluation:
                 f"pair (boxes of one label that overlap at IoU > {ONE_BOX_IOU:g} are one) and show "
                 f"{len(classes.classes):,} classes"
             )
-        alike = likenesses(truth, found, classes, candidates)
+        alike = likenesses(truth, predictions_read, classes, candidates)
         if isinstance(self._sim, str):
             pairs = sorted(pair for likeness in alike for pair in likeness.asked)  # as shoe-sim rates them
             table, measure = SimilarityTable.from_pairs(pairs, rate(self._sim, pairs)), measure_of(self._sim)
@@ -99,30 +101,30 @@ class Evaluation:
             table, rated = self._table, self._table.signature()
         for likeness in alike:
             likeness.rate(table)
-        shoe = Shoe(truth, found, classes, alike, options)
+        shoe = Shoe(truth, predictions_read, classes, alike, options)
         shoe.places = places
-        kept = kept_by(options, found)
+        keep = kept_by(options, predictions_read)
         missing = self._missing(shoe)
         _report(shoe, unscored)
-        matching = shoe.match(kept)
-        loose = matching if options.filter_map or kept.all() or not shoe.scored else shoe.match()
+        matching = shoe.match(keep)
+        loose = matching if options.filter_map or keep.all() or not shoe.scored else shoe.match()
         signature = {**self._signed, **rated, **options.signature()}
         signature |= {"wordnet": named} if (named := open_wordnet().signature) else {}
         signature |= {"images": f"one-pair,boxes-as-one-above-iou-{ONE_BOX_IOU:g}"} if options.single_hoi else {}
         signature |= {"missing": str(missing)} if missing else {}
         signature |= {"noint": "left-out"} if options.ignore_no_interaction else {}
-        marked = int(np.bitwise_or.reduce(np.concatenate([truth.caveats, found.caveats]))) & _CONCERNED
+        marked = int(np.bitwise_or.reduce(np.concatenate([truth.caveats, predictions_read.caveats]))) & _CONCERNED
         signature |= options.filter_signature() | caveats.settings(marked)
         signature |= {"unlabelled": "by-verb"} if shoe.unlabelled else {}
         return Run(shoe, matching, loose, "single_hoi" if options.single_hoi else "full", signature)
 
     def _missing(self, shoe: Shoe) -> int:
-        """How many pairs of senses the table lacks; a note says so. Raises `DataError` for any that may not."""
-        asked = len(shoe.verbs.asked) + len(shoe.objects.asked)
+        """Return how many pairs of senses the table lacks; a note says so. Raises `DataError` for any that may not."""
+        names_compared = len(shoe.verbs.asked) + len(shoe.objects.asked)
         missing = shoe.verbs.missing + shoe.objects.missing
         if missing:
             first, second = min((a, b) for _, a, b in missing)
-            which = f"{len(missing):,} of {asked:,} pairs of senses are not in the similarity table"
+            which = f"{len(missing):,} of {names_compared:,} pairs of senses are not in the similarity table"
             problem = f"{which}, for example {first} and {second}"
             if not self._options.allow_missing:
                 how = "hoicli shoe-sim makes them from these files"
@@ -131,38 +133,40 @@ class Evaluation:
             note(f"{problem}: they count 0; hoicli shoe-sim makes them from these files")
         return len(missing)
 
-    def _asked_for(self, found: Triplets) -> tuple[Triplets, Triplets, tuple[Ints, Ints]]:
+    def _asked_for(self, predictions: Triplets) -> tuple[Triplets, Triplets, tuple[Ints, Ints]]:
         """The ground truth, in the order of `_turn`, and the predictions that the options ask for, and the place of
         each triplet in its record."""
         truth = self._truth
         if self._options.single_hoi:
             truth = truth.select_images(single_pair_images(truth))
             images = set(truth.image_ids)
-            found = found.select_images(np.array([image_id in images for image_id in found.image_ids], dtype=bool))
-        places = places_of(truth), places_of(found)
+            predictions = predictions.select_images(
+                np.array([image_id in images for image_id in predictions.image_ids], dtype=bool)
+            )
+        places = places_of(truth), places_of(predictions)
         if self._options.ignore_no_interaction:
-            here, there = self._interacts(truth), self._interacts(found)
-            truth, found = truth.select_triplets(here), found.select_triplets(there)
+            here, there = self._interacts(truth), self._interacts(predictions)
+            truth, predictions = truth.select_triplets(here), predictions.select_triplets(there)
             places = places[0][here], places[1][there]
             note(
                 f"{arg('ignore_no_interaction')}: {(~here).sum():,} triplets of the ground truth and "
                 f"{(~there).sum():,} of the predictions are left out"
             )
-        if self._vocabulary.roles and found.role.any():
-            stated = self._is_triplet(found)
-            found, places = found.select_triplets(stated), (places[0], places[1][stated])
+        if self._vocabulary.roles and predictions.role.any():
+            stated = self._is_triplet(predictions)
+            predictions, places = predictions.select_triplets(stated), (places[0], places[1][stated])
             if not stated.all():
                 note(f"{(~stated).sum():,} scores of an action alone, whose verb has roles, are left out: no triplets")
         turn = self._turn(truth)
-        return truth.select_triplets(turn), found, (places[0][turn], places[1])
+        return truth.select_triplets(turn), predictions, (places[0][turn], places[1])
 
     def _turn(self, truth: Triplets) -> Ints:
         """[G] the rows of the ground truth, image by image, in the order in which they choose: by the dataset's
         classes, as official annotations are listed, then by values; names that are no class of it come last."""
         ids, width = self._vocabulary.interaction_ids, max(len(truth.objects), 1)
         codes, which = np.unique(truth.verb * width + truth.label, return_inverse=True)
-        called = [(truth.verbs[code // width][0], truth.objects[code % width][0]) for code in codes.tolist()]
-        number = np.array([ids[pair] if pair in ids else len(ids) for pair in called], dtype=np.int64)[which]
+        pair_names = [(truth.verbs[code // width][0], truth.objects[code % width][0]) for code in codes.tolist()]
+        number = np.array([ids[pair] if pair in ids else len(ids) for pair in pair_names], dtype=np.int64)[which]
         return np.lexsort((*truth.sort_keys(np.arange(len(which))), number, truth.image_of_hoi))
 
     def _interacts(self, triplets: Triplets) -> Bools:
@@ -171,11 +175,14 @@ class Evaluation:
         verbs = [nothing is None or normalise(verb or "") != normalise(nothing) for verb, _ in triplets.verbs]
         return np.array(verbs, dtype=bool)[triplets.verb]
 
-    def _is_triplet(self, found: Triplets) -> Bools:
+    def _is_triplet(self, predictions: Triplets) -> Bools:
         """[T] all but V-COCO's scores of an action alone (an agent), which go with those of the action's roles."""
-        roles, alone = self._vocabulary.roles_of, np.array([name == NOTHING for name in found.objects], dtype=bool)
-        has_roles = np.array([bool(roles.get(verb or "")) for verb, _ in found.verbs], dtype=bool)
-        of_triplet: Bools = found.role | ~alone[found.label] | ~has_roles[found.verb]
+        roles, alone = (
+            self._vocabulary.roles_of,
+            np.array([name == NOTHING for name in predictions.objects], dtype=bool),
+        )
+        has_roles = np.array([bool(roles.get(verb or "")) for verb, _ in predictions.verbs], dtype=bool)
+        of_triplet: Bools = predictions.role | ~alone[predictions.label] | ~has_roles[predictions.verb]
         return of_triplet
 
 
@@ -196,8 +203,8 @@ def _read_in_parallel(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTabl
     if min(gt.processes(), sim.processes()) < 2:
         return None
     reads: list[Callable[[], Any]] = [read_truth, read_table]
-    found = fork_map(lambda read: read(), reads)
-    return None if found is None else (found[0], found[1])
+    results = fork_map(lambda read: read(), reads)
+    return None if results is None else (results[0], results[1])
 
 
 _CONCERNED = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_TOKENS, caveats.ALL_ONES])
@@ -206,9 +213,12 @@ _CONCERNED = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_T
 
 def _report(shoe: Shoe, unscored: int) -> None:
     """On stderr: what a user should know before quoting the numbers."""
-    total, found = len(shoe.truth.image_ids), len(shoe.predictions.image_ids)
-    if found < total:
-        note(f"{total - found:,} of {total:,} ground-truth images have no predictions: their triplets are missed")
+    total, prediction_count = len(shoe.truth.image_ids), len(shoe.predictions.image_ids)
+    if prediction_count < total:
+        note(
+            f"{total - prediction_count:,} of {total:,} ground-truth images have no predictions: "
+            "their triplets are missed"
+        )
     if unscored:
         many = f"{unscored:,} of {len(shoe.predictions.score):,} predictions have no score"
         note(f"{many}: soft_map and map need a score for each and are empty; mf1 and the miss rates need none")
@@ -229,20 +239,20 @@ def check_scores(options: ShoeOptions, predictions: Triplets) -> None:
 
 def kept_by(options: ShoeOptions, predictions: Triplets) -> Bools:
     """[P] the predictions of at least that score and rank; a note says that a rank is a reading."""
-    score, image, least = predictions.score, predictions.image_of_hoi, options.min_rank
+    score, image, least_rank = predictions.score, predictions.image_of_hoi, options.min_rank
     keep = np.ones(len(score), dtype=bool)
     if options.min_score is not None:
         keep &= score >= options.min_score
-    if least is not None:
+    if least_rank is not None:
         if options.rank_of == "best":
             best = np.zeros(len(predictions.image_ids))
             np.maximum.at(best, image, score)
-            keep &= score >= least * best[image]
+            keep &= score >= least_rank * best[image]
         else:
-            keep &= share_not_above(image if options.rank_of == "image" else np.zeros_like(image), score) >= least
-        whose = RANKS[options.rank_of].replace("-", " ")
-        told = f"is our reading: the paper does not define its confidence score rank; here {whose}"
-        note(f"{arg('min_rank', least)} {told}: {int(keep.sum()):,} predictions of {len(keep):,} are left")
+            keep &= share_not_above(image if options.rank_of == "image" else np.zeros_like(image), score) >= least_rank
+        ranked_among = RANKS[options.rank_of].replace("-", " ")
+        reading_text = f"is our reading: the paper does not define its confidence score rank; here {ranked_among}"
+        note(f"{arg('min_rank', least_rank)} {reading_text}: {int(keep.sum()):,} predictions of {len(keep):,} are left")
     return keep
 
 
@@ -285,8 +295,8 @@ def _instances(truth: Triplets) -> Ints:
     count = np.searchsorted(group, group, side="right") - place - 1
     pairs = []
     for run, after in counterparts(place + 1, count):
-        one, other = boxes[run], boxes[after]
-        close = iou(truth.boxes[one].T, truth.boxes[other].T, inclusive=False) > ONE_BOX_IOU
-        pairs.append((one[close], other[close]))
-    one, other = map(np.concatenate, zip(*pairs, strict=True))
-    return groups(one, other, len(truth.boxes))
+        first_boxes, other = boxes[run], boxes[after]
+        close = iou(truth.boxes[first_boxes].T, truth.boxes[other].T, inclusive=False) > ONE_BOX_IOU
+        pairs.append((first_boxes[close], other[close]))
+    first_boxes, other = map(np.concatenate, zip(*pairs, strict=True))
+    return groups(first_boxes, other, len(truth.boxes))

@@ -82,11 +82,11 @@ def scores_of(shoe: Shoe, strict: Matching, loose: Matching | None = None) -> Sc
     if shoe.scored:
         loose = loose or strict
         soft = _areas(shoe, soft_entries(shoe, loose), positives)
-        plain = None if shoe.unlabelled else _areas(shoe, plain_entries(shoe, loose.kept), positives)
+        plain = None if shoe.unlabelled else _areas(shoe, plain_entries(shoe, loose.keep), positives)
     none = [None] * counts
     columns = (shoe.classes.classes, positives.tolist(), soft or none, f1, plain or none)
     rows = [ClassScores(verb, name, *rest) for (verb, name), *rest in zip(*columns, strict=True)]
-    truths, kept = len(shoe.truth.verb), int(strict.kept.sum())
+    truths, kept_count = len(shoe.truth.verb), int(strict.keep.sum())
     missed = int((strict.prediction_of < 0).sum())
     return Scores(
         classes=rows,
@@ -94,9 +94,9 @@ def scores_of(shoe: Shoe, strict: Matching, loose: Matching | None = None) -> Sc
         mf1=_mean(f1),
         map=_mean(plain),
         gt_miss_rate=missed / truths if truths else None,
-        prediction_miss_rate=(kept - (truths - missed)) / kept if kept else None,
+        prediction_miss_rate=(kept_count - (truths - missed)) / kept_count if kept_count else None,
         truths=truths,
-        predictions=kept,
+        predictions=kept_count,
     )
 
 
@@ -122,11 +122,11 @@ def soft_entries(shoe: Shoe, matching: Matching) -> Entries:
     return _rank_entries(shoe, entry, gain)
 
 
-def plain_entries(shoe: Shoe, kept: Bools) -> Entries:
-    """The `kept` predictions [P] in the lists of their own classes, with UNIT for a true positive of hoicli's own
+def plain_entries(shoe: Shoe, keep: Bools) -> Entries:
+    """The `keep` predictions [P] in the lists of their own classes, with UNIT for a true positive of hoicli's own
     matching: a prediction belongs to the ground truth of its class with the largest min(IoU), the first of equals, and
     the highest score takes it."""
-    entry = np.where(kept, predicted_classes(shoe.predictions, shoe.classes.classes), -1)
+    entry = np.where(keep, predicted_classes(shoe.predictions, shoe.classes.classes), -1)
     meet = shoe.meetings
     same = np.flatnonzero(entry[meet.prediction] == shoe.classes.class_of[meet.truth])
     overlap = np.fmin(meet.iou_subject[same], meet.iou_object[same])
@@ -159,8 +159,8 @@ def outcomes(shoe: Shoe, matching: Matching) -> tuple[Ints, Ints, Ints]:
     adds to neither; the first rows, [G], are the ground truth in its order."""
     of_truth = shoe.classes.class_of
     true = np.zeros(len(of_truth), dtype=np.int64)
-    found = np.flatnonzero(matching.prediction_of >= 0)
-    true[found] = shoe.similarities(found, matching.prediction_of[found])
+    matched = np.flatnonzero(matching.prediction_of >= 0)
+    true[matched] = shoe.similarities(matched, matching.prediction_of[matched])
     false = np.where(matching.prediction_of >= 0, UNIT - true, 0)
     loose = loose_of(shoe, matching)
     classes = np.concatenate([of_truth, of_truth[shoe.nearest[loose]]])
@@ -170,7 +170,7 @@ def outcomes(shoe: Shoe, matching: Matching) -> tuple[Ints, Ints, Ints]:
 
 def loose_of(shoe: Shoe, matching: Matching) -> Ints:
     """The predictions that were kept, are unmatched, and count against a class."""
-    return np.flatnonzero(matching.kept & (matching.truth_of < 0) & shoe.counts_against)
+    return np.flatnonzero(matching.keep & (matching.truth_of < 0) & shoe.counts_against)
 
 
 def f1_of(true: Floats, false: Floats, missed: Floats) -> Floats:
@@ -199,10 +199,10 @@ def average_precision(gain: Ints, positives: int, area: str) -> float:
     rank = np.flatnonzero(gain) + 1  # precision is highest at gains, and only they change recall
     if len(rank) == 0 or positives == 0:
         return 0.0
-    found = np.cumsum(gain)[rank - 1]
-    precision, recall = found / (rank * UNIT), found / (positives * UNIT)
+    gained = np.cumsum(gain)[rank - 1]
+    precision, recall = gained / (rank * UNIT), gained / (positives * UNIT)
     if area == "trapezoid":  # from each gain's point back to the one before it, which may be another prediction's
-        before = np.divide(found - gain[rank - 1], (rank - 1) * UNIT, out=np.ones(len(rank)), where=rank > 1)
+        before = np.divide(gained - gain[rank - 1], (rank - 1) * UNIT, out=np.ones(len(rank)), where=rank > 1)
         return math.fsum((gain[rank - 1] * (precision + before) / 2).tolist()) / (positives * UNIT)
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
     if area == "envelope":
@@ -244,10 +244,10 @@ class Run:
 
     @cached_property
     def images(self) -> dict[str, int]:
-        """How many images have what each metric is over."""
+        """Return how many images have what each metric is over."""
         truth = len(distinct(self.shoe.truth.image_of_hoi))
-        kept = len(distinct(self.shoe.predictions.image_of_hoi[self.matching.kept]))
-        return {**dict.fromkeys(METRICS, truth), "prediction_miss_rate": kept}
+        kept_images = len(distinct(self.shoe.predictions.image_of_hoi[self.matching.keep]))
+        return {**dict.fromkeys(METRICS, truth), "prediction_miss_rate": kept_images}
 
 
 def weighted_metrics(run: Run) -> dict[str, Weighted]:
@@ -280,9 +280,9 @@ def weighted_metrics(run: Run) -> dict[str, Weighted]:
         every = sum_by_image(np.zeros_like(image), image, np.ones_like(image), one_row)
         return ImageSums([sum_by_image(np.zeros_like(image), image, some, one_row), every], every, rate)
 
-    found: dict[str, Weighted] = {}
+    metrics: dict[str, Weighted] = {}
     if classes and shoe.scored:
-        found["soft_map"] = lists(soft_entries(shoe, run.loose))
+        metrics["soft_map"] = lists(soft_entries(shoe, run.loose))
     if classes:
         class_, true, false = outcomes(shoe, run.matching)
         image = np.concatenate([of_truth, of_prediction[loose_of(shoe, run.matching)]])
@@ -290,14 +290,16 @@ def weighted_metrics(run: Run) -> dict[str, Weighted]:
         parts = [sum_by_image(class_, image, values, shape) for values in (true, false)]
         parts.append(sum_by_image(shoe.classes.class_of, of_truth, missed, shape))
         every = sum_by_image(shoe.classes.class_of, of_truth, np.ones_like(of_truth), shape)
-        found["mf1"] = ImageSums(parts, every, f1_of)
-        found["gt_miss_rate"] = share(of_truth, np.where(run.matching.prediction_of < 0, 1, 0))
-    if run.matching.kept.any():
-        kept = np.flatnonzero(run.matching.kept)
-        found["prediction_miss_rate"] = share(of_prediction[kept], np.where(run.matching.truth_of[kept] < 0, 1, 0))
+        metrics["mf1"] = ImageSums(parts, every, f1_of)
+        metrics["gt_miss_rate"] = share(of_truth, np.where(run.matching.prediction_of < 0, 1, 0))
+    if run.matching.keep.any():
+        kept_rows = np.flatnonzero(run.matching.keep)
+        metrics["prediction_miss_rate"] = share(
+            of_prediction[kept_rows], np.where(run.matching.truth_of[kept_rows] < 0, 1, 0)
+        )
     if classes and shoe.scored and not shoe.unlabelled:
-        found["map"] = lists(plain_entries(shoe, run.loose.kept))
-    return found
+        metrics["map"] = lists(plain_entries(shoe, run.loose.keep))
+    return metrics
 
 
 def means(metric: str, rounds: Rounds) -> Floats:
@@ -328,10 +330,10 @@ def evaluation_rows(
     `n` is the count behind a value: classes for a mean, ground truth or predictions for a rate, ground truth for a
     class. A value is null where there is nothing to average, or no scores to rank by.
     """
-    drawn = {} if resampling is None else resampling.signature()
+    resampling_settings = {} if resampling is None else resampling.signature()
     for delta, done in run.each():
         intervals = None if resampling is None else intervals_of(done, resampling)
-        common = {"unit": "%", **row_ends("shoe", {**tags, **delta}, {**done.signature, **drawn})}
+        common = {"unit": "%", **row_ends("shoe", {**tags, **delta}, {**done.signature, **resampling_settings})}
         for metric in METRICS:
             number = {"value": percent(getattr(done.scores, metric)), "n": done.scores.count(metric)}
             ends = {} if intervals is None else interval_keys(intervals.get(metric))

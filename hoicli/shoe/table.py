@@ -71,10 +71,10 @@ class Rated:
 
     @cached_property
     def told(self) -> Record:
-        """What a line of a table says of it."""
-        told = {"scores": self.scores and dict(sorted(self.scores.items())), "similarity": self.similarity}
-        told |= {key: getattr(self, key) for key in ("merge", "measure", "prompt", "date")}
-        return {key: value for key, value in told.items() if value is not None or key == "similarity"}
+        """Return what a line of a table says of it."""
+        content = {"scores": self.scores and dict(sorted(self.scores.items())), "similarity": self.similarity}
+        content |= {key: getattr(self, key) for key in ("merge", "measure", "prompt", "date")}
+        return {key: value for key, value in content.items() if value is not None or key == "similarity"}
 
     def line(self, pair: Pair) -> Record:
         """A line of a table."""
@@ -131,8 +131,8 @@ class SimilarityTable:
         """The table of rated pairs, each once."""
         senses = Numbered[str]()
         first, second = (senses.numbers_of([pair[side] for pair in pairs]) for side in (1, 2))
-        similarity = np.array([found.similarity for found in rated], dtype=np.float64)
-        return cls(senses, _keys(first, second), similarity, raters=_parts(found.measure for found in rated))
+        similarity = np.array([rating.similarity for rating in rated], dtype=np.float64)
+        return cls(senses, _keys(first, second), similarity, raters=_parts(rating.measure for rating in rated))
 
     def __len__(self) -> int:
         """The number of pairs."""
@@ -140,9 +140,9 @@ class SimilarityTable:
 
     def values(self, first: Sequence[str], second: Sequence[str]) -> Floats:
         """[M] similarity of each first[i] and second[i]: 1 for equal senses, NaN if the table lacks the pair."""
-        found = self.look_up(self.numbers(first), self.numbers(second))
-        found[np.fromiter(map(eq, first, second), dtype=bool, count=len(first))] = 1.0
-        return found
+        similarity = self.look_up(self.numbers(first), self.numbers(second))
+        similarity[np.fromiter(map(eq, first, second), dtype=bool, count=len(first))] = 1.0
+        return similarity
 
     def numbers(self, senses: Sequence[str]) -> Ints:
         """[M] the number of each sense here, -1 of one that the table lacks."""
@@ -150,19 +150,19 @@ class SimilarityTable:
 
     def look_up(self, first: Ints, second: Ints) -> Floats:
         """[M] similarity of different senses, given by their numbers: NaN if the table lacks the pair."""
-        found = np.full(len(first), np.nan)
-        known = np.flatnonzero((first >= 0) & (second >= 0))
-        at, hit = find(self._key, _keys(first[known], second[known]))
-        found[known[hit]] = self._similarity[at[hit]]
-        return found
+        similarity = np.full(len(first), np.nan)
+        known_rows = np.flatnonzero((first >= 0) & (second >= 0))
+        at, hit = find(self._key, _keys(first[known_rows], second[known_rows]))
+        similarity[known_rows[hit]] = self._similarity[at[hit]]
+        return similarity
 
     def signature(self) -> dict[str, str]:
         """Which table it is, for signatures: its digest, and where it is from."""
         signed = dict(self._sources)
         if signed.get("merge") == {"mean"} and len(signed["raters"]) < 2:
             del signed["merge"]
-        shown = {key: sorted(re.sub(r"[|\s]+", "_", name) for name in names) for key, names in signed.items()}
-        return {"sim": self.digest(), **{key: "+".join(names) for key, names in shown.items() if names}}
+        setting_texts = {key: sorted(re.sub(r"[|\s]+", "_", name) for name in names) for key, names in signed.items()}
+        return {"sim": self.digest(), **{key: "+".join(names) for key, names in setting_texts.items() if names}}
 
     def digest(self) -> str:
         """Eight hexadecimal digits that two tables share when they hold the same pairs and similarities."""
@@ -219,8 +219,8 @@ class _Reading:
         first, second = sorted(map(self._number, names))
         key = first * MOST_SENSES + second
         if self.pairs.setdefault(key, similarity) != similarity:
-            known, self.pairs[key] = self.pairs[key], np.nan
-            numbers = f"{write_number(similarity)} here and {write_number(known)} on another line"
+            similarity_before, self.pairs[key] = self.pairs[key], np.nan
+            numbers = f"{write_number(similarity)} here and {write_number(similarity_before)} on another line"
             problem = f"{names[0]} and {names[1]} are {numbers}; keep one line a pair (hoicli shoe-sim --merge joins "
             problem += "tables)"
             raise DataError(problem, field="similarity")
@@ -238,8 +238,8 @@ def _parts(names: Iterable[str | None]) -> set[str]:
 @lru_cache(maxsize=1 << 17)
 def _pos_of(sense: str) -> str | None:
     """The part of speech of a sense's name, None for another text."""
-    found = _SENSE.fullmatch(sense)
-    return None if found is None else found[1]
+    match = _SENSE.fullmatch(sense)
+    return None if match is None else match[1]
 
 
 def check_line(record: Record, *, joined: bool = False) -> None:
@@ -271,8 +271,8 @@ def check_line(record: Record, *, joined: bool = False) -> None:
     elif scores and record.get("measure") is None:
         possible = possible_similarities(record)
         if all(abs(value - record["similarity"]) > ROUNDED for value in possible):
-            told = " or ".join(f"{value:g}" for value in possible)
-            raise _wrong(record, "similarity", f"is not what its scores give, {told}; correct one of the two")
+            possible_text = " or ".join(f"{value:g}" for value in possible)
+            raise _wrong(record, "similarity", f"is not what its scores give, {possible_text}; correct one of the two")
 
 
 def _wrong(record: Record, key: str, problem: str) -> DataError:

@@ -55,7 +55,7 @@ def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> 
     there: dict[tuple[Name, str], set[str]] = {}
     for name, row, slot in named:
         there.setdefault((name, slot.group), set()).add(row.get("protocol", ""))
-    lines_with = Counter((group, protocol) for (_, group), found in there.items() for protocol in found)
+    lines_with = Counter((group, protocol) for (_, group), by_protocol in there.items() for protocol in by_protocol)
     placed: list[Placed] = []
     for name, row, slot in named:  # the protocol that most lines have, so that they compare; of as many the papers'
         here = [protocol for protocol in slot.protocols if protocol in there[name, slot.group]]
@@ -68,7 +68,7 @@ def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> 
     table = _assemble(
         placed, heads, partial(compared_value, showing=showing),
         columns=[column for slot in slots if (column := (slot.group, slot.head)) in columns],
-        ranked=not views, compared=True, shown=views, n=layout.n and showing.n,
+        ranked=not views, compared=True, settings_shown=views, n=layout.n and showing.n,
     )  # fmt: skip
     return table, [row for row in rows if id(row) not in taken]
 
@@ -78,9 +78,9 @@ def arrange_by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence
     `tag.model`. Raises `UsageError` for a key that no row has, `DataError` for two rows of one value."""
     for key in (*lines, *columns):
         if key in NO_KEYS or all(value_of(row, key) is None for row in rows):
-            known = sorted({f"tag.{tag}" for row in rows for tag in row.get("tags", {})})
-            known += [name for name in dict.fromkeys(name for row in rows for name in row) if name not in NO_KEYS]
-            raise UsageError(f"{key}: no row has it; choose from {', '.join(known)}")
+            tag_keys = sorted({f"tag.{tag}" for row in rows for tag in row.get("tags", {})})
+            tag_keys += [name for name in dict.fromkeys(name for row in rows for name in row) if name not in NO_KEYS]
+            raise UsageError(f"{key}: no row has it; choose from {', '.join(tag_keys)}")
     of_one_unit(rows)
     placed: list[Placed] = []
     for row in rows:
@@ -92,7 +92,7 @@ def arrange_by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence
     keys = {key.removeprefix("tag.") for key in (*lines, *columns)}
     return _assemble(
         placed, names, partial(compared_value, showing=showing), ranked=ranked, compared=ranked or keys <= _VIEWS,
-        shown=keys,
+        settings_shown=keys,
     )  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def _tags(rows: Iterable[Row], over: str) -> list[str]:
 
 
 def _name_of(row: Row, tags: Sequence[str], keys: Sequence[str]) -> Name:
-    """What names a row's line: what it has for the tags and the keys."""
+    """Return what names a row's line: what it has for the tags and the keys."""
     of_row = row.get("tags", {})
     return (*(str(of_row.get(tag, "-")) for tag in tags), *(cell_text(row.get(key)) or "-" for key in keys))
 
@@ -168,7 +168,7 @@ def _arrange_by_kind(
     ]
     heads = [*map(tag_column, tags), *index]
     mark_at = heads.index("protocol") if "protocol" in index else 0
-    return _assemble(placed, heads, value, shown=index, n=n, mark_at=mark_at)
+    return _assemble(placed, heads, value, settings_shown=index, n=n, mark_at=mark_at)
 
 
 def dense(lines: int, columns: int, filled: int) -> None:
@@ -197,7 +197,7 @@ def _assemble(
     columns: Sequence[Head] = (),
     ranked: bool = False,
     compared: bool = False,
-    shown: Collection[str] = (),
+    settings_shown: Collection[str] = (),
     n: bool = False,
     mark_at: int = 0,
 ) -> TextTable:
@@ -205,9 +205,8 @@ def _assemble(
     the columns of a group stand together. A column without a value is left out, unless it would be the only one.
 
     value: what makes one value of a place's rows. columns: their order, where it is another. ranked: whether the best
-    values of a column are set apart; compared: whether those that were made otherwise are noted; shown, mark_at: as
-    `annotated` has them; n: with lines of what values are over.
-    """
+    values of a column are set apart; compared: whether those that were made otherwise are noted; settings_shown,
+    mark_at: as `annotated` has them; n: with lines of what values are over."""
     metrics: dict[Head, set[str]] = {}
     for _, column, row in placed:
         metrics.setdefault(column, set()).add(row["metric"])
@@ -228,7 +227,7 @@ def _assemble(
     dense(len(names), len(heads) + len(columns), len(rows))
     cells = {place: value(of_place) for place, of_place in rows.items()}
     senses = [better(*metrics[column]) if len(metrics[column]) == 1 else None for column in columns]
-    apart = made_otherwise(rows, columns, shown) if compared else {}
+    apart = made_otherwise(rows, columns, settings_shown) if compared else {}
     blank = Value("-")
     lines = []
     for name, at in names.items():
@@ -238,12 +237,12 @@ def _assemble(
     above = [group if at == 0 or group != groups[at - 1] else "" for at, group in enumerate(groups)]
     table = TextTable([""] * len(heads) + above, [*heads, *(head for _, head in columns)], lines, len(heads))
     published = ["published" in settings_of(of_lines[line]) for line in range(len(lines))]
-    own = sum(published) if published == sorted(published, reverse=True) else 0
+    published_lines = sum(published) if published == sorted(published, reverse=True) else 0
     cites = {line: row["cite"] for line, row in of_lines.items() if "cite" in row}
-    table = replace(table, cites=cites, own=own if own < len(lines) else 0)
+    table = replace(table, cites=cites, own_lines=published_lines if published_lines < len(lines) else 0)
     unknown = of_unknown_order(rows) if compared else set()
     notes = {place: (*cell.notes, *(UNKNOWN_ORDER,) * (place in unknown)) for place, cell in cells.items()}
-    table = add_notes(table, rows, mark_at=mark_at, shown=shown, notes=notes, apart=apart)
+    table = add_notes(table, rows, mark_at=mark_at, settings_shown=settings_shown, notes=notes, apart=apart)
     if ranked:
         table = _rank_values(table, {place: cell for place, cell in cells.items() if place not in apart}, senses)
     if not n:
@@ -288,16 +287,18 @@ def _add_count_lines(table: TextTable, counts: Sequence[Sequence[str]]) -> TextT
     marks = {(line if line < 0 else at[line], column): mark for (line, column), mark in table.marks.items()}
     best, second = ([(at[line], column) for line, column in places] for places in (table.best, table.second))
     cites = {at[line]: cite for line, cite in table.cites.items()}
-    return replace(table, lines=lines, marks=marks, best=best, second=second, cites=cites, own=at[table.own])
+    return replace(
+        table, lines=lines, marks=marks, best=best, second=second, cites=cites, own_lines=at[table.own_lines]
+    )
 
 
 def describe_rows(rows: Sequence[Row]) -> str:
-    """What rows are of, for a message: metrics with their protocols, the most frequent first."""
+    """Return what rows are of, for a message: metrics with their protocols, the most frequent first."""
     kinds = Counter((str(row["metric"]), str(row.get("protocol", ""))) for row in rows)
     metrics: dict[str, list[str]] = {}
     for (metric, protocol), _ in kinds.most_common():
         metrics.setdefault(metric, []).append(protocol)
-    told = [
+    texts = [
         f"{metric} of {', '.join(filter(None, protocols)) or 'no protocol'}" for metric, protocols in metrics.items()
     ]
-    return f"{'; '.join(told[:4])}{' and more' if len(told) > 4 else ''}"
+    return f"{'; '.join(texts[:4])}{' and more' if len(texts) > 4 else ''}"

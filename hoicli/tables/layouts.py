@@ -71,10 +71,10 @@ _SWIG = [
 
 def _zero_shot(rows: Sequence[Row]) -> list[Slot]:
     """Unseen, seen and full of each split that there is, HICO-DET's in the order of the papers."""
-    found = dict.fromkeys(settings_of(row).get("split", "") for row in rows if row["subset"] == "unseen")
+    splits = dict.fromkeys(settings_of(row).get("split", "") for row in rows if row["subset"] == "unseen")
     return [
         Slot(_SPLITS.get(split, split), head, "mAP", subset, ("hico", *_STAND_INS), split=split)
-        for split in sorted(found, key=lambda split: [*_SPLITS, split].index(split))
+        for split in sorted(splits, key=lambda split: [*_SPLITS, split].index(split))
         for subset, head in (("unseen", "Unseen"), ("seen", "Seen"), ("full", "Full"))
     ]
 
@@ -159,7 +159,7 @@ def is_mean(row: Row) -> bool:
 
 
 def column_head(row: Row, column: str) -> str:
-    """What stands above a row's value: what the key `column` says; of what an audit found, what the value is."""
+    """Return what stands above a row's value: what the key `column` says; of what an audit found, what the value is."""
     if row["metric"] == "candidate":
         return "IoU" if row["kind"] == "near_duplicate" else "sure"
     return "candidates" if row["metric"] == "candidates" else str(row[column])

@@ -85,10 +85,10 @@ def _tables(rows: list[Row], output_format: str) -> str:
     texts = []
     layout = layout_of(rows) if output_format == "latex" else None
     if layout is not None:
-        table, left = arrange_by_layout(rows, layout, Showing(intervals=True))
-        shown = {place.metric for place in layout.places(rows)}
-        rows = [row for row in left if not kind_of(row).mean]
-        means = [row for row in left if kind_of(row).mean and row["metric"] in shown]
+        table, rest = arrange_by_layout(rows, layout, Showing(intervals=True))
+        metrics_shown = {place.metric for place in layout.places(rows)}
+        rows = [row for row in rest if not kind_of(row).mean]
+        means = [row for row in rest if kind_of(row).mean and row["metric"] in metrics_shown]
         texts.append(
             write_table(table, output_format) + (f"% not here: {visible(describe_rows(means))}\n" if means else "")
         )

@@ -24,7 +24,7 @@ def add_notes(
     rows: Mapping[Place, Sequence[Row]],
     *,
     mark_at: int,
-    shown: Collection[str],
+    settings_shown: Collection[str],
     notes: Mapping[Place, Sequence[str]],
     apart: Mapping[Place, Otherwise],
 ) -> TextTable:
@@ -32,18 +32,17 @@ def add_notes(
 
     rows: those of the value at each place, whose column counts from the first of the values. mark_at: the column of
     names that has the marks which concern a whole line. A note whose marks would fill a group of columns, or a column,
-    is marked at its head; one of all values has no mark. shown: the keys of rows and tags that the table shows.
-    notes: further notes of values. apart: how a value's settings differ from the others', which a note says, so that
-    the line of settings leaves that out, and only that.
-    """
+    is marked at its head; one of all values has no mark. settings_shown: the keys of rows and tags that the table
+    shows. notes: further notes of values. apart: how a value's settings differ from the others', which a note says, so
+    that the line of settings leaves that out, and only that."""
     places: dict[str, dict[Place, None]] = {}
     for place in sorted(rows):
         of_rows = [note for row in rows[place] for note in words_of(row)]
         otherwise = (apart[place].note,) if place in apart else ()
         for note in (*of_rows, *notes.get(place, ()), *otherwise):
             places.setdefault(note, {})[place] = None
-    general = dict.fromkeys(n for n, found in places.items() if len(found) == len(rows))
-    places = {note: found for note, found in places.items() if note not in general}
+    general = dict.fromkeys(n for n, places_with_note in places.items() if len(places_with_note) == len(rows))
+    places = {note: places_with_note for note, places_with_note in places.items() if note not in general}
     marks: dict[Place, str] = {}
     below = [("*" + (str(number) if len(places) > 1 else ""), note) for number, note in enumerate(places, start=1)]
     marks_of = _marking(table, rows, mark_at)
@@ -53,7 +52,7 @@ def add_notes(
     columns = list(zip(spread(table.above), table.heads, strict=True))[table.names :]
     lines = [" ".join(name for name in line[: table.names] if name != "-") for line in table.lines]
     below += [("", note) for note in general]
-    return replace(table, notes=below, marks=marks, settings=settings_line(rows, lines, columns, shown, apart))
+    return replace(table, notes=below, marks=marks, settings=settings_line(rows, lines, columns, settings_shown, apart))
 
 
 _UNRANKED = re.compile(r"(, unlike the others.*)?: not (ranked with them|comparable)$")
@@ -66,7 +65,7 @@ def join_notes(table: TextTable) -> TextTable:
         return table
     unranked = [(mark, _UNRANKED.sub("", note)) for mark, note in table.notes if mark and _UNRANKED.search(note)]
     others = [(mark, note) for mark, note in table.notes if not (mark and _UNRANKED.search(note))]
-    others.sort(key=lambda told: told[0] != "")  # what is true of all values stands before the first mark
+    others.sort(key=lambda marked_note: marked_note[0] != "")  # what is true of all values stands before the first mark
     new = {note: f"*{n}" for n, note in enumerate(dict.fromkeys(note for mark, note in unranked + others if mark), 1)}
     of = {mark: new[note] for mark, note in unranked + others if mark}
     marks = {
@@ -74,16 +73,21 @@ def join_notes(table: TextTable) -> TextTable:
         for place, old in table.marks.items()
     }
     both = [
-        (begin, list(dict.fromkeys((of.get(mark, ""), note) for mark, note in told)))
-        for begin, told in (("not ranked with the others: ", unranked), ("", others))
+        (begin, list(dict.fromkeys((of.get(mark, ""), note) for mark, note in marked_notes)))
+        for begin, marked_notes in (("not ranked with the others: ", unranked), ("", others))
     ]
-    notes = [told for _, of_both in both for told in of_both]
-    return replace(table, notes=notes, marks=marks, paragraphs=[(begin, len(told)) for begin, told in both if told])
+    notes = [note_text for _, of_both in both for note_text in of_both]
+    return replace(
+        table,
+        notes=notes,
+        marks=marks,
+        paragraphs=[(begin, len(marked_notes)) for begin, marked_notes in both if marked_notes],
+    )
 
 
 def _marking(table: TextTable, rows: Collection[Place], mark_at: int) -> Callable[[set[Place]], Iterator[Place]]:
-    """What says, of the values that a note concerns, where its mark stands: at the names of lines, then at the heads of
-    groups and columns, that it fills."""
+    """Return what says, of the values that a note concerns, where its mark stands: at the names of lines, then at the
+    heads of groups and columns, that it fills."""
     starts = (at if group or at == table.names else 0 for at, group in enumerate(table.above))
     spans = list(accumulate(starts, max))
 
@@ -96,14 +100,14 @@ def _marking(table: TextTable, rows: Collection[Place], mark_at: int) -> Callabl
         for mark in marks_over(place):
             below.setdefault(mark, set()).add(place)
 
-    def marks_of(left: set[Place]) -> Iterator[Place]:
+    def marks_of(places_left: set[Place]) -> Iterator[Place]:
         for axis in range(3):
             # only marks over one of its values are looked at: notes may be as many as lines
-            for mark in sorted({marks_over(place)[axis] for place in left}):
-                if below[mark] <= left and (mark[0] != ABOVE or table.above[mark[1]]):
-                    left -= below[mark]
+            for mark in sorted({marks_over(place)[axis] for place in places_left}):
+                if below[mark] <= places_left and (mark[0] != ABOVE or table.above[mark[1]]):
+                    places_left -= below[mark]
                     yield mark
-        yield from sorted((line, column + table.names) for line, column in left)
+        yield from sorted((line, column + table.names) for line, column in places_left)
 
     return marks_of
 
@@ -112,23 +116,23 @@ def settings_line(
     rows: Mapping[Place, Sequence[Row]],
     lines: Sequence[str],
     columns: Sequence[tuple[str, str]],
-    shown: Collection[str],
+    settings_shown: Collection[str],
     apart: Mapping[Place, Otherwise] = MappingProxyType({}),
 ) -> str:
     """`settings: data:hico|version:1.0.0; mAP: boot:1000|seed:0`, "" for rows without a signature.
 
-    rows: those of each value. lines, columns: what they are called, a column by its group and its head. shown: the keys
-    of rows and tags that name lines and columns: a setting that stands there, as the protocol does, is not told again.
-    apart: of values of which a note says some settings. What a published number comes from is not here: a note says it.
-    """
+    rows: those of each value. lines, columns: what they are called, a column by its group and its head. settings_shown:
+    the keys of rows and tags that name lines and columns: a setting that stands there, as the protocol does, is not
+    told again. apart: of values of which a note says some settings. What a published number comes from is not here: a
+    note says it."""
     usual = (row for place, of in rows.items() if place not in apart for row in of)
-    own = any("published" not in dict(parse_signature(str(row.get("signature")))) for row in usual)
-    stands = _standing((row for of in rows.values() for row in of), shown)
+    has_own = any("published" not in dict(parse_signature(str(row.get("signature")))) for row in usual)
+    stands = _standing((row for of in rows.values() for row in of), settings_shown)
     has: dict[tuple[str, str], set[Place]] = {}
     for place in sorted(rows, key=lambda place: place[::-1]):  # by columns: their settings are told first
         for row in rows[place]:
             settings = dict(parse_signature(str(row.get("signature") or "")))
-            if own and "published" in settings and place not in apart:
+            if has_own and "published" in settings and place not in apart:
                 settings.pop("gt", None)  # one's own rows say it by digest
             for key, value in (apart[place].untold(settings) if place in apart else settings).items():
                 if key != "published" and not stands(row, key, value):
@@ -148,20 +152,20 @@ def settings_line(
     return f"settings: {'; '.join(texts)}" if texts else ""
 
 
-def _standing(rows: Iterable[Row], shown: Collection[str]) -> Callable[[Row, str, str], bool]:
-    """What says whether a setting of a row, by key and value, stands in the names of its line and column, which have
-    the keys `shown`. A slice stands there by its name and part, where all slices of that name are one."""
+def _standing(rows: Iterable[Row], settings_shown: Collection[str]) -> Callable[[Row, str, str], bool]:
+    """Return what says whether a setting of a row, by key and value, stands in the names of its line and column, which
+    have the keys `settings_shown`. A slice stands there by its name and part, where all slices of that name are one."""
     slices: dict[str, set[str]] = {}
     for row in rows:
-        for key, value in parse_signature(str(row.get("signature") or "")) if "slice" in shown else ():
+        for key, value in parse_signature(str(row.get("signature") or "")) if "slice" in settings_shown else ():
             if key == "slice":
                 slices.setdefault(row.get("tags", {}).get("slice", ""), set()).add(value.rpartition("/")[0])
 
     def stands(row: Row, key: str, value: str) -> bool:
         tags = row.get("tags", {})
-        if key == "slice" and "part" in shown and value.endswith(f"/{tags.get('part')}"):
+        if key == "slice" and "part" in settings_shown and value.endswith(f"/{tags.get('part')}"):
             return len(slices[tags.get("slice", "")]) == 1
-        return key in shown and value in (cell_text(row.get(key)), tags.get(key))
+        return key in settings_shown and value in (cell_text(row.get(key)), tags.get(key))
 
     return stands
 

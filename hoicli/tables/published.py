@@ -31,7 +31,7 @@ def published_rows(name: str) -> Iterator[Row]:
     for line in _BOOK["tables"][name]["lines"]:
         for group, values in line["values"].items():
             columns, source = _BOOK["columns"][group], _BOOK["sources"][line["source"]]
-            said = {**source, **columns, **line}
+            cells = {**source, **columns, **line}
             for column, value in zip(columns["columns"], values, strict=True):
                 if value is None:
                     continue
@@ -39,9 +39,9 @@ def published_rows(name: str) -> Iterator[Row]:
                 row = {key: of for key, of in column.items() if key not in ("n", "unit", "settings")}
                 row |= {"value": float(value), "n": column["n"], "unit": column.get("unit", "%")}
                 row |= {"protocol": settings.get("protocol", "published"), "tags": {"model": line["model"]}}
-                row |= {"comparable": said.get("comparable", True), "signature": signature(settings)}
-                row |= {key: said[key] for key in ("cite",) if key in said} | {"source": source["where"]}
-                yield {**row, "note": said["note"]} if "note" in said else row
+                row |= {"comparable": cells.get("comparable", True), "signature": signature(settings)}
+                row |= {key: cells[key] for key in ("cite",) if key in cells} | {"source": source["where"]}
+                yield {**row, "note": cells["note"]} if "note" in cells else row
 
 
 def published_lines(name: str) -> list[Line]:

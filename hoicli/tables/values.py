@@ -32,7 +32,7 @@ class TextTable:
     notes: (mark, what it means), to stand below; marks: where these marks stand, behind the texts of (line, column).
     paragraphs: how each paragraph of notes begins, and how many it has; by default each note is one.
     settings: what made the values, in a line. best, second: the (line, column) of the best values of their columns.
-    cites: the key of the BibTeX entry that a line is of. own: the first line below published ones, 0 for none.
+    cites: the key of the BibTeX entry that a line is of. own_lines: the first line below published ones, 0 for none.
     """
 
     above: Sequence[str]
@@ -46,7 +46,7 @@ class TextTable:
     best: Collection[Place] = ()
     second: Collection[Place] = ()
     cites: Mapping[int, str] = field(default_factory=dict)
-    own: int = 0
+    own_lines: int = 0
 
 
 def spread(above: Sequence[str]) -> list[str]:
@@ -145,14 +145,16 @@ class Otherwise(NamedTuple):
     """How a value was made otherwise than most of its group: the settings that it alone has, those that they have in
     place of them, and the note that says so."""
 
-    own: Mapping[str, str]
+    own_settings: Mapping[str, str]
     theirs: Mapping[str, str]
     note: str
 
     def untold(self, settings: Mapping[str, str]) -> dict[str, str]:
         """The settings of one of its rows without what the note says of them."""
-        kept = {key: value for key, value in settings.items() if self.own.get(key) != value}
-        return kept | {key: value for key, value in self.theirs.items() if settings.get(key) == self.own.get(key)}
+        differing = {key: value for key, value in settings.items() if self.own_settings.get(key) != value}
+        return differing | {
+            key: value for key, value in self.theirs.items() if settings.get(key) == self.own_settings.get(key)
+        }
 
 
 class Value(NamedTuple):
@@ -181,19 +183,19 @@ def single_value(rows: Sequence[Row]) -> Value:
 def compared_value(rows: Sequence[Row], showing: Showing) -> Value:
     """The value of one row, or the mean of several over a tag. Raises `DataError` where several rows have one value."""
     first = rows[0]
-    seen: dict[Hashable, Row] = {}
+    first_rows: dict[Hashable, Row] = {}
     for row in rows:
         of = row.get("tags", {}).get(showing.over) if showing.over else None
-        if of in seen or (seen and (of is None or None in seen)):
-            raise clash(next(iter(seen.values())) if of not in seen else seen[of], row)
-        seen[of] = row
+        if of in first_rows or (first_rows and (of is None or None in first_rows)):
+            raise clash(next(iter(first_rows.values())) if of not in first_rows else first_rows[of], row)
+        first_rows[of] = row
     digits = digits_of(first)
     counted = first.get("unit") not in _SHARES
     values = [row["value"] if counted else float(row["value"]) for row in rows if row["value"] is not None]
     if len(rows) == 1 or not values:
         value = values[0] if values else None
         behind = interval_text(first, digits) if showing.intervals else ""
-        note = (f"of one {showing.over}",) if showing.over and None not in seen else ()
+        note = (f"of one {showing.over}",) if showing.over and None not in first_rows else ()
     else:
         value = fmean(values)
         behind = f" ± {number_text(stdev(values), digits)}" if len(values) > 1 else ""
@@ -209,76 +211,88 @@ def compared_value(rows: Sequence[Row], showing: Showing) -> Value:
 
 def clash(first: Row, row: Row) -> DataError:
     """Why two rows cannot be one value."""
-    flat = [{**{f"tag.{key}": value for key, value in one.get("tags", {}).items()}, **one} for one in (first, row)]
+    flat = [
+        {**{f"tag.{key}": value for key, value in each_row.get("tags", {}).items()}, **each_row}
+        for each_row in (first, row)
+    ]
     keys = [key for key in dict.fromkeys((*flat[0], *flat[1])) if key == "signature" or key not in NO_KEYS]
     differ = [key for key in keys if flat[0].get(key) != flat[1].get(key)]
     what = f"{row['metric']} {row['subset']}"
-    beside = f"as {place_of(first)} has" if place_of(first) else "as another row has"
+    other_place = f"as {place_of(first)} has" if place_of(first) else "as another row has"
     if not differ:
         return DataError(
-            f"the same {what} {beside}; leave one of the two out, or tag what made them (hoicli eval --tag model=NAME)",
+            f"the same {what} {other_place}; leave one of the two out, or tag what made them "
+            "(hoicli eval --tag model=NAME)",
             place=place_of(row),
         )
-    told = ", ".join(
+    differences = ", ".join(
         f"{key} ({cell_text(flat[0].get(key)) or 'none'}, {cell_text(flat[1].get(key)) or 'none'})" for key in differ
     )
     apart = f"tell them apart with {arg('tag')} when they are made, or average over a tag with {arg('over')}"
-    problem = f"{what} for the same place {beside}; they differ in {told}: choose with jq's select, {apart}"
+    problem = f"{what} for the same place {other_place}; they differ in {differences}: choose with jq's select, {apart}"
     return DataError(problem, place=place_of(row), code="mixed")
 
 
 def made_otherwise(
-    found: Mapping[Place, Sequence[Row]], columns: Sequence[Head], shown: Collection[str]
+    values_by_place: Mapping[Place, Sequence[Row]], columns: Sequence[Head], settings_shown: Collection[str]
 ) -> dict[Place, Otherwise]:
     """The values that were made otherwise than most of their group of columns; published ones that do not compare have
     notes of their own. Raises `DataError` for a column of two datasets."""
-    ignored = {*_INERT, *_MODELS_OWN, *shown}
+    ignored = {*_INERT, *_MODELS_OWN, *settings_shown}
     groups: dict[Head, dict[Place, Row]] = {}
-    for place, rows in found.items():
+    for place, rows in values_by_place.items():
         if rows[0].get("comparable") is not False:
             group, head = columns[place[1]]
             groups.setdefault((group, "" if group else head), {})[place] = rows[0]
     apart: dict[Place, Otherwise] = {}
     for members in groups.values():
-        made = {place: settings_of(row) for place, row in members.items()}
-        if "data" not in shown:
+        settings_by_place = {place: settings_of(row) for place, row in members.items()}
+        if "data" not in settings_shown:
             _of_one_dataset(members.values())
-        kept = {place: tuple((k, v) for k, v in of.items() if k not in ignored) for place, of in made.items()}
-        counts = Counter(kept.values())
+        compared = {
+            place: tuple((k, v) for k, v in of.items() if k not in ignored) for place, of in settings_by_place.items()
+        }
+        counts = Counter(compared.values())
         usual = min(counts, key=lambda settings: (-counts[settings], len(settings), settings))
-        truths = Counter(_truth(settings["gt"]) for settings in made.values() if "gt" in settings)
+        truths = Counter(_truth(settings["gt"]) for settings in settings_by_place.values() if "gt" in settings)
         truth = min(truths, key=lambda digest: (-truths[digest], "-" not in digest, digest)) if truths else ""
-        digests = (settings["gt"] for settings in made.values() if "gt" in settings)
+        digests = (settings["gt"] for settings in settings_by_place.values() if "gt" in settings)
         whole = max((digest for digest in digests if _truth(digest) == truth), key=len, default="")
-        orders = _usual_orders(settings for settings in made.values() if _truth(settings.get("gt", "")) == truth)
-        for place, settings in made.items():
-            own, theirs = dict(kept[place]), dict(usual)
+        orders = _usual_orders(
+            settings for settings in settings_by_place.values() if _truth(settings.get("gt", "")) == truth
+        )
+        for place, settings in settings_by_place.items():
+            own_settings, theirs = dict(compared[place]), dict(usual)
             listed = orders.get(settings.get("protocol", ""), "")
             if settings.get("listed", listed) != listed and _truth(settings["gt"]) == truth:
-                own, theirs = {**own, "listed": settings["listed"]}, {**theirs, "listed": listed}
-            if _truth(settings.get("gt", truth)) != truth and "gt" not in shown:
-                own, theirs = {**own, "gt": settings["gt"]}, {**theirs, "gt": truth}
-            if own != theirs:
-                own, theirs = _drop_shared(own, theirs), _drop_shared(theirs, own)
-                note = _difference_text(own, theirs)
+                own_settings, theirs = {**own_settings, "listed": settings["listed"]}, {**theirs, "listed": listed}
+            if _truth(settings.get("gt", truth)) != truth and "gt" not in settings_shown:
+                own_settings, theirs = {**own_settings, "gt": settings["gt"]}, {**theirs, "gt": truth}
+            if own_settings != theirs:
+                own_settings, theirs = _drop_shared(own_settings, theirs), _drop_shared(theirs, own_settings)
+                note = _difference_text(own_settings, theirs)
                 if truth and ("gt" in theirs or "published" in settings):  # the line has it in full, the others'
                     theirs |= {"gt": whole} | ({"listed": listed} if listed else {})
-                    own |= {"gt": settings["gt"]} if "gt" in settings else {}
-                apart[place] = Otherwise(own, theirs, note)
+                    own_settings |= {"gt": settings["gt"]} if "gt" in settings else {}
+                apart[place] = Otherwise(own_settings, theirs, note)
     return apart
 
 
-def of_unknown_order(found: Mapping[Place, Sequence[Row]]) -> set[Place]:
+def of_unknown_order(values_by_place: Mapping[Place, Sequence[Row]]) -> set[Place]:
     """Return the values whose rows do not say in which order their ground truth lists its triplets, as rows of hoicli
     1.0, while others of the same ground truth and protocol say it."""
-    made = {place: settings_of(rows[0]) for place, rows in found.items()}
-    said = {(of.get("gt"), of.get("protocol")) for of in made.values() if "listed" in of}
-    return {place for place, of in made.items() if "listed" not in of and (of.get("gt"), of.get("protocol")) in said}
+    settings_by_place = {place: settings_of(rows[0]) for place, rows in values_by_place.items()}
+    stated_orders = {(of.get("gt"), of.get("protocol")) for of in settings_by_place.values() if "listed" in of}
+    return {
+        place
+        for place, of in settings_by_place.items()
+        if "listed" not in of and (of.get("gt"), of.get("protocol")) in stated_orders
+    }
 
 
-def _usual_orders(made: Iterable[Mapping[str, str]]) -> dict[str, str]:
+def _usual_orders(every_settings: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Return the order of ground truth that most settings of each protocol have."""
-    counts = Counter((of.get("protocol", ""), of["listed"]) for of in made if "listed" in of)
+    counts = Counter((of.get("protocol", ""), of["listed"]) for of in every_settings if "listed" in of)
     return {protocol: listed for (protocol, listed), _ in sorted(counts.items(), key=lambda item: (item[1], item[0]))}
 
 
@@ -294,9 +308,11 @@ def _of_one_dataset(rows: Iterable[Row]) -> None:
         if (data := settings_of(row).get("data")) is not None:
             first.setdefault(data, row)
     if len(first) > 1:
-        (one, before), (other, after) = [*first.items()][:2]
-        beside = place_of(before) or "another row"
-        raise DataError(f"is of {other}, {beside} of {one}: no column can hold both", place=place_of(after))
+        (first_dataset, before), (other, after) = [*first.items()][:2]
+        other_place = place_of(before) or "another row"
+        raise DataError(
+            f"is of {other}, {other_place} of {first_dataset}: no column can hold both", place=place_of(after)
+        )
 
 
 def of_one_unit(rows: Iterable[Row]) -> None:
@@ -304,9 +320,9 @@ def of_one_unit(rows: Iterable[Row]) -> None:
     first: dict[Hashable, Row] = {}
     for row in rows:
         before = first.setdefault((row.get("metric"), row.get("error")), row)
-        unit, known = row.get("unit", "%"), before.get("unit", "%")
-        if unit != known:
-            there = f"but in {known} at {place_of(before) or 'another row'}; give both in one unit"
+        unit, other_unit = row.get("unit", "%"), before.get("unit", "%")
+        if unit != other_unit:
+            there = f"but in {other_unit} at {place_of(before) or 'another row'}; give both in one unit"
             problem = f"{row['metric']} {row['subset']} is in {unit}, {there}"
             raise DataError(problem, place=place_of(row), field="unit")
 
@@ -315,7 +331,7 @@ def _drop_shared(settings: Mapping[str, str], others: Mapping[str, str]) -> dict
     return {key: value for key, value in settings.items() if others.get(key) != value}
 
 
-def _difference_text(own: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    mine, others = joined_settings(own), joined_settings(theirs)
-    told = f"made with {mine}" if mine else f"made without {others}"
-    return f"{told}, unlike the others{f' ({others})' if mine and others else ''}: not ranked with them"
+def _difference_text(own_settings: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    mine, others = joined_settings(own_settings), joined_settings(theirs)
+    difference = f"made with {mine}" if mine else f"made without {others}"
+    return f"{difference}, unlike the others{f' ({others})' if mine and others else ''}: not ranked with them"

@@ -41,12 +41,13 @@ _LATEX = str.maketrans(
 
 
 def markdown(text: str) -> str:
-    """As text of GitHub-flavoured Markdown, in a table's cell or elsewhere; `_` within a word is plain there."""
+    """Return a text as GitHub-flavoured Markdown has it, in a table's cell or elsewhere; `_` within a word is plain
+    there."""
     return _MARKDOWN.sub(r"\\\g<0>", html.escape(visible(text), quote=False))
 
 
 def latex(text: str) -> str:
-    """As text of LaTeX, of its ten special characters and of three that its first fonts lack."""
+    """Return a text with LaTeX's ten special characters escaped, and three that its first fonts lack."""
     return visible(text).translate(_LATEX)
 
 
@@ -66,7 +67,7 @@ def csv_cell(value: object) -> object:
 
 
 def page(text: str) -> str:
-    """As text of a page."""
+    """Return a text as a page of HTML has it."""
     return html.escape(visible(text))
 
 
@@ -144,8 +145,8 @@ def _plain(table: TextTable) -> str:
         )
         for line in (heads, *body)
     ]
-    if table.own:
-        texts.insert(table.own + 1, "-" * _room(widths, 0, len(widths)))
+    if table.own_lines:
+        texts.insert(table.own_lines + 1, "-" * _room(widths, 0, len(widths)))
     if any(above):
         groups = (above[at].rjust(widths[at]).ljust(_room(widths, at, span)) for at, span in spans)
         texts.insert(0, "  ".join(groups))
@@ -223,9 +224,9 @@ def _latex(table: TextTable) -> str:
         *top,
         end_line(heads),
         r"\midrule",
-        *map(end_line, body[: table.own]),
-        *[r"\midrule"] * bool(table.own),
-        *map(end_line, body[table.own :]),
+        *map(end_line, body[: table.own_lines]),
+        *[r"\midrule"] * bool(table.own_lines),
+        *map(end_line, body[table.own_lines :]),
         r"\bottomrule",
         r"\end{tabular}",
         *(rf"\par{{\footnotesize {text}}}" for text in _below(replace(table, settings=""), mark)),

@@ -76,21 +76,24 @@ class Audit:
         several = len(models) > 1
         self.opinions = [self._opinion(name, stream, policy, name if several else None) for name, stream in models]
 
-    def _opinion(self, name: str, stream: Predictions, policy: ErrorPolicy, told: str | None) -> Opinion:
-        """A model's predictions, read and matched. told: its name in notes, None where there is one model alone."""
+    def _opinion(self, name: str, stream: Predictions, policy: ErrorPolicy, noted_name: str | None) -> Opinion:
+        """A model's predictions, read and matched. noted_name: its name in notes, None where there is one model
+        alone."""
         truth, protocol, coverage = self.truth, self.protocol, Coverage()
         vocabulary = truth.vocabulary
         with no_garbage_collection():
-            known, processes = truth.position, stream.processes()
-            parts = read_scenes(stream, vocabulary, scored=True, policy=policy, known_ids=known, processes=processes)
+            positions, processes = truth.position, stream.processes()
+            parts = read_scenes(
+                stream, vocabulary, scored=True, policy=policy, known_ids=positions, processes=processes
+            )
             batch = Batch(concatenate(parts, vocabulary), truth)
         coverage.add(batch)
-        found, tally = batch.match(protocol, self.filters), Tally([protocol], len(vocabulary.interactions))
-        tally.add_batch(batch, {protocol.key: found})
+        outcomes, tally = batch.match(protocol, self.filters), Tally([protocol], len(vocabulary.interactions))
+        tally.add_batch(batch, {protocol.key: outcomes})
         tally.add_truth(truth)
         check_counted(tally, vocabulary, stream.name, allowed=self.filters.allow_uncounted)
-        coverage.report(truth, [protocol], stream.name, model=told)
-        return Opinion(name, batch, found, tally, protocol)
+        coverage.report(truth, [protocol], stream.name, model=noted_name)
+        return Opinion(name, batch, outcomes, tally, protocol)
 
     @cached_property
     def contradicted(self) -> Contradicted:
@@ -114,55 +117,60 @@ class Audit:
         rules = self.rules
         several = (rules.votes or 1) > 1
         wider = replace(rules, votes=1) if several else replace(rules, sure=rules.sure / 2)
-        found = []
+        wider_settings = []
         for kind, here, there in (
             (CONTRADICTED, self.contradicted, find_contradicted(self.truth, self._evidence, wider)),
             (MISSING, self.missing, missing(self.truth, self.opinions, wider)),
         ):
             now, then = len(here.models), len(there.models)
-            found += [f"{then:,} {kind} (now {now:,})"] if then > now else []
+            wider_settings += [f"{then:,} {kind} (now {now:,})"] if then > now else []
         setting = arg("votes", 1) if several else arg("sure", write_number(wider.sure))
-        return f"{setting} finds {' and '.join(found)}" if found else ""
+        return f"{setting} finds {' and '.join(wider_settings)}" if wider_settings else ""
 
     @property
     def signed(self) -> dict[str, str]:
-        """What the predictions add to signatures: how they were filtered, and whether most of a model's count."""
+        """Return what the predictions add to signatures: how they were filtered, and whether most of a model's
+        count."""
         leave = {key: value for opinion in self.opinions for key, value in opinion.tally.leave.items()}
         return self.filters.signature() | leave
 
     def settings(self, kind: str) -> dict[str, str]:
-        """What a candidate of a kind depends on, for its signature."""
+        """Return what a candidate of a kind depends on, for its signature."""
         rules, settings = self.rules, {"data": self.truth.vocabulary.signed, **self.truth.settings(self.protocol)}
         same = f"same-{write_number(rules.same)}"
         if kind == DUPLICATE:
             return settings | {"audit": same}
-        asked = f"sure-{write_number(rules.sure)}/{rules.votes}-of-{len(self.opinions)}"
-        return settings | self.signed | {"audit": f"{asked}/{same}"}
+        votes_text = f"sure-{write_number(rules.sure)}/{rules.votes}-of-{len(self.opinions)}"
+        return settings | self.signed | {"audit": f"{votes_text}/{same}"}
 
     def change_truth(self, kinds: Sequence[str]) -> Scenes:
         """The annotations with the candidates of these kinds added, removed and merged, in this order."""
         scenes, truth, same = self.truth.scenes, self.truth, self.rules.same
         if CONTRADICTED in kinds:
-            scenes = scenes.only(np.delete(np.arange(len(scenes.subject)), self.contradicted.seen.truth))
+            scenes = scenes.only(np.delete(np.arange(len(scenes.subject)), self.contradicted.seen_by_models.truth))
         if MISSING in kinds:
             scenes = add_missing(scenes, self.missing, truth.vocabulary, self.protocol, same)
         if DUPLICATE in kinds:
             fresh = scenes is not truth.scenes
-            found = near_duplicates(scenes, truth.vocabulary, self.protocol, same) if fresh else self.duplicates
-            scenes = merge_duplicates(scenes, found)
+            duplicates = near_duplicates(scenes, truth.vocabulary, self.protocol, same) if fresh else self.duplicates
+            scenes = merge_duplicates(scenes, duplicates)
         return scenes
 
     # Rows
 
     def candidates(self, top: int | None) -> Iterator[Row]:
-        """How many candidates there are of each kind, and the `top` of each, surest first (None: all)."""
-        made = {DUPLICATE: self._duplicate_rows, CONTRADICTED: self._contradicted_rows, MISSING: self._missing_rows}
+        """Yield how many candidates there are of each kind, and the `top` of each, surest first (None: all)."""
+        row_makers = {
+            DUPLICATE: self._duplicate_rows,
+            CONTRADICTED: self._contradicted_rows,
+            MISSING: self._missing_rows,
+        }
         for kind in KINDS if self.opinions else (DUPLICATE,):
             ends = row_ends(self.protocol.name, self._tags, self.settings(kind)) | {"note": NOTE}
             count, images = self._size(kind)
             numbers = {"value": count, "n": images, "unit": "candidates"}
             yield result_row("candidates", subset="full", kind=kind, **numbers, **ends)
-            for rank, row in enumerate(made[kind](count if top is None else min(top, count)), start=1):
+            for rank, row in enumerate(row_makers[kind](count if top is None else min(top, count)), start=1):
                 yield result_row("candidate", subset="full", kind=kind, rank=rank, **row, unit="ratio", **ends)
 
     def _size(self, kind: str) -> tuple[int, int]:
@@ -171,24 +179,28 @@ class Audit:
         if kind == DUPLICATE:
             image = scenes.image_of_box[self.duplicates.first]
         else:
-            image = self.missing.of.image if kind == MISSING else scenes.image_of_hoi[self.contradicted.seen.truth]
+            image = (
+                self.missing.of.image
+                if kind == MISSING
+                else scenes.image_of_hoi[self.contradicted.seen_by_models.truth]
+            )
         return len(image), len(distinct(image))
 
     def _duplicate_rows(self, count: int) -> Iterator[Row]:
-        scenes, found = self.truth.scenes, self.duplicates
-        by_id = rank_by_id(scenes.image_ids)[scenes.image_of_box[found.first]]
+        scenes, duplicates = self.truth.scenes, self.duplicates
+        by_id = rank_by_id(scenes.image_ids)[scenes.image_of_box[duplicates.first]]
         every = np.arange(len(scenes.boxes))
         rank = np.argsort(np.lexsort((*scenes.corners(every), scenes.labels)))
-        pair = np.sort([rank[found.first], rank[found.second]], axis=0)
-        order = np.lexsort((*pair[::-1], by_id, -found.iou))[:count]
+        pair = np.sort([rank[duplicates.first], rank[duplicates.second]], axis=0)
+        order = np.lexsort((*pair[::-1], by_id, -duplicates.iou))[:count]
         for row in order.tolist():
-            first, second = int(found.first[row]), int(found.second[row])
+            first, second = int(duplicates.first[row]), int(duplicates.second[row])
             image = int(scenes.image_of_box[first])
             begin, end = scenes.hoi_start[image : image + 2].tolist()
             ends = scenes.subject[begin:end], scenes.object[begin:end]
             named = np.isin(ends, (first, second)).any(axis=0)
             yield {
-                "value": float(found.iou[row]),
+                "value": float(duplicates.iou[row]),
                 "n": int(named.sum()),
                 "image_id": scenes.image_ids[image],
                 "label": self._vocabulary.objects[scenes.labels[min(first, second, key=rank.__getitem__)]],
@@ -205,24 +217,26 @@ class Audit:
         return [self._vocabulary.verbs[verb] for verb in distinct(scenes.verb[begin:end][rows]).tolist()]
 
     def _contradicted_rows(self, count: int) -> Iterator[Row]:
-        scenes, found = self.truth.scenes, self.contradicted
-        seen = found.seen
-        for at, row in enumerate(seen.truth[:count].tolist()):
+        scenes, contradicted = self.truth.scenes, self.contradicted
+        evidence = contradicted.seen_by_models
+        for at, row in enumerate(evidence.truth[:count].tolist()):
             image, label = int(scenes.image_of_hoi[row]), int(scenes.object_label[row])
             ends = int(scenes.subject[row]), int(scenes.object[row])
             models = [
                 {
                     "model": opinion.name,
-                    **self._class_names(int(seen.instead[model, at]), label),
-                    "score": float(seen.score[model, at]),
-                    "own_score": None if np.isnan(seen.own[model, at]) else float(seen.own[model, at]),
+                    **self._class_names(int(evidence.instead[model, at]), label),
+                    "score": float(evidence.score[model, at]),
+                    "own_score": None
+                    if np.isnan(evidence.own_score[model, at])
+                    else float(evidence.own_score[model, at]),
                 }
                 for model, opinion in enumerate(self.opinions)
-                if found.says[model, at]
+                if contradicted.says[model, at]
             ]
             yield {
-                "value": float(found.sure[at]),
-                "n": int(found.models[at]),
+                "value": float(contradicted.sure[at]),
+                "n": int(contradicted.models[at]),
                 "image_id": scenes.image_ids[image],
                 **self._class_names(int(scenes.interaction[row]), label),
                 "hoi": row - int(scenes.hoi_start[image]),
@@ -233,16 +247,16 @@ class Audit:
 
     def _missing_rows(self, count: int) -> Iterator[Row]:
         scenes, missing = self.truth.scenes, self.missing
-        found = missing.of
+        strays = missing.of
         for at in range(count):
-            image = int(found.image[at])
+            image = int(strays.image[at])
             yield {
                 "value": float(missing.sure[at]),
                 "n": int(missing.models[at]),
                 "image_id": scenes.image_ids[image],
-                **self._class_names(int(found.class_[at]), int(found.labels[1, at])),
-                "boxes": self._places(image, found.near[:, at].tolist()),
-                "where": [box for box in found.boxes[..., at].tolist() if box[0] == box[0]],
+                **self._class_names(int(strays.class_[at]), int(strays.labels[1, at])),
+                "boxes": self._places(image, strays.near[:, at].tolist()),
+                "where": [box for box in strays.boxes[..., at].tolist() if box[0] == box[0]],
                 "models": [
                     {"model": opinion.name, "score": score}
                     for opinion, score in zip(self.opinions, missing.score[:, at].tolist(), strict=True)
@@ -265,12 +279,12 @@ class Audit:
 
     def means(self) -> Iterator[Row]:
         """The mAP of every model on the annotations as given and on all CHANGES, with the differences."""
-        given = self._mean_rows([opinion.tally for opinion in self.opinions], "as_given", ())
-        rows = dict(zip(CHANGES, shared_out(self._changed_means, list(CHANGES)), strict=True)) if given else {}
-        for place, own in enumerate(given):
-            before = {row["subset"]: row for row in own}
-            order = settings_of(own[0]).get("listed", "") if own else ""  # of the annotations as given
-            yield from own
+        given_means = self._mean_rows([opinion.tally for opinion in self.opinions], "as_given", ())
+        rows = dict(zip(CHANGES, shared_out(self._changed_means, list(CHANGES)), strict=True)) if given_means else {}
+        for place, own_rows in enumerate(given_means):
+            before = {row["subset"]: row for row in own_rows}
+            order = settings_of(own_rows[0]).get("listed", "") if own_rows else ""  # of the annotations as given
+            yield from own_rows
             for name in CHANGES:
                 for row in rows[name][place]:
                     was, value = before[row["subset"]]["value"], row["value"]

@@ -42,11 +42,11 @@ class Names(dict[str | None, int]):
     """Names and their numbers from 1: those of the vocabulary, in any spelling, then others as they appear; `spelled`
     by number. Number 0 is null, where `nulls` may stand for names. Raises `ValueError` for what is no name."""
 
-    def __init__(self, known: Sequence[str], ids: Mapping[str, int], *, nulls: bool = False) -> None:
-        """known: the vocabulary's; ids: their places by every spelling."""
+    def __init__(self, vocabulary_names: Sequence[str], ids: Mapping[str, int], *, nulls: bool = False) -> None:
+        """vocabulary_names: the vocabulary's; ids: their places by every spelling."""
         super().__init__({name: place + 1 for name, place in ids.items()})
-        self.spelled: list[str | None] = [None, *known]
-        self.known, self._ids = len(known), ids
+        self.spelled: list[str | None] = [None, *vocabulary_names]
+        self.known, self._ids = len(vocabulary_names), ids
         if nulls:
             self[None] = 0
 
@@ -95,8 +95,8 @@ class Checked(Images):
         """(the classes that occur, [T] the place of each triplet's)."""
         labels, roles = len(self.labels.spelled), len(self.roles)
         code = (self.verb * labels + self.object_label) * roles + self.role
-        found, place = np.unique(code, return_inverse=True)
-        pair, role = np.divmod(found, roles)
+        codes, place = np.unique(code, return_inverse=True)
+        pair, role = np.divmod(codes, roles)
         verbs, objects = self.verbs.spelled, self.labels.spelled
         names = [
             TripletClass(str(verbs[verb]), self.roles[role] or "", objects[label])
@@ -154,9 +154,9 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
     masks: list[int] = []
     unknown: list[int] = []
     has_roles = vocabulary is not None and bool(vocabulary.roles)
-    known = vocabulary or Vocabulary("", (), (), ())
-    labels = Names(known.objects, known.object_ids, nulls=has_roles)
-    verbs = Names(known.verbs, known.verb_ids)
+    known_vocabulary = vocabulary or Vocabulary("", (), (), ())
+    labels = Names(known_vocabulary.objects, known_vocabulary.object_ids, nulls=has_roles)
+    verbs = Names(known_vocabulary.verbs, known_vocabulary.verb_ids)
 
     def add(record: Record) -> None:
         require("metric" not in record and not ("predictions" in record and "gt" in record))
@@ -165,7 +165,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         if not sound:
             _check_besides(record, sizes[-1], vocabulary if has_roles else None, scored=scored)
         listed = () if vocabulary is None else (record.get("image_hois"), record.get("ambiguous_hois"))
-        unknown.append(sum(name not in known.object_ids for pairs in listed if pairs for _, name in pairs))
+        unknown.append(sum(name not in known_vocabulary.object_ids for pairs in listed if pairs for _, name in pairs))
 
     raw = raw_images(
         lines,
@@ -235,8 +235,8 @@ def _check_roles(batch: Checked, vocabulary: Vocabulary) -> None:
     for verb, role in zip(*(part.tolist() for part in np.divmod(pairs, roles)), strict=True):
         name = batch.verbs.spelled[verb]
         require(role == 0 or name not in roles_of or batch.roles[role] in roles_of[name])
-    known = np.array([name in roles_of for name in batch.verbs.spelled], dtype=bool)
-    require(not (known[batch.verb] & (batch.role == 0) & (batch.object >= 0)).any())
+    verb_known = np.array([name in roles_of for name in batch.verbs.spelled], dtype=bool)
+    require(not (verb_known[batch.verb] & (batch.role == 0) & (batch.object >= 0)).any())
 
 
 def pixels(sizes: Iterable[Size | None]) -> Floats:
@@ -252,9 +252,9 @@ place of its line)."""
 def faults(
     batch: Checked, vocabulary: Vocabulary | None, theirs: Sequence[Size | None], *, scored: bool
 ) -> Iterator[Cases]:
-    """What a metric would use without a word. theirs [N]: the sizes of the images in the ground truth, None where not
-    known; scored: predictions."""
-    sizes = [own or other for own, other in zip(batch.sizes, theirs, strict=True)]
+    """Yield what a metric would use without a word. theirs [N]: the sizes of the images in the ground truth, None where
+    not known; scored: predictions."""
+    sizes = [own_size or other for own_size, other in zip(batch.sizes, theirs, strict=True)]
     yield from _label_faults(batch, vocabulary, scored=scored)
     yield from _size_faults(batch, theirs)
     yield from _box_faults(batch, sizes)
@@ -266,8 +266,8 @@ def _label_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool
     image = np.repeat(np.arange(len(batch.unknown)), batch.unknown)
 
     def first(place: str) -> str:
-        found = problems(batch.record(int(image[0])), vocabulary, scored=scored)
-        return str(next(problem for problem in found if problem.code == UNKNOWN_LABEL).error(place))
+        problems_found = problems(batch.record(int(image[0])), vocabulary, scored=scored)
+        return str(next(problem for problem in problems_found if problem.code == UNKNOWN_LABEL).error(place))
 
     yield UNKNOWN_LABEL, image, first
 
@@ -275,11 +275,15 @@ def _label_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool
 def _size_faults(batch: Checked, theirs: Sequence[Size | None]) -> Iterator[Cases]:
     """Images of another size than the ground truth's."""
     both = zip(batch.sizes, theirs, strict=True)
-    rows = [row for row, (own, other) in enumerate(both) if own is not None and other is not None and own != other]
+    rows = [
+        row
+        for row, (own_size, other) in enumerate(both)
+        if own_size is not None and other is not None and own_size != other
+    ]
 
     def first(place: str) -> str:
-        own, other = (" x ".join(map(str, of[rows[0]] or ())) for of in (batch.sizes, theirs))
-        return f"{place}: {batch.image_ids[rows[0]]!r} has {own}, in the ground truth {other}"
+        own_text, other = (" x ".join(map(str, of[rows[0]] or ())) for of in (batch.sizes, theirs))
+        return f"{place}: {batch.image_ids[rows[0]]!r} has {own_text}, in the ground truth {other}"
 
     yield "another-image-size", np.array(rows, dtype=np.int64), first
 
@@ -290,8 +294,8 @@ def _box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]
     size = pixels(sizes)
     looked_at = ~batch.whole[image]
 
-    def cases(check: str, rows: Ints, told: Callable[[int], str] = lambda _: "") -> Cases:
-        return _cases(check, batch, "boxes", rows, lambda record, at, row: f": {record['boxes'][row]}{told(at)}")
+    def cases(check: str, rows: Ints, describe: Callable[[int], str] = lambda _: "") -> Cases:
+        return _cases(check, batch, "boxes", rows, lambda record, at, row: f": {record['boxes'][row]}{describe(at)}")
 
     small = ((boxes >= 0) & (boxes <= 1)).all(axis=1) & looked_at
     if small.any():
@@ -305,10 +309,10 @@ def _box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]
         beyond = (boxes[rows, :2] + boxes[rows, 2:] > size[image[rows]] + 1).any(axis=1)  # not where no size is known
         yield cases("looks-like-xywh", rows[(boxes[rows] >= 0).all(axis=1) & ~beyond])
         spare = MARGIN * size
-        least, most = -spare[image], (size + spare)[image]
+        lower_bound, upper_bound = -spare[image], (size + spare)[image]
     flat = (boxes[:, :2] == boxes[:, 2:]).any(axis=1) & looked_at & ~ends_first
     yield cases("box-without-area", np.flatnonzero(flat))
-    outside = (boxes[:, :2] < least).any(axis=1) | (boxes[:, 2:] > most).any(axis=1)
+    outside = (boxes[:, :2] < lower_bound).any(axis=1) | (boxes[:, 2:] > upper_bound).any(axis=1)
     rows = np.flatnonzero(outside & looked_at & ~ends_first)
     yield cases("box-outside-image", rows, lambda at: ", the image is {} x {}".format(*(sizes[at] or ())))
 
@@ -316,15 +320,17 @@ def _box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]
 def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Cases]:
     """Triplets that count for nothing, or against the detector."""
 
-    def cases(check: str, bad: Bools, told: Callable[[Record, list[str | None]], str]) -> Cases:
+    def cases(check: str, bad: Bools, describe: Callable[[Record, list[str | None]], str]) -> Cases:
         rows = np.flatnonzero(bad)
-        return _cases(check, batch, "hois", rows, lambda record, _, row: told(record["hois"][row], record["labels"]))
+        return _cases(
+            check, batch, "hois", rows, lambda record, _, row: describe(record["hois"][row], record["labels"])
+        )
 
     if scored:
         outside = (batch.score < 0) | (batch.score > 1)
         yield cases("score-outside-range", outside, lambda hoi, _: f".score: {hoi['score']}")
-    own = () if scored else (batch.label[batch.subject],)
-    twice = find_repeated(batch, *own, batch.object_label, batch.verb, batch.role)
+    own_label = () if scored else (batch.label[batch.subject],)
+    twice = find_repeated(batch, *own_label, batch.object_label, batch.verb, batch.role)
     check = "duplicate-triplet" if scored else "doubled-annotation"
     yield cases(check, twice, lambda hoi, labels: f": {_triplet_text(hoi, labels)} on the same two boxes")
     subjects = (SUBJECT,) if vocabulary is None else vocabulary.subjects
@@ -337,16 +343,16 @@ def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bo
         yield cases("no-such-interaction", none, lambda hoi, labels: f": {_triplet_text(hoi, labels)}")
 
 
-def _cases(check: str, batch: Checked, of: str, rows: Ints, told: Callable[[Record, int, int], str]) -> Cases:
-    """The cases that are some rows of boxes or triplets (of: boxes, hois). told(record, image, place in it): what the
-    first is."""
+def _cases(check: str, batch: Checked, of: str, rows: Ints, describe: Callable[[Record, int, int], str]) -> Cases:
+    """The cases that are some rows of boxes or triplets (of: boxes, hois). describe(record, image, place in it): what
+    the first is."""
     boxes = of == "boxes"
     image, start = (batch.image_of_box, batch.box_start) if boxes else (batch.image_of_hoi, batch.hoi_start)
 
     def first(place: str) -> str:
         at = int(image[rows[0]])
         row = int(rows[0] - start[at])
-        return f"{place}: {of}[{row}]{told(batch.record(at), at, row)}"
+        return f"{place}: {of}[{row}]{describe(batch.record(at), at, row)}"
 
     return check, image[rows], first
 
@@ -365,5 +371,5 @@ def _no_interactions(batch: Checked, vocabulary: Vocabulary) -> Bools:
 @lru_cache(maxsize=1 << 14)
 def _is_no_interaction(name: TripletClass, vocabulary: Vocabulary) -> bool:
     pair = name.verb, name.label
-    known = name.verb in vocabulary.verb_ids and name.label in vocabulary.object_ids
-    return known and pair not in vocabulary.interaction_ids
+    is_known = name.verb in vocabulary.verb_ids and name.label in vocabulary.object_ids
+    return is_known and pair not in vocabulary.interaction_ids

@@ -70,7 +70,7 @@ class Opinion:
 
     name: str
     batch: Batch
-    found: Outcomes
+    outcomes: Outcomes
     tally: Tally
     protocol: Protocol
 
@@ -84,8 +84,8 @@ class Opinion:
         """[T] how sure the model is of each prediction, from 0 to 1: the share of its class's true positives that score
         no higher, times the share of true positives among the predictions of its class that score higher or the same.
         Both are as with one more of each kind, so that few examples make nobody sure."""
-        higher, right = self._better(self.found.code == TRUE_POSITIVE, equal=False)
-        worse = self._better_wrong[0] - (self.found.code == FALSE_POSITIVE)
+        higher, right = self._better(self.outcomes.code == TRUE_POSITIVE, equal=False)
+        worse = self._better_wrong[0] - (self.outcomes.code == FALSE_POSITIVE)
         sure: Floats = (right - higher) / (right + 1) * (higher + 1) / (higher + 2 + worse)
         return sure
 
@@ -99,7 +99,7 @@ class Opinion:
     @cached_property
     def _better_wrong(self) -> tuple[Ints, Ints]:
         """`_better` false positives, equal ones too."""
-        return self._better(self.found.code == FALSE_POSITIVE, equal=True)
+        return self._better(self.outcomes.code == FALSE_POSITIVE, equal=True)
 
     def _better(self, among: Bools, *, equal: bool) -> tuple[Ints, Ints]:
         """[T] how many of the class's predictions `among` these score higher than each (or the same, if `equal`); [T]
@@ -134,30 +134,30 @@ class Opinion:
         by_truth = truth_box[order]
         start = np.searchsorted(by_truth, subject)
         count = np.searchsorted(by_truth, subject, side="right") - start
-        rows = np.flatnonzero(self.found.code <= TRUE_POSITIVE)
+        rows = np.flatnonzero(self.outcomes.code <= TRUE_POSITIVE)
         rows = rows[sorted_by(scenes.subject[rows], len(scenes.boxes))]
         subjects = scenes.subject[rows]
         key = np.sort(box * (len(self.batch.truth.scenes.boxes) + 1) + truth_box)
-        found = Growing(pair=np.int64, row=np.int64)
+        pairs_found = Growing(pair=np.int64, row=np.int64)
         for pair, entry in counterparts(start, count):
             person = box[order[entry]]
             first = np.searchsorted(subjects, person)
             run, place = expand_runs(first, np.searchsorted(subjects, person, side="right") - first)
             pair, row = pair[run], rows[place]
-            wanted = scenes.object[row] * (len(self.batch.truth.scenes.boxes) + 1) + object_[pair]
+            object_keys = scenes.object[row] * (len(self.batch.truth.scenes.boxes) + 1) + object_[pair]
             neither = (scenes.object[row] < 0) & (object_[pair] < 0)
             both = (scenes.object[row] >= 0) & (object_[pair] >= 0)
-            keep = neither | (both & find(key, wanted)[1])
-            found.add(pair=pair[keep], row=row[keep])
-        return found["pair"], found["row"]
+            keep = neither | (both & find(key, object_keys)[1])
+            pairs_found.add(pair=pair[keep], row=row[keep])
+        return pairs_found["pair"], pairs_found["row"]
 
     @cached_property
     def stray(self) -> Bools:
         """[T] the false positives that overlap no annotated triplet of their class enough, or by more than
         `BACKGROUND`."""
-        stray: Bools = self.found.code == FALSE_POSITIVE
-        near = np.minimum(self.found.iou_subject, self.found.iou_object) > BACKGROUND
-        stray[self.found.row[near | self.found.enough]] = False
+        stray: Bools = self.outcomes.code == FALSE_POSITIVE
+        near = np.minimum(self.outcomes.iou_subject, self.outcomes.iou_object) > BACKGROUND
+        stray[self.outcomes.row[near | self.outcomes.enough]] = False
         return stray
 
     def annotated_box(self, boxes: Ints) -> Ints:
@@ -177,22 +177,23 @@ class Opinion:
 
 class Evidence(NamedTuple):
     """What each model sees on the pair of each counted triplet. truth [N] their rows in the ground truth; instead,
-    sure, score, own [models, N]: the class (-1: none) that is not annotated there and of which the model is surest,
-    rather than of the annotated one; how sure; its score; and the score of the annotated class, NaN for none."""
+    sure, score, own_score [models, N]: the class (-1: none) that is not annotated there and of which the model is
+    surest, rather than of the annotated one; how sure; its score; and the score of the annotated class, NaN for
+    none."""
 
     truth: Ints
     instead: Ints
     sure: Floats
     score: Floats
-    own: Floats
+    own_score: Floats
 
 
 @dataclass(frozen=True)
 class Contradicted:
-    """N annotated triplets, surest first. seen: the evidence on them; says [models, N]: which models contradict each;
-    models [N] how many do; sure [N] the mean of how sure these are."""
+    """N annotated triplets, surest first. seen_by_models: the evidence on them; says [models, N]: which models
+    contradict each; models [N] how many do; sure [N] the mean of how sure these are."""
 
-    seen: Evidence
+    seen_by_models: Evidence
     says: Bools
     models: Ints
     sure: Floats
@@ -209,16 +210,16 @@ def evidence(truth: GroundTruth, opinions: Sequence[Opinion]) -> Evidence:
     subject, object_ = (end - 1 for end in np.divmod(pairs, len(scenes.boxes) + 1))
     shape = len(opinions), len(rows)
     instead = np.full(shape, -1, dtype=np.int64)
-    sure, score, own = np.zeros(shape), np.full(shape, np.nan), np.full(shape, np.nan)
+    sure, score, own_score = np.zeros(shape), np.full(shape, np.nan), np.full(shape, np.nan)
     for at, opinion in enumerate(opinions):
         pair, row = opinion.overlapping_predictions(subject, object_)
         every = max(len(opinion.scenes.score), 1)
         key, row = np.divmod(np.sort((pair * classes + opinion.scenes.interaction[row]) * every + row), every)
         first = first_largest(key, opinion.scenes.score[row])  # the best-scored of each class on each pair
         keys, best = key[first], row[first]
-        wanted = pair_of * classes + scenes.interaction[rows]
-        place, met = find(keys, wanted)
-        own[at, met] = opinion.scenes.score[best[place[met]]]
+        wanted_keys = pair_of * classes + scenes.interaction[rows]
+        place, met = find(keys, wanted_keys)
+        own_score[at, met] = opinion.scenes.score[best[place[met]]]
         rejected = np.ones(len(rows))
         rejected[met] = opinion.doubtful[best[place[met]]]
         start = np.searchsorted(keys, pair_of * classes)
@@ -230,21 +231,23 @@ def evidence(truth: GroundTruth, opinions: Sequence[Opinion]) -> Evidence:
         instead[at, triplet] = keys[entry] % classes
         sure[at, triplet] = opinion.sure[best[entry]] * rejected[triplet]
         score[at, triplet] = opinion.scenes.score[best[entry]]
-    return Evidence(rows, instead, sure, score, own)
+    return Evidence(rows, instead, sure, score, own_score)
 
 
-def find_contradicted(truth: GroundTruth, seen: Evidence, rules: Rules) -> Contradicted:
+def find_contradicted(truth: GroundTruth, evidence_seen: Evidence, rules: Rules) -> Contradicted:
     """Annotated triplets on whose pair at least `rules.votes` models see another class, as sure as `rules.sure`."""
-    scenes, rows = truth.scenes, seen.truth
-    says = (seen.instead >= 0) & (seen.sure >= rules.sure)
+    scenes, rows = truth.scenes, evidence_seen.truth
+    says = (evidence_seen.instead >= 0) & (evidence_seen.sure >= rules.sure)
     models = says.sum(axis=0)
-    mean = np.where(says, seen.sure, 0.0).sum(axis=0) / np.maximum(models, 1)
-    kept = np.flatnonzero(models >= (rules.votes or 1))
-    by_id = rank_by_id(scenes.image_ids)[scenes.image_of_hoi[rows[kept]]]
-    values = (*scenes.ends(rows[kept]), scenes.interaction[rows[kept]])
-    kept = kept[np.lexsort((rows[kept], *values, by_id, -mean[kept], -models[kept]))]
-    those: Any = (column[..., kept] for column in seen)
-    return Contradicted(Evidence(*those), says[:, kept], models[kept], mean[kept])
+    mean = np.where(says, evidence_seen.sure, 0.0).sum(axis=0) / np.maximum(models, 1)
+    enough_votes = np.flatnonzero(models >= (rules.votes or 1))
+    by_id = rank_by_id(scenes.image_ids)[scenes.image_of_hoi[rows[enough_votes]]]
+    values = (*scenes.ends(rows[enough_votes]), scenes.interaction[rows[enough_votes]])
+    enough_votes = enough_votes[
+        np.lexsort((rows[enough_votes], *values, by_id, -mean[enough_votes], -models[enough_votes]))
+    ]
+    those: Any = (column[..., enough_votes] for column in evidence_seen)
+    return Contradicted(Evidence(*those), says[:, enough_votes], models[enough_votes], mean[enough_votes])
 
 
 class Strays(NamedTuple):
@@ -267,25 +270,25 @@ class Strays(NamedTuple):
         columns: Any = (column[..., rows] for column in self)
         return Strays(*columns)
 
-    def overlapping(self, truth: GroundTruth, protocol: Protocol, least: float) -> tuple[Ints, Ints, Floats]:
-        """(one, other, their overlap) of every two rows, or one twice, of an image and class that overlap by `least`;
-        the rows are by image and class. The overlap is the smaller IoU of subjects and of objects; two without objects
-        agree in them."""
+    def overlapping(self, truth: GroundTruth, protocol: Protocol, threshold: float) -> tuple[Ints, Ints, Floats]:
+        """(one, other, their overlap) of every two rows, or one twice, of an image and class that overlap by
+        `threshold`; the rows are by image and class. The overlap is the smaller IoU of subjects and of objects; two
+        without objects agree in them."""
         fresh = np.zeros(len(self.row), dtype=bool)
         fresh[1:] = (self.image[1:] != self.image[:-1]) | (self.class_[1:] != self.class_[:-1])
         group = np.cumsum(fresh)
         start = np.searchsorted(group, group)
         size = np.searchsorted(group, group, side="right") - start
         check_pairs(size, self.image, truth.scenes.image_ids, "predictions of one class")
-        none, found = np.isnan(self.boxes[1, 0]), Growing(one=np.int64, other=np.int64, overlap=np.float64)
-        for one, other in counterparts(start, size):
+        none, overlaps = np.isnan(self.boxes[1, 0]), Growing(one=np.int64, other=np.int64, overlap=np.float64)
+        for first, other in counterparts(start, size):
             of_subject, of_object = (
-                iou(boxes[:, one], boxes[:, other], inclusive=protocol.inclusive) for boxes in self.boxes
+                iou(boxes[:, first], boxes[:, other], inclusive=protocol.inclusive) for boxes in self.boxes
             )
-            overlap = np.minimum(of_subject, np.where(none[one] & none[other], 1.0, of_object))
-            enough = (overlap >= least) | (one == other)
-            found.add(one=one[enough], other=other[enough], overlap=overlap[enough])
-        return found["one"], found["other"], found["overlap"]
+            overlap = np.minimum(of_subject, np.where(none[first] & none[other], 1.0, of_object))
+            enough = (overlap >= threshold) | (first == other)
+            overlaps.add(one=first[enough], other=other[enough], overlap=overlap[enough])
+        return overlaps["one"], overlaps["other"], overlaps["overlap"]
 
 
 @dataclass(frozen=True)
@@ -303,30 +306,30 @@ def missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) -> Mi
     """Classes that at least `rules.votes` models put on one pair, each at least as sure as `rules.sure`, and nothing of
     which is annotated near: pairs are one where subjects and objects overlap by at least `rules.same`. Of pairs that
     overlap as the protocol asks, the surest stands for all."""
-    found, protocol, votes = _strays(opinions, rules), opinions[0].protocol, rules.votes or 1
-    by_id = rank_by_id(truth.scenes.image_ids)[found.image]
-    values = (*found.boxes.reshape(8, -1), -found.score)
-    found = found.reorder(np.lexsort((found.row, *values, found.model, -found.sure, found.class_, by_id)))
-    one, other, overlap = found.overlapping(truth, protocol, min(rules.same, protocol.threshold))
-    shape = len(opinions), len(found.row)
+    strays, protocol, votes = _strays(opinions, rules), opinions[0].protocol, rules.votes or 1
+    by_id = rank_by_id(truth.scenes.image_ids)[strays.image]
+    values = (*strays.boxes.reshape(8, -1), -strays.score)
+    strays = strays.reorder(np.lexsort((strays.row, *values, strays.model, -strays.sure, strays.class_, by_id)))
+    first, other, overlap = strays.overlapping(truth, protocol, min(rules.same, protocol.threshold))
+    shape = len(opinions), len(strays.row)
     score, sure = np.full(shape, np.nan), np.zeros(shape)
-    agree = np.flatnonzero((overlap >= rules.same) | (one == other))[::-1]  # a model's surest first, so written last
-    model = found.model[other[agree]]
-    score[model, one[agree]] = found.score[other[agree]]
-    sure[model, one[agree]] = found.sure[other[agree]]
+    agree = np.flatnonzero((overlap >= rules.same) | (first == other))[::-1]  # a model's surest first, so written last
+    model = strays.model[other[agree]]
+    score[model, first[agree]] = strays.score[other[agree]]
+    sure[model, first[agree]] = strays.sure[other[agree]]
     models = (~np.isnan(score)).sum(axis=0)
     mean = sure.sum(axis=0) / np.maximum(models, 1)
     order = np.lexsort((np.arange(len(models)), -mean, -models))
     order = order[models[order] >= votes]
     rank = np.full(len(models), len(models))
     rank[order] = np.arange(len(order))
-    touching = (overlap >= protocol.threshold) & (rank[other] < rank[one]) & (models[one] >= votes)
-    chosen = order[_standing(len(order), rank[one[touching]], rank[other[touching]])]
-    return Missing(found.reorder(chosen), models[chosen], mean[chosen], score[:, chosen])
+    touching = (overlap >= protocol.threshold) & (rank[other] < rank[first]) & (models[first] >= votes)
+    chosen = order[_standing(len(order), rank[first[touching]], rank[other[touching]])]
+    return Missing(strays.reorder(chosen), models[chosen], mean[chosen], score[:, chosen])
 
 
 def _strays(opinions: Sequence[Opinion], rules: Rules) -> Strays:
-    """What each model is sure of and nothing of its class is annotated near."""
+    """Return what each model is sure of and nothing of its class is annotated near."""
     parts = []
     for model, opinion in enumerate(opinions):
         scenes, row = opinion.scenes, np.flatnonzero(opinion.stray & (opinion.sure >= rules.sure))

@@ -47,14 +47,14 @@ def near_duplicates(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol, 
     place = np.arange(len(kinds))
     after = scenes.box_start[scenes.image_of_box + 1] - place - 1
     check_pairs(after, scenes.image_of_box, scenes.image_ids, "boxes")
-    found = Growing(first=np.int64, second=np.int64, iou=np.float64)
+    near_pairs = Growing(first=np.int64, second=np.int64, iou=np.float64)
     for first, second in counterparts(place + 1, after):
         alike = (kinds[first] == kinds[second]) & (kinds[first] >= 0)
         first, second = first[alike], second[alike]
         overlap = iou(scenes.boxes[first].T, scenes.boxes[second].T, inclusive=protocol.inclusive)
         enough = overlap >= threshold
-        found.add(first=first[enough], second=second[enough], iou=overlap[enough])
-    return Duplicates(found["first"], found["second"], found["iou"])
+        near_pairs.add(first=first[enough], second=second[enough], iou=overlap[enough])
+    return Duplicates(near_pairs["first"], near_pairs["second"], near_pairs["iou"])
 
 
 def kept_boxes(scenes: Scenes, duplicates: Duplicates) -> Ints:
@@ -71,9 +71,9 @@ def kept_boxes(scenes: Scenes, duplicates: Duplicates) -> Ints:
         np.minimum.at(first, end[end >= 0], scenes.interaction[end >= 0])
     order = np.lexsort((*scenes.corners(np.arange(boxes)), scenes.labels, first, -strength, group))
     best = order[run_starts(group[order])]
-    kept = np.empty(boxes, dtype=np.int64)
-    kept[group[best]] = best
-    return kept[group]
+    kept_as = np.empty(boxes, dtype=np.int64)
+    kept_as[group[best]] = best
+    return kept_as[group]
 
 
 def drawn_once(truth: GroundTruth, threshold: float) -> Bools:
@@ -82,20 +82,20 @@ def drawn_once(truth: GroundTruth, threshold: float) -> Bools:
     alike = near_duplicates(truth.scenes, truth.vocabulary, main_protocol(truth.vocabulary), threshold)
     same = truth.scenes.labels[alike.first] == truth.scenes.labels[alike.second]
     same &= truth.scenes.crowd[alike.first] == truth.scenes.crowd[alike.second]
-    kept: Bools = kept_boxes(truth.scenes, alike.only(same)) == np.arange(len(truth.scenes.boxes))
-    return kept
+    kept_once: Bools = kept_boxes(truth.scenes, alike.only(same)) == np.arange(len(truth.scenes.boxes))
+    return kept_once
 
 
 def merge_duplicates(scenes: Scenes, duplicates: Duplicates) -> Scenes:
     """The images with each box as `kept_boxes` has it. Of triplets that are then the same the first is kept."""
     if not len(duplicates.first):
         return scenes
-    kept = kept_boxes(scenes, duplicates)
-    stays = kept == np.arange(len(kept))
+    kept_as = kept_boxes(scenes, duplicates)
+    stays = kept_as == np.arange(len(kept_as))
     number = np.append(np.cumsum(stays) - 1, -1)
-    moved = np.append(number[kept], -1)  # no object stays no object
-    annotated = np.zeros(len(kept), dtype=bool)
-    np.logical_or.at(annotated, kept, scenes.annotated)
+    moved = np.append(number[kept_as], -1)  # no object stays no object
+    annotated = np.zeros(len(kept_as), dtype=bool)
+    np.logical_or.at(annotated, kept_as, scenes.annotated)
     new = replace(
         scenes,
         boxes=scenes.boxes[stays],
@@ -117,26 +117,26 @@ def _distinct(scenes: Scenes) -> Ints:
 def add_missing(scenes: Scenes, missing: Missing, vocabulary: Vocabulary, protocol: Protocol, same: float) -> Scenes:
     """The images with the missing triplets: on the annotated boxes that they belong to, else on new ones, which are
     those of the surest model; new boxes that are near duplicates of each other (`same`) are one."""
-    found = missing.of
-    fresh = (found.near < 0) & ~np.isnan(found.boxes[:, 0])
-    image = np.broadcast_to(found.image, fresh.shape)[fresh]
+    strays = missing.of
+    fresh = (strays.near < 0) & ~np.isnan(strays.boxes[:, 0])
+    image = np.broadcast_to(strays.image, fresh.shape)[fresh]
     order = np.argsort(image, kind="stable")
-    new, label = found.boxes.swapaxes(1, 2)[fresh], found.labels[fresh]
+    new, label = strays.boxes.swapaxes(1, 2)[fresh], strays.labels[fresh]
     grown, added, moved = add_boxes(scenes, image[order], new[order], label[order])
     where = np.empty(len(order), dtype=np.int64)
     where[order] = added
-    ends = moved[found.near]
+    ends = moved[strays.near]
     ends[fresh] = where
     grown = add_triplets(
         grown,
-        found.image,
+        strays.image,
         subject=ends[0],
         object_=ends[1],
-        verb=class_columns(vocabulary)[0][found.class_],
-        interaction=found.class_,
-        score=np.full(len(found.image), np.nan),
+        verb=class_columns(vocabulary)[0][strays.class_],
+        interaction=strays.class_,
+        score=np.full(len(strays.image), np.nan),
     )
-    own = np.zeros(len(grown.boxes), dtype=bool)
-    own[added] = True
+    is_used = np.zeros(len(grown.boxes), dtype=bool)
+    is_used[added] = True
     alike = near_duplicates(grown, vocabulary, protocol, same)
-    return merge_duplicates(grown, alike.only(own[alike.first] & own[alike.second]))
+    return merge_duplicates(grown, alike.only(is_used[alike.first] & is_used[alike.second]))

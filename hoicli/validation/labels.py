@@ -124,7 +124,7 @@ class LabelEvidence:
 
     @cached_property
     def _counted(self) -> list[tuple[TripletClass, ...]]:
-        """What each class of the ground truth is an annotation of."""
+        """Return what each class of the ground truth is an annotation of."""
         classes = [comparable(name, self.vocabulary) for name in (self._truth.names if self._truth else ())]
         if not self.vocabulary.roles:
             return [(name,) for name in classes]
@@ -135,25 +135,25 @@ class LabelEvidence:
         if name not in self._read:
             if len(self._read) >= DISTINCT:
                 self._read.clear()
-            found = self._read[name] = {}
+            meanings = self._read[name] = {}
             for number, reading in enumerate(self._readings):
                 if (meant := reading.apply(name)) is not None:
-                    found.setdefault(comparable(meant, self.vocabulary), []).append(number)
+                    meanings.setdefault(comparable(meant, self.vocabulary), []).append(number)
         return self._read[name]
 
     def doubt(self, name: str) -> tuple[str, str, int, str] | None:
-        """What is doubtful about the labels of the stream called `name`: (check, an example, cases, what to do if not
-        what the check says)."""
+        """Return what is doubtful about the labels of the stream called `name`: (check, an example, cases, what to do
+        if not what the check says)."""
         if not self._total:
             return None
         if self._other_dataset is not None:
             dataset, share = self._other_dataset
-            own = self._share_in_vocabulary(self.vocabulary)
-            knows = f"{dataset} knows {share:.0%} of the triplets' names, {self.vocabulary.name} {own:.0%}"
+            own_share = self._share_in_vocabulary(self.vocabulary)
+            knows = f"{dataset} knows {share:.0%} of the triplets' names, {self.vocabulary.name} {own_share:.0%}"
             return "another-dataset", f"{name}: {knows}: {arg('dataset', dataset)}", self.counts.triplets, ""
-        found = self._explanation
-        if found is not None:
-            reading, why, count = found
+        explanation = self._explanation
+        if explanation is not None:
+            reading, why, count = explanation
             fix = reading.option and f"convert the file again with {reading.option}: as it is, mAP will be near zero"
             return reading.check, f"{name}: {why}", count, fix
         if self.counts.images >= ENOUGH_IMAGES and self.counts.matched[0] < self.counts.images / 20:
@@ -168,8 +168,10 @@ class LabelEvidence:
             return ""
         if self._other_dataset is not None:
             return f"labels of {self._other_dataset[0]}"
-        found = self._explanation
-        return f"labels of {self.vocabulary.name}, {'as they are' if found is None else f'if {found[0].what}'}"
+        explanation = self._explanation
+        return (
+            f"labels of {self.vocabulary.name}, {'as they are' if explanation is None else f'if {explanation[0].what}'}"
+        )
 
     @cached_property
     def _total(self) -> int:
@@ -183,18 +185,18 @@ class LabelEvidence:
 
     def _share_in_vocabulary(self, vocabulary: Vocabulary) -> float:
         """The share of the triplets whose verb and object the vocabulary has."""
-        known = (
+        in_vocabulary = (
             weight
             for name, weight in self.counts.weights.items()
             if name.verb in vocabulary.verb_ids and (name.label is None or name.label in vocabulary.object_ids)
         )
-        return sum(known) / self._total
+        return sum(in_vocabulary) / self._total
 
     @cached_property
     def _other_dataset(self) -> tuple[str, float] | None:
         """The dataset that knows the names, where this one does not."""
-        own = self._share_in_vocabulary(self.vocabulary)
-        if own >= 0.9:
+        own_share = self._share_in_vocabulary(self.vocabulary)
+        if own_share >= 0.9:
             return None
         shares = {name: self._share_in_vocabulary(load(name)) for name in DATASETS if name != self.vocabulary.name}
         best = max(shares, key=lambda name: shares[name])
@@ -205,13 +207,15 @@ class LabelEvidence:
         if self.vocabulary.roles or self.counts.triplets < ENOUGH_TRIPLETS:
             return None
         shares = [self._interactions(reading) / self._total for reading in self._readings]
-        own, best = shares[0], max(range(1, len(shares)), key=lambda number: shares[number])
-        neighbours = shares[best] >= 0.9 and own <= 0.75  # off by one, an object is of the same kind: much still fits
-        if shares[best] < max(0.5, 2 * own) and not neighbours:
+        own_share, best = shares[0], max(range(1, len(shares)), key=lambda number: shares[number])
+        neighbours = (
+            shares[best] >= 0.9 and own_share <= 0.75
+        )  # off by one, an object is of the same kind: much still fits
+        if shares[best] < max(0.5, 2 * own_share) and not neighbours:
             return None
         reading = self._readings[best]
         dataset = self.vocabulary.name
-        why = f"{own:.0%} of the triplets are {dataset} interactions, {shares[best]:.0%} if {reading.what}"
+        why = f"{own_share:.0%} of the triplets are {dataset} interactions, {shares[best]:.0%} if {reading.what}"
         return reading, why, self.counts.triplets
 
     def _interactions(self, reading: Reading) -> int:
@@ -227,12 +231,14 @@ class LabelEvidence:
         if self.counts.images < ENOUGH_IMAGES:
             return None
         best = max(range(1, len(self._readings)), key=lambda number: self.counts.matched[number])
-        found = self.counts.matched[best]
-        if found < max(self.counts.images / 5, 2 * self.counts.matched[0]):
+        matched = self.counts.matched[best]
+        if matched < max(self.counts.images / 5, 2 * self.counts.matched[0]):
             return None
         reading = self._readings[best]
-        own = f"in {self.counts.matched[0]:,} of {self.counts.images:,} images, in {found:,} if {reading.what}"
-        return reading, f"the best prediction is of an annotated class {own}", self.counts.images
+        counts_text = (
+            f"in {self.counts.matched[0]:,} of {self.counts.images:,} images, in {matched:,} if {reading.what}"
+        )
+        return reading, f"the best prediction is of an annotated class {counts_text}", self.counts.images
 
 
 def _scores(batch: Checked) -> Floats:

@@ -83,7 +83,7 @@ class Finding:
 
     @property
     def severity(self) -> str:
-        """What the row says."""
+        """Return what the row says."""
         return "error" if self.refused or self.check in ERRORS else "warning"
 
     def row(self) -> Record:
@@ -151,10 +151,10 @@ def validate_images(
         return checker.found
 
     parts = gather_in_parallel(check, stream, ErrorPolicy(), lambda part: part.images, independent=_independent)
-    found, *others = parts
+    checking, *others = parts
     for other in others:
-        found.merge(other)
-    return _conclude(found, vocabulary, stream.name, truth, facts=facts)
+        checking.merge(other)
+    return _conclude(checking, vocabulary, stream.name, truth, facts=facts)
 
 
 def _number_lines(part: Stream) -> Iterable[Line]:
@@ -279,25 +279,25 @@ class Checker:
 
     def _add_good(self, batch: Checked) -> None:
         """Records in which nothing is wrong but unknown labels."""
-        found, scored = self.found, bool(self.found.scored)
+        checking, scored = self.found, bool(self.found.scored)
         self._add_images(batch)
         rows = [None if self._truth is None else self._truth.rows.get(image_id) for image_id in batch.image_ids]
         theirs = [None if self._truth is None or row is None else self._truth.sizes[row] for row in rows]
         for check, image, first in faults(batch, self._vocabulary, theirs, scored=scored):
             if len(image):
-                found.findings.add(check, partial(first, batch.lines[int(image[0])].place), len(image))
-        found.boxes += int(np.count_nonzero(~batch.whole[batch.image_of_box]))
-        found.triplets += len(batch.score)
+                checking.findings.add(check, partial(first, batch.lines[int(image[0])].place), len(image))
+        checking.boxes += int(np.count_nonzero(~batch.whole[batch.image_of_box]))
+        checking.triplets += len(batch.score)
         if scored and len(batch.score):
-            if found.score is None:
-                found.score = batch.record(int(batch.image_of_hoi[0]))["hois"][0]["score"]
-            found.varied = found.varied or bool((batch.score != found.score).any())
+            if checking.score is None:
+                checking.score = batch.record(int(batch.image_of_hoi[0]))["hois"][0]["score"]
+            checking.varied = checking.varied or bool((batch.score != checking.score).any())
         if self._labels is not None:
             self._labels.add(batch)
             if self._truth is not None and self._truth.rows:
                 self._compare(self._labels, batch, rows)
         if self._facts:
-            found.facts.add(batch)
+            checking.facts.add(batch)
 
     def _add_images(self, batch: Checked) -> None:
         """Images that the ground truth does not have, and images that occur twice, are findings."""
@@ -323,37 +323,37 @@ class Checker:
 
 
 def _conclude(
-    found: Checking, vocabulary: Vocabulary | None, name: str, truth: Facts | None, *, facts: bool
+    checking: Checking, vocabulary: Vocabulary | None, name: str, truth: Facts | None, *, facts: bool
 ) -> Checking:
-    """What only the whole stream can tell, added to what is found."""
-    findings = found.findings
-    if findings.count("inverted-box") > MOST_INVERTED * found.boxes:
+    """Return what only the whole stream can tell, added to what is found."""
+    findings = checking.findings
+    if findings.count("inverted-box") > MOST_INVERTED * checking.boxes:
         findings.refuse("inverted-box")
     for check in ("looks-like-xywh", "box-without-area"):
-        if findings.count(check) < MOST_INVERTED * found.boxes:
+        if findings.count(check) < MOST_INVERTED * checking.boxes:
             findings.remove(check)
-    if findings.count("relative-box") < NEXT_TO_NOTHING * found.boxes:  # some objects lie in a corner
+    if findings.count("relative-box") < NEXT_TO_NOTHING * checking.boxes:  # some objects lie in a corner
         findings.remove("relative-box")
-    elif findings.count("relative-box") == found.boxes > 0:
+    elif findings.count("relative-box") == checking.boxes > 0:
         findings.refuse("relative-box")
-    if found.triplets > 1 and found.score is not None and not found.varied:
-        findings.add("all-scores-equal", f"{name}: every score is {found.score}", found.triplets)
-    if facts and found.score is not None:
-        findings.add("swapped-files", f"{name}: has scores, so these are predictions", found.triplets)
-    labels = None if vocabulary is None else LabelEvidence(vocabulary, found.classes)
+    if checking.triplets > 1 and checking.score is not None and not checking.varied:
+        findings.add("all-scores-equal", f"{name}: every score is {checking.score}", checking.triplets)
+    if facts and checking.score is not None:
+        findings.add("swapped-files", f"{name}: has scores, so these are predictions", checking.triplets)
+    labels = None if vocabulary is None else LabelEvidence(vocabulary, checking.classes)
     if labels is not None and (doubt := labels.doubt(name)) is not None:
         findings.add(*doubt)
     if truth is not None:
-        if found.triplets and not found.scored:
-            findings.add("no-scores", f"{name}: no triplet has a score, as predictions must", found.triplets)
-        seen = {*found.images, *found.named}
-        missing = [image_id for image_id in truth.rows if image_id not in seen]
-        if missing and (seen or not found.results):
+        if checking.triplets and not checking.scored:
+            findings.add("no-scores", f"{name}: no triplet has a score, as predictions must", checking.triplets)
+        names_seen = {*checking.images, *checking.named}
+        missing = [image_id for image_id in truth.rows if image_id not in names_seen]
+        if missing and (names_seen or not checking.results):
             findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
-        if (off := _boxes_beside(truth, found.compared).finding()) is not None:
+        if (off := _boxes_beside(truth, checking.compared).finding()) is not None:
             findings.add("boxes-off-ground-truth", f"{name}: {off[0]}", off[1])
-    found.verdict = "" if labels is None else labels.verdict()
-    return found
+    checking.verdict = "" if labels is None else labels.verdict()
+    return checking
 
 
 def _boxes_beside(truth: Facts, compared: Growing) -> BoxEvidence:
@@ -369,9 +369,9 @@ def _are_predictions(lines: list[Line]) -> bool | None:
     """Whether lines that are all records of images are predictions, None without any triplet."""
     for line in lines:
         record = attempt(lambda lines: orjson.loads(lines[0].data), [line])
-        said = _says_scores(record) if type(record) is dict else None
-        if said is not None:
-            return said
+        says_scores = _says_scores(record) if type(record) is dict else None
+        if says_scores is not None:
+            return says_scores
     return None
 
 

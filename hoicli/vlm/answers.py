@@ -68,26 +68,26 @@ Singles = NDArray[np.float32]
 
 @dataclass
 class Answers:
-    """The answers to the questions of a bank. given: the options that each answer names, in the order of the answer and
-    as often as named; odd: what is wrong with others; refused: how many are not read; detected: whether a detector
+    """The answers to the questions of a bank. choices: the options that each answer names, in the order of the answer
+    and as often as named; odd: what is wrong with others; refused: how many are not read; detected: whether a detector
     answers."""
 
     bank: Bank
-    given: dict[Key, list[str]] = field(default_factory=dict)
+    choices: dict[Key, list[str]] = field(default_factory=dict)
     odd: Oddities = field(default_factory=Oddities)
     refused: int = 0
     detected: bool = False
 
     def add(self, key: Key, options: Sequence[str], place: str) -> None:
         """One answer; raises `DataError` for a question that has one."""
-        if key in self.given:
+        if key in self.choices:
             raise DataError(f"{' '.join(key)} is answered already; keep one answer a question", place=place)
-        self.given[key] = list(options)
+        self.choices[key] = list(options)
 
     @property
     def missing(self) -> int:
         """Questions without an answer."""
-        return sum(question.key not in self.given for question in self.bank.questions)
+        return sum(question.key not in self.choices for question in self.bank.questions)
 
 
 def read_answers(sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, *, released: bool) -> Answers:
@@ -95,27 +95,27 @@ def read_answers(sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, *, 
     them, which refuse nothing. An answer that is refused is counted, and chooses nothing. Raises `DataError` for a bad
     row, unless the policy skips; then the question has no answer."""
     answers = Answers(bank)
-    known = {bank.request_id(question): question for question in bank.questions}
-    found: dict[str, Detected] = {}
+    questions_by_id = {bank.request_id(question): question for question in bank.questions}
+    detections: dict[str, Detected] = {}
     for source in sources:
         if (form := _form(source)) == "text":
             for place, row in rows_in(source, policy) or _by_file_name(source):
                 with policy.item(place):
-                    _add_row(row, place, answers, known, released=released)
+                    _add_row(row, place, answers, questions_by_id, released=released)
             continue
         answers.detected = True
         for place, image_id, detected in _detections(source, form, policy):
-            if image_id in found:
+            if image_id in detections:
                 policy.handle(DataError(f"{image_id!r} is there twice; keep one", place=place))
             else:
-                found[image_id] = detected
+                detections[image_id] = detected
             if image_id not in bank.by_image:
                 answers.odd.count("images that no question is about, left out", place)
-    for question, chosen in _choose_options(found, bank, released=released):
+    for question, chosen in _choose_options(detections, bank, released=released):
         answers.add(question.key, chosen, question.image_id)
-    if not answers.given or (answers.refused and not any(answers.given.values())):
+    if not answers.choices or (answers.refused and not any(answers.choices.values())):
         refused = answers.odd.named.get(_REFUSED)
-        problem = "no answer to a question of the file" if not answers.given else "no answer names an option"
+        problem = "no answer to a question of the file" if not answers.choices else "no answer names an option"
         problem += f" (the first that is not read: {refused[1]})" if refused else ""
         names = ", ".join(source.path for source in sources)
         raise DataError(f"{problem}; give answers to these questions", place=names)
@@ -147,7 +147,9 @@ def _by_file_name(source: Source) -> Iterator[tuple[str, Any]]:
                 yield Place.in_file(source.name, str(file_name)[:80]), row
 
 
-def _add_row(row: Any, place: str, answers: Answers, known: Mapping[str, Question], *, released: bool) -> None:
+def _add_row(
+    row: Any, place: str, answers: Answers, questions_by_id: Mapping[str, Question], *, released: bool
+) -> None:
     """Add the answer of a line of `hoicli prompts` with the model's text, or of a batch's result with its `custom_id`.
     Raises `DataError` for a row that does not say what it answers, or has no answer.
 
@@ -160,19 +162,19 @@ def _add_row(row: Any, place: str, answers: Answers, known: Mapping[str, Questio
     if setting != bank.setting:
         raise DataError(f"{short(setting)}, but the questions are of the setting {bank.setting}", field="setting")
     custom_id = row.get("custom_id")
-    question = known.get(custom_id) if isinstance(custom_id, str) else None
+    question = questions_by_id.get(custom_id) if isinstance(custom_id, str) else None
     labels = {} if question is None else question.lettered
     if question is None:
         image_id = str(image_named_in(row)[0])
-        asked = bank.by_image.get(image_id, {})
-        name = row.get("question", FIRST if len(asked) < 2 else None)
+        questions_of_image = bank.by_image.get(image_id, {})
+        name = row.get("question", FIRST if len(questions_of_image) < 2 else None)
         if name is None:
-            raise DataError(f"missing; {image_id} has {len(asked)} questions", field="question")
-        if not isinstance(name, str) or name not in asked:
+            raise DataError(f"missing; {image_id} has {len(questions_of_image)} questions", field="question")
+        if not isinstance(name, str) or name not in questions_of_image:
             what = "answers to questions that nobody asked, left out"
             answers.odd.count(what, f"{place}: {image_id[:80]} {short(name)}")
             return
-        question = asked[name]
+        question = questions_of_image[name]
     if why := failure_in(row):
         answers.odd.count("batch results without an answer", f"{place}: {why}")
         return
@@ -194,18 +196,18 @@ def _add_row(row: Any, place: str, answers: Answers, known: Mapping[str, Questio
 
 
 def _labels(options: Any, question: Question) -> dict[str, str]:
-    """What letters stand for; raises `DataError` where that is no option of the question."""
+    """Return what letters stand for; raises `DataError` where that is no option of the question."""
     if isinstance(options, list) and len(options) <= 26:
         options = {chr(ord("A") + at): option for at, option in enumerate(options)}
     if not isinstance(options, dict) or not all(isinstance(text, str) for text in options.values()):
         raise DataError("is no object of letters and options", field="options")
-    shown = [text for text in options.values() if text != PADDING]
+    shown_options = [text for text in options.values() if text != PADDING]
     problem = ""
-    if strange := [text for text in shown if text not in question.listed]:
+    if strange := [text for text in shown_options if text not in question.listed]:
         problem = f"{short(strange[0])} is no option of the question; are the files of one setting?"
-    elif len(set(shown)) < len(shown):
+    elif len(set(shown_options)) < len(shown_options):
         problem = "several letters stand for one option"
-    elif shown and (missing := set(question.listed) - {PADDING, *shown}):
+    elif shown_options and (missing := set(question.listed) - {PADDING, *shown_options}):
         problem = f"without {short(min(missing))}, an option of the question; give all that were shown"
     if problem:
         raise DataError(problem, field="options")
@@ -237,8 +239,8 @@ def _detections(source: Source, form: str, policy: ErrorPolicy) -> Iterator[tupl
         with policy.item():
             record: Record = parse(line)
             if isinstance(record.get("hois"), list):  # an action without an object (V-COCO) is none of an interaction
-                kept = [hoi for hoi in record["hois"] if not isinstance(hoi, dict) or hoi.get("object", 0) is not None]
-                record = {**record, "hois": kept}
+                hois = [hoi for hoi in record["hois"] if not isinstance(hoi, dict) or hoi.get("object", 0) is not None]
+                record = {**record, "hois": hois}
             for problem in problems(record, None, scored=True):
                 raise problem.error(line.place)
             yield line.place, str(record["image_id"]), _read_record(record)
@@ -292,12 +294,12 @@ def _choose_options(
         questions = bank.by_image.get(image_id, {})
         best = detected.scores >= np.sort(detected.scores)[-BEST:].min(initial=np.inf)
         for question in questions.values():
-            shown = _matches_boxes(question, bank.setting, detected, released=released)
-            kept = np.flatnonzero(shown & best).tolist()
+            matches_boxes = _matches_boxes(question, bank.setting, detected, released=released)
+            rows = np.flatnonzero(matches_boxes & best).tolist()
             if not released or not detected.words:
-                chosen = [question.by_class.get(detected.named[at], "") for at in kept]
+                chosen = [question.by_class.get(detected.named[at], "") for at in rows]
             else:
-                chosen = [detected.words[at] for at in kept]
+                chosen = [detected.words[at] for at in rows]
                 chosen = [name.split(" ")[0] for name in chosen] if bank.dataset == "swig" else chosen
             offered = questions.get(FIRST, question).listed if released else question.listed
             yield question, [option for option in chosen if option in offered]
@@ -318,15 +320,15 @@ def _matches_boxes(question: Question, setting: str, detected: Detected, *, rele
 
 
 def _label(question: Question, *, released: bool) -> str | None:
-    """What the other box shows, None where nothing says it: as the file has it, else as the first right option has it.
-    The released script goes by that option alone."""
+    """Return what the other box shows, None where nothing says it: as the file has it, else as the first right option
+    has it. The released script goes by that option alone."""
     if question.label and not released:
         return question.label.replace(" ", "_")
     return class_of(question.right[0])[1] if question.right else None
 
 
 def _overlap(box: Sequence[float] | None, boxes: Singles) -> Bools:
-    shown: Any = np.repeat(np.array(box, dtype=np.float32)[:, None], len(boxes), axis=1)
+    box_columns: Any = np.repeat(np.array(box, dtype=np.float32)[:, None], len(boxes), axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
-        overlaps: Bools = iou(shown, boxes.T, inclusive=False) > _LEAST_IOU  # type: ignore[arg-type]
+        overlaps: Bools = iou(box_columns, boxes.T, inclusive=False) > _LEAST_IOU  # type: ignore[arg-type]
     return overlaps

@@ -50,9 +50,9 @@ Class = tuple[str, str]
 
 def class_of(option: str) -> Class:
     """The interaction an option names: of all spellings of `no_interaction` one."""
-    verb, found, name = option.strip().partition(BETWEEN)
+    verb, separator, name = option.strip().partition(BETWEEN)
     verb = verb.replace(" ", "_")
-    return (NOTHING if NOTHING in verb else verb), (name.replace(" ", "_") if found else SUBJECT)
+    return (NOTHING if NOTHING in verb else verb), (name.replace(" ", "_") if separator else SUBJECT)
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,10 @@ class Bank:
     @cached_property
     def by_image(self) -> Mapping[str, Mapping[str, Question]]:
         """By image and name."""
-        found: dict[str, dict[str, Question]] = {}
+        questions_by_image: dict[str, dict[str, Question]] = {}
         for question in self.questions:
-            found.setdefault(question.image_id, {})[question.name] = question
-        return found
+            questions_by_image.setdefault(question.image_id, {})[question.name] = question
+        return questions_by_image
 
     @cached_property
     def digest(self) -> str:
@@ -215,23 +215,24 @@ def _box(boxes: Mapping[str, Any], key: str, field: str) -> tuple[float, ...] | 
 
 
 def _setting(questions: Sequence[Question], name: str) -> str:
-    """What every question shows. Files of the settings person and pair may both have both boxes: their name tells."""
+    """Return what every question shows. Files of the settings person and pair may both have both boxes: their name
+    tells."""
     people, others = ({getattr(question, key) is not None for question in questions} for key in ("human", "other"))
     if len(people) > 1 or len(others) > 1:
         raise DataError("some of its questions have boxes and some do not; one file is of one setting", place=name)
-    most = SETTINGS[people.pop() + others.pop()]
-    told = _SETTING_IN_NAME.search(name)
-    if most != "pair" or (not told and not any(question.label for question in questions)):
-        return most
-    if told is None:
+    setting_by_boxes = SETTINGS[people.pop() + others.pop()]
+    setting_in_name = _SETTING_IN_NAME.search(name)
+    if setting_by_boxes != "pair" or (not setting_in_name and not any(question.label for question in questions)):
+        return setting_by_boxes
+    if setting_in_name is None:
         both = "gives both boxes and the object's class, as CrossHOI-Bench's files of two settings do"
         how = "end its name in _person.json or _ho.json, as theirs do"
         raise DataError(f"{both}; {how}", place=name)
-    return "person" if told[1] == "person" else "pair"
+    return "person" if setting_in_name[1] == "person" else "pair"
 
 
 def _dataset(questions: Sequence[Question]) -> str:
-    """Whose classes the options are: seen from the options and the names of the images."""
+    """Return whose classes the options are: seen from the options and the names of the images."""
     if not any(BETWEEN in text for question in questions for text in question.listed):
         return "swig"
     for dataset, begin in (("hico", "HICO_"), ("vcoco", "COCO_")):

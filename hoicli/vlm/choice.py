@@ -34,8 +34,8 @@ class Tallied(Measured):
     def rounds(self, weights: Weights) -> dict[Key, Floats]:
         """[R] each of METRICS, by how often each image counts."""
         classes = _f1(*(part @ weights for part in self.cell))
-        known = ~np.isnan(classes)
-        macro = share(np.where(known, classes, 0.0).sum(axis=0), known.sum(axis=0))
+        defined = ~np.isnan(classes)
+        macro = share(np.where(defined, classes, 0.0).sum(axis=0), defined.sum(axis=0))
         return {MACRO: macro, **super().rounds(weights)}
 
 
@@ -44,12 +44,12 @@ def _f1(tp: Floats | Ints, fp: Floats | Ints, right: Floats | Ints) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         precision, recall = tp / (tp + fp), tp / right
         both = 2 * (precision * recall) / (precision + recall)
-    found: Floats = np.where(tp > 0, both, np.where(fp + right > 0, 0.0, np.nan))
-    return found
+    f1: Floats = np.where(tp > 0, both, np.where(fp + right > 0, 0.0, np.nan))
+    return f1
 
 
 def tally_answers(answers: Answers, *, released: bool = False) -> Tallied:
-    """What the answers are worth; `n`: questions (macro F1: interactions; micro F1 and recall: right options;
+    """Return what the answers are worth; `n`: questions (macro F1: interactions; micro F1 and recall: right options;
     precision: chosen ones). The signature has the digest of the questions, how many were not answered, how many answers
     were refused, and of a detector which predictions count.
 
@@ -63,10 +63,10 @@ def tally_answers(answers: Answers, *, released: bool = False) -> Tallied:
     images = len(place)
     counts: Ints = np.zeros((4, len(questions)), dtype=np.int64)  # rightly chosen, wrongly chosen, right; exact
     counted, unanswered = np.zeros_like(counts[:2])
-    answered = {image_id for image_id, _ in answers.given}
+    answered = {image_id for image_id, _ in answers.choices}
     cells: dict[Class, Floats] = {}
     for at, question in enumerate(questions):
-        empty, exactly, by_option = _counts(question, answers.given.get(question.key, []), released=released)
+        empty, exactly, by_option = _counts(question, answers.choices.get(question.key, []), released=released)
         counts[:, at] = (*np.sum([*by_option.values(), [0, 0, 0]], axis=0), exactly)
         counted[at] = not (released and answers.detected) or question.image_id in answered
         unanswered[at] = empty
@@ -105,11 +105,11 @@ def _counts(question: Question, named: list[str], *, released: bool) -> tuple[bo
     if not released:  # what was not offered counts for nothing, also where nothing is right
         named = [option for option in dict.fromkeys(named) if option in question.listed]
     by_option: dict[str, list[int]] = {}
-    left = list(right)
+    unmatched = list(right)
     for option in named:
         kinds = by_option.setdefault(option, [0, 0, 0])
-        if option in left:
-            left.remove(option)
+        if option in unmatched:
+            unmatched.remove(option)
             kinds[0] += 1
         elif option in question.wrong:
             kinds[1] += 1

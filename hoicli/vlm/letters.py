@@ -70,11 +70,11 @@ def _spellings(option: str) -> Iterator[str]:
     """The ways an option may be written out, as `_plain` leaves them: as the file has it, as the benchmark shows it,
     and with any article."""
     yield _plain(option)
-    verb, found, name = option.partition(BETWEEN)
-    if found and NOTHING in verb:
+    verb, separator, name = option.partition(BETWEEN)
+    if separator and NOTHING in verb:
         yield _plain(f"{NOTHING} {name}")
         verb = f"{NOTHING} with"
-    if found:
+    if separator:
         yield from (_plain(f"{verb}{article} {name}") for article in ("", " a/an", " a", " an", " the"))
 
 
@@ -132,10 +132,10 @@ class Reader:
             raise RefusedError("a thought without an end")
         tagged = list(_TAGGED.finditer(text))
         if tagged:
-            found = {self._read_segment(match[1] or match[2] or "") for match in tagged}
-            if len(found) > 1 or text[tagged[-1].end() :].strip(" \n.$*`"):
+            readings = {self._read_segment(match[1] or match[2] or "") for match in tagged}
+            if len(readings) > 1 or text[tagged[-1].end() :].strip(" \n.$*`"):
                 raise RefusedError("several conclusions, or more after it")
-            return found.pop()
+            return readings.pop()
         ends = [match[1] for match in map(_CONCLUDED.fullmatch, text.split("\n")) if match]
         if ends and (len(set(ends)) > 1 or not text.endswith(ends[-1])):
             raise RefusedError("several conclusions, or more after it")
@@ -146,10 +146,10 @@ class Reader:
         text = replace_typography(fenced[1] if fenced else text).strip()
         if text[:1] in ("[", "{", '"'):
             try:
-                said = orjson.loads(text)
-                if repeated_key(text.encode(), said):
+                items = orjson.loads(text)
+                if repeated_key(text.encode(), items):
                     raise RefusedError("a key twice in one object")
-                return self.read(said)
+                return self.read(items)
             except orjson.JSONDecodeError:
                 pass
         text = text.replace("*", "").replace("`", "").strip(" \n\"'")
@@ -160,7 +160,7 @@ class Reader:
         `RefusedError` where it has anything else, and `DataError` where it is not known what letters stand for."""
         if _JOINED.fullmatch(text) and len(set(text)) == len(text) and self.labels.keys() >= set(text):
             return [self.labels[letter] for letter in text]
-        found: list[str] = []
+        options_found: list[str] = []
         written = 0
         parts = [text] if _plain(text) in self.by_words else _BETWEEN.split(text)
         for part in filter(None, map(str.strip, parts)):
@@ -171,20 +171,20 @@ class Reader:
                 option = self.labels.get(named) if words else self.labels.get(named, named)
             if option is None or (words and self.by_words.get(_plain(words)) != option):
                 raise RefusedError("more than letters and options")
-            found.append(option)
+            options_found.append(option)
             written += bool(words)
-        if not found:
+        if not options_found:
             raise RefusedError("nothing")
-        if written and len(set(found)) == len(self.order) > 1:
+        if written and len(set(options_found)) == len(self.order) > 1:
             raise RefusedError("every option, written out: chosen or repeated")
-        if not self.labels and not set(found) <= set(self.order):
+        if not self.labels and not set(options_found) <= set(self.order):
             problem = "letters, and nothing says what they stand for"
             raise DataError(f"{problem}; keep `options` or `custom_id` of hoicli prompts in the line")
-        return found
+        return options_found
 
     def _make_choice(self, chosen: Sequence[str]) -> Choice:
         """The options in order; an option that only fills the list is a way to say that none is right."""
         if PADDING in chosen and not self.none and len(set(chosen)) > 1:
             raise RefusedError("none, and some")
         listed = tuple(option for option in self.order if option in chosen and (option != PADDING or self.none))
-        return Choice(listed, tuple(dict.fromkeys(one for one in chosen if one not in (*self.order, PADDING))))
+        return Choice(listed, tuple(dict.fromkeys(letter for letter in chosen if letter not in (*self.order, PADDING))))

@@ -57,24 +57,25 @@ class Measured:
     def rounds(self, weights: Weights) -> dict[Key, Floats]:
         """[R] each value in [0, 1], NaN where there is nothing to measure; weights [images, R]: how often an image
         counts in a round."""
-        found: dict[Key, Floats] = {}
+        values: dict[Key, Floats] = {}
         for image, columns in self.shares:
-            drawn = weights[image].astype(np.float64)
-            found |= {
-                key: share(_sum_drawn(part, drawn), _sum_drawn(whole, drawn)) for key, (part, whole) in columns.items()
+            image_weights = weights[image].astype(np.float64)
+            values |= {
+                key: share(_sum_drawn(part, image_weights), _sum_drawn(whole, image_weights))
+                for key, (part, whole) in columns.items()
             }
-        return found
+        return values
 
     def scores(self, resampling: Resampling | None = None) -> dict[Key, Score]:
         """Each value, in the order of the rows; with intervals if there are resamples and FEWEST_IMAGES images."""
         values = self.rounds(np.ones((self.images, 1), dtype=np.int32))
         some = blocks(resampling) if resampling is not None and self.images >= FEWEST_IMAGES else []
-        drawn = [self.rounds(block.resamples(self.images)) for block in some]
+        rounds_drawn = [self.rounds(block.resamples(self.images)) for block in some]
         scores = {}
         for key, n in self.n.items():
             value, ends = float(values[key][0]), None
-            if drawn and not np.isnan(value):
-                rounds = np.concatenate([each[key] for each in drawn])
+            if rounds_drawn and not np.isnan(value):
+                rounds = np.concatenate([each[key] for each in rounds_drawn])
                 ends = interval(value, rounds, self.images, lowest=0.0, highest=1.0)
             scores[key] = Score(None if np.isnan(value) else value, n, ends)
         return scores
@@ -86,19 +87,19 @@ class Measured:
         settings |= {} if resampling is None else resampling.signature()
         for (metric, subset), score in self.scores(resampling).items():
             value = self.empty if score.value is None else score.value
-            shown = {} if resampling is None else interval_keys(score.ends)
-            shown |= {"setting": settings["setting"]} if "setting" in settings else {}
+            keys_shown = {} if resampling is None else interval_keys(score.ends)
+            keys_shown |= {"setting": settings["setting"]} if "setting" in settings else {}
             ends = row_ends(self.protocol, tags, {**settings, **self.of_metric.get(metric, {})})
-            yield result_row(metric, subset=subset, value=percent(value), n=score.n, unit="%", **shown, **ends)
+            yield result_row(metric, subset=subset, value=percent(value), n=score.n, unit="%", **keys_shown, **ends)
 
 
 def share(part: Floats, whole: Floats | Ints) -> Floats:
     """`part / whole`, NaN where the whole is 0."""
-    found: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
-    return found
+    ratio: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    return ratio
 
 
-def _sum_drawn(column: Floats | Ints, drawn: Floats) -> Floats:
-    """[R] the sum of a column [M], each row as often as drawn [M, R]."""
-    total: Floats = column @ drawn if column.dtype.kind == "i" else (column[:, np.newaxis] * drawn).sum(axis=0)
+def _sum_drawn(column: Floats | Ints, weights: Floats) -> Floats:
+    """[R] the sum of a column [M], each row as often as weights [M, R]."""
+    total: Floats = column @ weights if column.dtype.kind == "i" else (column[:, np.newaxis] * weights).sum(axis=0)
     return total

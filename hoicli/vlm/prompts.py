@@ -136,7 +136,7 @@ def _names(vocabulary: Vocabulary | None, objects: set[str] | None) -> str:
 
 
 def _coords_of(frame: Frame, size: tuple[float, float] | None) -> str:
-    """What a prompt says of its boxes' numbers, and in pixels of the image's size, if that is known."""
+    """Return what a prompt says of its boxes' numbers, and in pixels of the image's size, if that is known."""
     copy = frame.numbers if frame.kind == "resized" else size
     extent = f", which is {copy[0]:g} wide and {copy[1]:g} high" if copy else ""
     return _COORDS["pixels" if frame.kind == "resized" else frame.kind].format(extent=extent)
@@ -177,16 +177,16 @@ _REPLY = (
 
 def _question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[float, float] | None) -> Record:
     """The line of a question. Raises `DataError` where boxes need the image's size, which is None."""
-    asked = (_AMONG_PEOPLE if bank.dataset == "swig" else _ASKED)[bank.setting]
+    wording = (_AMONG_PEOPLE if bank.dataset == "swig" else _ASKED)[bank.setting]
     lines = []
     if bank.setting != "scene":
         if size is None and frame.kind != "pixels":
             problem = f"the image's size is not known; give ground truth that has it with {arg('image_list')}"
             raise DataError(f"{problem}, or use {arg('coords', 'pixels')}")
         person, other = (box and frame.scale_from_pixels(box, size) for box in (question.human, question.other))
-        asked = asked.format(person=person, other=other)
+        wording = wording.format(person=person, other=other)
         lines.append(_coords_of(frame, size))
-    lines += [asked, *(f"({letter}) {_option_text(option)}" for letter, option in question.lettered.items()), _REPLY]
+    lines += [wording, *(f"({letter}) {_option_text(option)}" for letter, option in question.lettered.items()), _REPLY]
     letters = {"type": "array", "items": {"type": "string", "enum": list(question.lettered)}}
     return {
         "image_id": question.image_id,
@@ -205,8 +205,8 @@ def _question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[f
 
 def _option_text(option: str) -> str:
     """An option as the benchmark shows it: as in the file, but for `no_interaction`."""
-    verb, found, name = option.partition(BETWEEN)
-    return f"{NOTHING} with {name}" if found and NOTHING in verb else option
+    verb, separator, name = option.partition(BETWEEN)
+    return f"{NOTHING} with {name}" if separator and NOTHING in verb else option
 
 
 def question_prompts(

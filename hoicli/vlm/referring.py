@@ -43,17 +43,17 @@ def measure_referring(
     """exact_match and verb_similarity; `n`: phrases. sim: tables, or an offline measure; dataset: whose senses the true
     verbs have. released: requests that failed are left out, as the released batch scripts do."""
     similar, measure = similarities(read_senses(rows, dataset), sim, policy)
-    kept = [row for row in rows if not (released and row.failed)]
-    images = {name: at for at, name in enumerate(sorted({row.image for row in kept}))}
+    rows_kept = [row for row in rows if not (released and row.failed)]
+    images = {name: at for at, name in enumerate(sorted({row.image for row in rows_kept}))}
     values = {
-        "exact_match": np.array([_plain(row.truth) == _plain(row.found) for row in kept], dtype=np.float64),
-        "verb_similarity": np.array([similar[row.truth, row.found] for row in kept], dtype=np.float64),
+        "exact_match": np.array([_plain(row.truth) == _plain(row.answer) for row in rows_kept], dtype=np.float64),
+        "verb_similarity": np.array([similar[row.truth, row.answer] for row in rows_kept], dtype=np.float64),
     }
-    image = np.array([images[row.image] for row in kept], dtype=np.int64)
+    image = np.array([images[row.image] for row in rows_kept], dtype=np.int64)
     columns = {(metric, "full"): (value, np.ones_like(image)) for metric, value in values.items()}
-    shares, n = [Shares(image, columns)], dict.fromkeys(columns, len(kept))
-    own = {"verb_similarity": {"data": dataset or "open", "sim": measure}}
-    return Measured(len(images), n, shares, "hoi-referring", asked_settings(rows), own)
+    shares, n = [Shares(image, columns)], dict.fromkeys(columns, len(rows_kept))
+    metric_settings = {"verb_similarity": {"data": dataset or "open", "sim": measure}}
+    return Measured(len(images), n, shares, "hoi-referring", asked_settings(rows), metric_settings)
 
 
 def _plain(phrase: str) -> str:
@@ -65,15 +65,15 @@ def read_senses(rows: Sequence[Referring], dataset: str | None) -> Compared:
     first sense of them."""
     sense = _first_sense if dataset is None else _sense_in(dataset)
     return {
-        (truth, found): (sense(truth), candidates(found, "v") if found.strip() and not _denies(found) else [])
-        for truth, found in sorted({(row.truth, row.found) for row in rows})
+        (truth, phrase): (sense(truth), candidates(phrase, "v") if phrase.strip() and not _denies(phrase) else [])
+        for truth, phrase in sorted({(row.truth, row.answer) for row in rows})
     }
 
 
 def needed_pairs(senses: Compared) -> list[Pair]:
     """The pairs of different senses to rate, sorted."""
-    told = [(sense, pool) for (truth, found), (sense, pool) in senses.items() if _plain(truth) != _plain(found)]
-    return sorted({pair_of("v", sense, other) for sense, pool in told if sense for other in pool if other != sense})
+    to_rate = [(sense, pool) for (truth, phrase), (sense, pool) in senses.items() if _plain(truth) != _plain(phrase)]
+    return sorted({pair_of("v", sense, other) for sense, pool in to_rate if sense for other in pool if other != sense})
 
 
 def similarities(senses: Compared, sim: Stream | str, policy: ErrorPolicy) -> tuple[dict[tuple[str, str], float], str]:
@@ -82,15 +82,15 @@ def similarities(senses: Compared, sim: Stream | str, policy: ErrorPolicy) -> tu
     rated, measure = _rate_pairs(needed_pairs(senses), sim, policy)
     similar: dict[tuple[str, str], float] = {}
     senseless: list[str] = []
-    for (truth, found), (sense, pool) in senses.items():
-        if _plain(truth) == _plain(found):
-            similar[truth, found] = 1.0
+    for (truth, phrase), (sense, pool) in senses.items():
+        if _plain(truth) == _plain(phrase):
+            similar[truth, phrase] = 1.0
         elif sense is None or not pool:
-            similar[truth, found] = 0.0
-            senseless += [truth if sense is None else found] if found.strip() else []
+            similar[truth, phrase] = 0.0
+            senseless += [truth if sense is None else phrase] if phrase.strip() else []
         else:
             values = [1.0 if other == sense else rated[pair_of("v", sense, other)] for other in pool]
-            similar[truth, found] = max(values)
+            similar[truth, phrase] = max(values)
     if senseless:
         count, first = f"{len(senseless):,}", senseless[0]
         note(f"phrases without a verb that WordNet knows, of similarity 0: {count} (the first: {first!r})")
@@ -100,7 +100,7 @@ def similarities(senses: Compared, sim: Stream | str, policy: ErrorPolicy) -> tu
 def _rate_pairs(pairs: Sequence[Pair], sim: Stream | str, policy: ErrorPolicy) -> tuple[dict[Pair, float], str]:
     """The similarity of each pair, and what signatures call the measure."""
     if isinstance(sim, str):
-        return {pair: one.similarity or 0.0 for pair, one in zip(pairs, rate(sim, pairs), strict=True)}, sim
+        return {pair: rating.similarity or 0.0 for pair, rating in zip(pairs, rate(sim, pairs), strict=True)}, sim
     table = SimilarityTable.read(sim, policy, open_wordnet().canonical)
     values = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs]).tolist()
     if missing := sum(map(math.isnan, values)):
@@ -135,9 +135,9 @@ def _sense_in(dataset: str) -> Callable[[str], str | None]:
                 verb = "_".join((head, *words[1:length]))
                 if verb in vocabulary.verb_ids:
                     rest = "_".join(words[length:])
-                    found, _ = curated(verb, rest or None)
-                    if found is not None:
-                        return found
+                    sense_found, _ = curated(verb, rest or None)
+                    if sense_found is not None:
+                        return sense_found
         return _first_sense(phrase)
 
     return sense

@@ -60,7 +60,7 @@ class Grounding:
 
     image: str
     truth: tuple[Pair, ...]
-    found: tuple[Pair, ...]
+    predicted: tuple[Pair, ...]
     failed: bool = False
 
 
@@ -70,7 +70,7 @@ class Referring:
 
     image: str
     truth: str
-    found: str
+    answer: str
     failed: bool = False
 
 
@@ -99,25 +99,25 @@ def read_results(
 ) -> list[T]:
     """The rows of result files, sorted; what is odd is said. read: `grounding` or `referring`. Raises `DataError` for
     what is no such row, and for files without one."""
-    found: list[T] = []
+    results: list[T] = []
     odd = Oddities()
-    given: dict[bytes, str] = {}
+    given_place: dict[bytes, str] = {}
     for source in sources:
         digest = hashlib.sha256(source.data).digest()
-        if digest in given:
-            raise DataError(f"the same content as {given[digest]}; give each file once", place=source.path)
-        given[digest] = source.path
+        if digest in given_place:
+            raise DataError(f"the same content as {given_place[digest]}; give each file once", place=source.path)
+        given_place[digest] = source.path
         for place, row in _rows(source, policy):
             with policy.item(place):
                 if not isinstance(row, dict):
                     raise DataError(f"{short(row)} is no row of results; a row is an object")
                 _refuse_denials(row)
-                found.append(read(row, place, odd))
-    if not found:
+                results.append(read(row, place, odd))
+    if not results:
         names = ", ".join(source.path for source in sources)
         raise DataError("no results in it; give files that hoi-benchmarks' scripts saved", place=names, code="empty")
     odd.report()
-    return sorted(found)
+    return sorted(results)
 
 
 def _refuse_denials(item: Mapping[str, Any], field: str = "") -> None:
@@ -157,10 +157,10 @@ def grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
         odd.count("questions without a pair to find, left out of the means", place)
     if failed := _is_failed(row, place, odd):
         return Grounding(_image(row), truth, (), failed)
-    found = _pairs(row, _first_value(row, FOUND_KEYS, "which pairs were found, [] for none"))
-    if None in found:
-        odd.count("predicted pairs without one of the boxes, which find nothing", place, found.count(None))
-    return Grounding(_image(row), truth, tuple(filter(None, found)))
+    predicted = _pairs(row, _first_value(row, FOUND_KEYS, "which pairs were found, [] for none"))
+    if None in predicted:
+        odd.count("predicted pairs without one of the boxes, which find nothing", place, predicted.count(None))
+    return Grounding(_image(row), truth, tuple(filter(None, predicted)))
 
 
 def _first_value(row: Mapping[str, Any], keys: Sequence[str], says: str) -> str:
@@ -175,7 +175,7 @@ def _pairs(row: Mapping[str, Any], key: str) -> list[Pair | None]:
     """The pairs under a key, None for one of which a box is missing or empty."""
     if not isinstance(row[key], list):
         raise DataError(f"{short(row[key])} is no list of pairs", field=key)
-    found: list[Pair | None] = []
+    pairs: list[Pair | None] = []
     for index, pair in enumerate(row[key]):
         field = f"{key}[{index}]"
         if not isinstance(pair, dict):
@@ -183,23 +183,23 @@ def _pairs(row: Mapping[str, Any], key: str) -> list[Pair | None]:
         _refuse_denials(pair, field)
         names = [f"{side}_bbox" if f"{side}_bbox" in pair else f"{side}_box" for side in ("person", "object")]
         if any(pair.get(name) in (None, []) for name in names):
-            found.append(None)
+            pairs.append(None)
         else:
-            found.append((box_of(pair[names[0]], f"{field}.{names[0]}"), box_of(pair[names[1]], f"{field}.{names[1]}")))
-    return found
+            pairs.append((box_of(pair[names[0]], f"{field}.{names[0]}"), box_of(pair[names[1]], f"{field}.{names[1]}")))
+    return pairs
 
 
 def referring(row: Mapping[str, Any], place: str, odd: Oddities) -> Referring:
     """The row of a question for a phrase, as `grounding`."""
-    truth, found = row.get("ground_truth"), next((row[key] for key in _PHRASE_KEYS if key in row), None)
+    truth, answer = row.get("ground_truth"), next((row[key] for key in _PHRASE_KEYS if key in row), None)
     if not isinstance(truth, str) or not truth.strip():
         raise DataError(f"{short(truth)} is no phrase; the row says what the pair does", field="ground_truth")
-    if found is not None and not isinstance(found, str):
-        raise DataError(f"{short(found)} is no phrase", field="prediction")
+    if answer is not None and not isinstance(answer, str):
+        raise DataError(f"{short(answer)} is no phrase", field="prediction")
     failed = _is_failed(row, place, odd)
-    if not failed and not (found or "").strip():
+    if not failed and not (answer or "").strip():
         odd.count("empty answers", place)
-    return Referring(_image(row), truth, "" if failed else found or "", failed)
+    return Referring(_image(row), truth, "" if failed else answer or "", failed)
 
 
 def _is_failed(row: Mapping[str, Any], place: str, odd: Oddities) -> bool:
@@ -217,7 +217,8 @@ def _image(row: Mapping[str, Any]) -> str:
 
 
 def asked_settings(rows: Sequence[Grounding] | Sequence[Referring]) -> dict[str, str]:
-    """What signatures say of the rows of result files: a digest of what was asked, and how many requests failed."""
+    """Return what signatures say of the rows of result files: a digest of what was asked, and how many requests
+    failed."""
     failed = sum(row.failed for row in rows)
     digest = hashlib.sha256(orjson.dumps([[row.image, row.truth] for row in rows])).hexdigest()[:8]
     return {"gt": digest} | ({"failed": str(failed)} if failed else {})
@@ -233,12 +234,12 @@ def measure_grounding(rows: Sequence[Grounding], *, released: bool = False) -> M
     if scale := _other_scale(rows):
         problem = f"the predicted boxes look like {scale} of the picture, and are read as pixels"
         note(f"{problem}: convert them to pixels")
-    asked = [row for row in rows if row.truth]
-    images = {name: at for at, name in enumerate(sorted({row.image for row in asked}))}
-    truth_starts = starts_of([len(row.truth) for row in asked])
-    found_starts = starts_of([len(row.found) for row in asked])
-    truth = _boxes(chain.from_iterable(row.truth for row in asked))
-    predicted = _boxes(chain.from_iterable(row.found for row in asked))
+    rows_with_truth = [row for row in rows if row.truth]
+    images = {name: at for at, name in enumerate(sorted({row.image for row in rows_with_truth}))}
+    truth_starts = starts_of([len(row.truth) for row in rows_with_truth])
+    found_starts = starts_of([len(row.predicted) for row in rows_with_truth])
+    truth = _boxes(chain.from_iterable(row.truth for row in rows_with_truth))
+    predicted = _boxes(chain.from_iterable(row.predicted for row in rows_with_truth))
     of_found = runs_of(found_starts)
     counts = np.diff(truth_starts)
     row, column = expand_runs(truth_starts[of_found], counts[of_found])
@@ -248,19 +249,21 @@ def measure_grounding(rows: Sequence[Grounding], *, released: bool = False) -> M
     every = RELEASED_THRESHOLDS if released else THRESHOLDS
     hits = np.zeros((len(truth[0].T), 2 + len(every)), dtype=bool)  # at 0.5, at 0.75 and at each threshold of AR
     for at, threshold in enumerate((0.5, 0.75, *every)):
-        kept = np.flatnonzero(score >= threshold)
-        _take(hits[:, at], row[kept], column[kept], score[kept], rank[kept])
-    image = np.array([images[row.image] for row in asked], dtype=np.int64)
+        rows_kept = np.flatnonzero(score >= threshold)
+        _take(hits[:, at], row[rows_kept], column[rows_kept], score[rows_kept], rank[rows_kept])
+    image = np.array([images[row.image] for row in rows_with_truth], dtype=np.int64)
     question = runs_of(truth_starts)
-    found = np.stack([np.bincount(question, column, len(image)) for column in hits.T], axis=1) / counts[:, np.newaxis]
-    values = {"AR": found[:, 2:].mean(axis=1), "AR@0.5": found[:, 0], "AR@0.75": found[:, 1]}
+    found_share = (
+        np.stack([np.bincount(question, column, len(image)) for column in hits.T], axis=1) / counts[:, np.newaxis]
+    )
+    values = {"AR": found_share[:, 2:].mean(axis=1), "AR@0.5": found_share[:, 0], "AR@0.75": found_share[:, 1]}
     n = {(metric, "full"): len(image) for metric in values}
     shares = [Shares(image, {(metric, "full"): (value, np.ones_like(image)) for metric, value in values.items()})]
     x1, y1, x2, y2 = truth[1]
     with np.errstate(over="ignore", invalid="ignore"):
         area = (x2 - x1) * (y2 - y1)
-    for size, (least, most) in SIZES.items():
-        mine = (area >= least) & (area < most) | (area < 0) & (size == "small")
+    for size, (smallest, largest) in SIZES.items():
+        mine = (area >= smallest) & (area < largest) | (area < 0) & (size == "small")
         of_pairs = image[question[mine]]
         part = hits[mine, 2:].sum(axis=1) / len(every)
         shares.append(Shares(of_pairs, {("AR", size): (part, np.ones_like(of_pairs))}))
@@ -286,24 +289,24 @@ def _take(hit: Bools, row: Ints, column: Ints, score: Floats, rank: Ints) -> Non
 
 
 def _other_scale(rows: Sequence[Grounding]) -> str:
-    """What the predicted boxes seem to be if not pixels ("thousandths", "fractions"), else "": most first pairs that
-    overlap no true pair by half fit one well once each axis is scaled by a number of its own."""
-    asked = [(row.truth, row.found[0]) for row in rows if row.truth and row.found][:_TESTED]
-    highest = max((number for _, found in asked for box in found for number in box), default=0)
-    if not asked or highest > 1000:
+    """Return what the predicted boxes seem to be if not pixels ("thousandths", "fractions"), else "": most first pairs
+    that overlap no true pair by half fit one well once each axis is scaled by a number of its own."""
+    tested = [(row.truth, row.predicted[0]) for row in rows if row.truth and row.predicted][:_TESTED]
+    highest = max((number for _, predicted_pairs in tested for box in predicted_pairs for number in box), default=0)
+    if not tested or highest > 1000:
         return ""
     fits = 0
-    for pairs, pair in asked:
-        truth, found = np.array(pairs).reshape(-1, 2, 2, 2), np.array(pair).reshape(2, 2, 2)  # side, corner, axis
+    for pairs, pair in tested:
+        truth, predicted = np.array(pairs).reshape(-1, 2, 2, 2), np.array(pair).reshape(2, 2, 2)  # side, corner, axis
         with np.errstate(over="ignore", invalid="ignore"):
-            size = (found * found).sum(axis=(0, 1))
-            factor = (found * truth).sum(axis=(1, 2)) / np.where(size > 0, size, 1.0)
-            scaled = found * factor[:, np.newaxis, np.newaxis]
-        fits += _best_overlap(found + 0 * truth, truth) < 0.5 and _best_overlap(scaled, truth) > 0.75
-    return ("fractions" if highest <= 1 else "thousandths") if fits > len(asked) / 2 else ""
+            size = (predicted * predicted).sum(axis=(0, 1))
+            factor = (predicted * truth).sum(axis=(1, 2)) / np.where(size > 0, size, 1.0)
+            scaled = predicted * factor[:, np.newaxis, np.newaxis]
+        fits += _best_overlap(predicted + 0 * truth, truth) < 0.5 and _best_overlap(scaled, truth) > 0.75
+    return ("fractions" if highest <= 1 else "thousandths") if fits > len(tested) / 2 else ""
 
 
-def _best_overlap(found: Floats, truth: Floats) -> float:
+def _best_overlap(predicted: Floats, truth: Floats) -> float:
     """The highest mean of the two IoUs of pairs [T, side, corner, axis]."""
-    overlaps = iou(found.reshape(-1, 4).T, truth.reshape(-1, 4).T, inclusive=False)
+    overlaps = iou(predicted.reshape(-1, 4).T, truth.reshape(-1, 4).T, inclusive=False)
     return float(overlaps.reshape(-1, 2).mean(axis=1).max())

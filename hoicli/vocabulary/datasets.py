@@ -42,8 +42,8 @@ def load(dataset: str) -> Vocabulary:
     if added is not None:
         return build_added_dataset(dataset, added, DATASETS)
     if not is_path and not Path(dataset).exists():
-        known = ", ".join([*DATASETS, *plugins.names("datasets")])
-        raise UsageError(f"unknown dataset {dataset!r}: choose from {known}, or give a FILE.json")
+        dataset_names = ", ".join([*DATASETS, *plugins.names("datasets")])
+        raise UsageError(f"unknown dataset {dataset!r}: choose from {dataset_names}, or give a FILE.json")
     return read_dataset(dataset, DATASETS)
 
 
@@ -53,15 +53,15 @@ def _load_shipped(dataset: str) -> Vocabulary:
 
 
 def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
-    """What to do about an unknown label (`what`: "verb" or "object"): the dataset that has it, the nearest known one,
-    or the command that lists them all."""
+    """Return what to do about an unknown label (`what`: "verb" or "object"): the dataset that has it, the nearest known
+    one, or the command that lists them all."""
 
     def name_ids(of: Vocabulary) -> Mapping[str, int]:
         return of.verb_ids if what == "verb" else of.object_ids
 
     if vocabulary.own and what == "object" and name == SUBJECT:
-        own = ", ".join(vocabulary.subjects)
-        return f'own subjects are {own}: `aliases` maps names ({{"{name}": "{vocabulary.subjects[0]}"}})'
+        subject_names = ", ".join(vocabulary.subjects)
+        return f'own subjects are {subject_names}: `aliases` maps names ({{"{name}": "{vocabulary.subjects[0]}"}})'
     spelt = normalise(name).lower()
     if spelt == "human" and SUBJECT in name_ids(vocabulary):
         return f"did you mean {SUBJECT!r}?"

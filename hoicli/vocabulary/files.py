@@ -70,12 +70,12 @@ def build_added_dataset(name: str, added: Plugin, taken: Collection[str]) -> Voc
 
 @cache
 def _read_pipe(path: str, number: int) -> bytes:  # noqa: ARG001 (a key of the cache)
-    """What came through a pipe, which can be read once; `number` is the pipe's own."""
+    """Return what came through a pipe, which can be read once; `number` is the pipe's own."""
     return _content(path)
 
 
 def _content(path: str) -> bytes:
-    """What is in a file, unpacked. Raises `DataError` that names the file."""
+    """Return what is in a file, unpacked. Raises `DataError` that names the file."""
     if path == "-":
         raise DataError("a dataset is read from a file, not from stdin", place=Place(arg("dataset")))
     with open_input(path) as stream, readable(path):
@@ -179,17 +179,17 @@ def _label_problems(key: str, labels: Any, *, needed: bool) -> Iterator[Problem]
         yield key, f"{_value_text(labels)} is no list of labels; give at least one"
     if len(labels) > MOST_LABELS:
         yield key, f"{len(labels):,} labels; hoicli takes {MOST_LABELS:,}"
-    seen: dict[str, int] = {}
+    first_places: dict[str, int] = {}
     for at, label in enumerate(labels):
         if fault := label_fault(label):
             yield f"{key}[{at}]", fault
-        first = seen.setdefault(normalise_spelling(label), at)
+        first = first_places.setdefault(normalise_spelling(label), at)
         if first != at:
             yield f"{key}[{at}]", f"{label!r} is there already, at {key}[{first}]; each label once"
 
 
 def label_fault(label: Any, *, signed: bool = True) -> str:
-    """What is wrong with a label, "" for nothing. signed: a signature may have it."""
+    """Return what is wrong with a label, "" for nothing. signed: a signature may have it."""
     if type(label) is not str:
         return f"{_value_text(label)} is no label; labels are strings"
     if not label.strip() or label != label.strip():
@@ -226,9 +226,9 @@ def _pair_problems(
         field = f"interactions[{at}]"
         if type(pair) is not list or [type(each) for each in pair] != [kind, kind]:
             yield field, f"{_value_text(pair)} is no pair; give [verb, {second}], all by name or all by number"
-        for each, (what, most, known) in zip(pair, sides, strict=True):
-            if each not in known:
-                counted = f"{what} {each}, but there are {most}, counted from 0"
+        for each, (what, highest, known_names) in zip(pair, sides, strict=True):
+            if each not in known_names:
+                counted = f"{what} {each}, but there are {highest}, counted from 0"
                 unknown = f"unknown {what} {_value_text(each)}; list it in {what}s"
                 yield field, counted if by_number else unknown
     pairs = listed_pairs(listed, verbs, objects)
@@ -240,33 +240,33 @@ def _pair_problems(
 
 def _alias_problems(aliases: Mapping[str, Any], *labels: list[str]) -> Iterator[Problem]:
     """labels: the verbs and the objects."""
-    known = list(map(set, labels))
+    label_sets = list(map(set, labels))
     for alias, label in aliases.items():
         if fault := label_fault(alias, signed=False):
             yield "aliases", fault
-        kinds = [kind for kind in known if type(label) is str and label in kind]
+        kinds = [kind for kind in label_sets if type(label) is str and label in kind]
         if not kinds:
             yield f"aliases.{alias}", f"{_value_text(label)} is no verb and no object; name one"
         if any(alias in kind for kind in kinds):
             yield f"aliases.{alias}", f"is a label itself; drop the alias, or the label {alias!r}"
 
 
-def _numbering_problems(kind: str, how: Any, known: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
-    """known: the verbs, the objects and the interactions."""
+def _numbering_problems(kind: str, how: Any, names_by_kind: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
+    """names_by_kind: the verbs, the objects and the interactions."""
     field = f"numbering.{kind[:_LONGEST]}"
-    if kind not in known:
-        yield field, f"nothing that is numbered; give {', '.join(known)}"
-    entries = known[kind]
+    if kind not in names_by_kind:
+        yield field, f"nothing that is numbered; give {', '.join(names_by_kind)}"
+    entries = names_by_kind[kind]
     if type(how) is not dict or not how or not (set(how) <= {"order", "base"} or set(how) == {"ids"}):
         yield field, f'{_value_text(how)}; give {{"order": ..., "base": ...}} or {{"ids": {{label: number}}}}'
     if "ids" in how and kind == "interactions":
         yield from _mapper_problems(how["ids"], entries, f"{field}.ids")
         return
     if "ids" in how:
-        given = how["ids"]
-        if type(given) is not dict or sorted(given) != sorted(entries):
+        ids = how["ids"]
+        if type(ids) is not dict or sorted(ids) != sorted(entries):
             yield f"{field}.ids", f"must have each of the {kind} once, with its number"
-        if not all(map(_is_count, given.values())) or _first_double(list(given.values())):
+        if not all(map(_is_count, ids.values())) or _first_double(list(ids.values())):
             yield f"{field}.ids", "numbers are whole, 0 or more, each once; correct the others"
         return
     order, base = how.get("order", "listed"), how.get("base", 0)
@@ -280,18 +280,18 @@ def _numbering_problems(kind: str, how: Any, known: Mapping[str, Sequence[Any]])
         yield f"{field}.order", f"is no permutation of the {len(entries)} {kind}; list each once"
 
 
-def _mapper_problems(given: Any, pairs: Sequence[Pair], field: str) -> Iterator[Problem]:
+def _mapper_problems(content: Any, pairs: Sequence[Pair], field: str) -> Iterator[Problem]:
     """The interactions by number, of all or of some."""
-    if type(given) is not dict or not given:
-        yield field, f'{_value_text(given)}; give {{"0": [verb, object], ...}}'
-    known, seen = set(pairs), dict[tuple[str, ...], str]()
-    for number, pair in given.items():
+    if type(content) is not dict or not content:
+        yield field, f'{_value_text(content)}; give {{"0": [verb, object], ...}}'
+    known_pairs, first_numbers = set(pairs), dict[tuple[str, ...], str]()
+    for number, pair in content.items():
         at = f"{field}.{number[:_LONGEST]}"
         if not re.fullmatch("0|[1-9][0-9]{0,8}", number):
             yield at, "no number; the keys are the dump's numbers, whole, 0 or more"
-        if type(pair) is not list or not all(type(name) is str for name in pair) or tuple(pair) not in known:
+        if type(pair) is not list or not all(type(name) is str for name in pair) or tuple(pair) not in known_pairs:
             yield at, f"{_value_text(pair)} is none of `interactions`; give [verb, object] of one"
-        if (first := seen.setdefault(tuple(pair), number)) != number:
+        if (first := first_numbers.setdefault(tuple(pair), number)) != number:
             yield at, f"{_value_text(pair)} has the number {first} already; each interaction once"
 
 
@@ -307,8 +307,8 @@ def _set_problems(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> Iterat
                     yield field, f"{_value_text(each)} is in {other!r}, too; groups divide the classes (else: subsets)"
     groups = content.get("groups", {})
     if groups and len(group_of) < len(ids):
-        left = next(pair for pair, number in ids.items() if number not in group_of)
-        yield "groups", f"{' '.join(left)} is in none; groups divide the classes (else: subsets)"
+        ungrouped = next(pair for pair, number in ids.items() if number not in group_of)
+        yield "groups", f"{' '.join(ungrouped)} is in none; groups divide the classes (else: subsets)"
     for name in content.get("subsets", {}):
         if name in groups:
             yield f"subsets.{name}", "is a group, too; give it another name"
@@ -327,8 +327,8 @@ def _class_set_problems(
         is_pair = type(each) is list and len(each) == 2 and all(type(part) is str for part in each)
         number = ids.get((each[0], each[1])) if is_pair else each
         if type(number) is not int or not 0 <= number < len(ids):
-            known = f"`interactions`, of which there are {len(ids)}, counted from 0"
-            yield f"{field}[{at}]", f"{_value_text(each)} is none of {known}"
+            interactions_text = f"`interactions`, of which there are {len(ids)}, counted from 0"
+            yield f"{field}[{at}]", f"{_value_text(each)} is none of {interactions_text}"
         if number in numbers:
             yield f"{field}[{at}]", f"{_value_text(each)} is there twice; name each class once"
         numbers[number] = None
@@ -361,11 +361,11 @@ def _is_count(value: Any) -> bool:
 
 def _first_double(values: Sequence[Any]) -> tuple[int, int] | None:
     """The places of the first two equal values, None if all differ."""
-    seen: dict[Any, int] = {}
+    first_place: dict[Any, int] = {}
     for at, value in enumerate(values):
-        if value in seen:
-            return seen[value], at
-        seen[value] = at
+        if value in first_place:
+            return first_place[value], at
+        first_place[value] = at
     return None
 
 

@@ -74,8 +74,8 @@ class Spelled(dict[Label, int]):
                 self._others.setdefault(same, only)
 
     def __missing__(self, label: object) -> int:
-        found = self._others.get(_each(normalise_spelling, label))
-        return self._others[_each(_fold_case, label)] if found is None else found
+        known_label = self._others.get(_each(normalise_spelling, label))
+        return self._others[_each(_fold_case, label)] if known_label is None else known_label
 
     def __contains__(self, label: object) -> bool:
         return self.get(label) is not None
@@ -89,7 +89,7 @@ class Spelled(dict[Label, int]):
 
 
 def _fold_case(label: str) -> str:
-    """What the spellings of a label share that differ in case, too."""
+    """Return what the spellings of a label share that differ in case, too."""
     return normalise_spelling(normalise_spelling(label).casefold())
 
 
@@ -159,7 +159,7 @@ class Vocabulary:
 
     @property
     def signed(self) -> str:
-        """What signatures call the dataset: hico; of a file, its name and digest (site-3f2a91c4)."""
+        """Return what signatures call the dataset: hico; of a file, its name and digest (site-3f2a91c4)."""
         return f"{self.name}-{self.digest}" if self.digest else self.name
 
     @property
@@ -174,12 +174,12 @@ class Vocabulary:
 
     @property
     def qualifier(self) -> str:
-        """What distinguishes the interactions of one verb: "object", or "role"."""
+        """Return what distinguishes the interactions of one verb: "object", or "role"."""
         return "role" if self.roles else "object"
 
     @property
     def by_verb(self) -> Vocabulary:
-        """The same dataset with a class for each verb, (verb, ""), whatever the object; no subsets or splits."""
+        """Return the same dataset with a class for each verb, (verb, ""), whatever the object; no subsets or splits."""
         alone = tuple((verb, "") for verb in self.verbs)
         return replace(self, interactions=alone, groups={}, subsets={}, unseen={}, split_aliases={})
 
@@ -340,8 +340,8 @@ def objects_of(content: Mapping[str, Any]) -> list[str]:
     """The labels of objects; subjects that are not among them come last."""
     named = content["objects"]
     objects = list(coco_objects() if named == "coco" else named)
-    known = set(objects)
-    return objects + [label for label in content.get("subjects", (SUBJECT,)) if label not in known]
+    known_objects = set(objects)
+    return objects + [label for label in content.get("subjects", (SUBJECT,)) if label not in known_objects]
 
 
 Pair = tuple[str, str]

@@ -73,8 +73,8 @@ class Files:
     def fileids(self) -> list[str]:
         """The names of all files of words of other languages: fra/wn-data-fra.tab."""
         folders = (folder for folder in self.folder.iterdir() if folder.is_dir())
-        found = (f"{folder.name}/{file.name}" for folder in folders for file in folder.iterdir())
-        return sorted(name for name in found if name.endswith(".tab"))
+        paths = (f"{folder.name}/{file.name}" for folder in folders for file in folder.iterdir())
+        return sorted(name for name in paths if name.endswith(".tab"))
 
     def has(self, name: str) -> bool:
         """Whether the file is there, and no pipe or device."""

@@ -83,8 +83,8 @@ def word_similarities(graph: Graph, pairs: Sequence[tuple[Sequence[int], Sequenc
 
     The weight makes up for chance (the best of many pairs is high) and for people, who rate words by their main senses.
     """
-    asked = [(a, b) for first, second in pairs for a in first for b in second]
-    values = similarities(graph, np.array(asked, np.int64).reshape(-1, 2))
+    sense_pairs = [(a, b) for first, second in pairs for a in first for b in second]
+    values = similarities(graph, np.array(sense_pairs, np.int64).reshape(-1, 2))
     result = np.full(len(pairs), np.nan)
     start = 0
     for place, (first, second) in enumerate(pairs):
@@ -118,11 +118,11 @@ def _vectors(graph: Graph, synsets: Ints, pos: str) -> sparse.csr_array:
     place = _unit(_among(graph, meant, RELATED) @ ancestry)
     derived = _unit(_mean(graph, ("derivation",))[meant] @ ancestry)
     gloss = _unit(_among(graph, synsets, *GLOSS_NEIGHBOURS) @ _gloss_words(graph))
-    own = np.searchsorted(meant, synsets)
+    own_rows = np.searchsorted(meant, synsets)
     parts = (
-        (PLACE * (1 - LEMMAS), place[own]),
+        (PLACE * (1 - LEMMAS), place[own_rows]),
         (GLOSS * (1 - LEMMAS), gloss),
-        (DERIVATION * (1 - LEMMAS), derived[own]),
+        (DERIVATION * (1 - LEMMAS), derived[own_rows]),
         (PLACE / (PLACE + DERIVATION) * LEMMAS, average @ place),
         (DERIVATION / (PLACE + DERIVATION) * LEMMAS, average @ derived),
     )
@@ -207,7 +207,7 @@ def _among(graph: Graph, synsets: Ints, *groups: tuple[str, ...]) -> sparse.csr_
 
 
 def _matrix(values: Floats, rows: Ints, columns: Ints, shape: tuple[int, int]) -> sparse.csr_array:
-    """What is given twice is added."""
+    """Return what is given twice is added."""
     return sparse.coo_array((values, (rows, columns)), shape=shape).tocsr()
 
 

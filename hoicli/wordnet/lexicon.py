@@ -113,11 +113,11 @@ class Lexicon:
 
         A word in its sense has a key that stays from one WordNet to the next; nltk's `map_to_one` goes by it too.
         """
-        own = open_embedded()
-        if self.graph is own.graph:
+        embedded = open_embedded()
+        if self.graph is embedded.graph:
             return sense
         votes: Counter[str] = Counter()
-        for lemma in own.reader.synset(sense).lemmas():
+        for lemma in embedded.reader.synset(sense).lemmas():
             among = self.reader.lemmas(lemma.name(), sense.rsplit(".", 2)[1])
             votes.update({other.synset().name() for other in among if other.key() == lemma.key()})
         return max(votes, key=votes.__getitem__, default=None)
@@ -149,25 +149,25 @@ def choose(wordnet: str | None) -> None:
         place, _, language = wordnet.rpartition(":")
     files = _find_files(place)
     name = re.sub(r"[^\w.+-]", "_", Path(place).resolve().name)
-    own = open_embedded()
+    embedded = open_embedded()
     if language:
         tables = [table for table in files.fileids() if table.endswith(f"-{language.partition('_')[0]}.tab")]
         if not tables:
-            known = {table.rpartition("-")[2].removesuffix(".tab") for table in files.fileids()}
+            languages = {table.rpartition("-")[2].removesuffix(".tab") for table in files.fileids()}
             raise UsageError(
-                f"{arg('wordnet', wordnet)}: no such language in it; it has {', '.join(sorted(known)) or 'none'}"
+                f"{arg('wordnet', wordnet)}: no such language in it; it has {', '.join(sorted(languages)) or 'none'}"
             )
         digest = files.digest(tables)
         words = Lemmas(_load_or_compile(f"{digest}.{language}", wordnet, partial(_language, files, language)))
         signature = f"{name}.{language}.{digest[:8]}"
-        _chosen = Lexicon(f"{own.title} ({language})", own.files, own.graph, signature, words)
+        _chosen = Lexicon(f"{embedded.title} ({language})", embedded.files, embedded.graph, signature, words)
         return
     missing = [file for file in DATABASE if not files.has(file)]
     if missing:
         raise UsageError(
             f"{arg('wordnet', wordnet)}: no {missing[0]} in it; a language of it is named as {wordnet}:fra"
         )
-    files = Files(files.folder, spare=own.files)
+    files = Files(files.folder, spare=embedded.files)
     digest = files.digest([*DATABASE, *SHARED, COUNTS])
     graph = Graph(_load_or_compile(digest, wordnet, partial(_database, files)))
     _chosen = Lexicon(wordnet, files, graph, f"{name}.{digest[:8]}")
@@ -198,10 +198,12 @@ def _database(files: Files) -> Arrays:
 def _language(files: Files, language: str) -> Arrays:
     from hoicli.wordnet.reader import WordNetReader, lemma_arrays
 
-    own = open_embedded()
-    words = WordNetReader(own.files, own.graph, files).words_of(language)
-    rows = {(name.rsplit(".", 2)[1], int(own.graph.offset[row])): row for row, name in enumerate(own.graph.names)}
-    places = {lemma: [(found[-1], int(found[:8])) for found in ids] for lemma, ids in words.items()}
+    embedded = open_embedded()
+    words = WordNetReader(embedded.files, embedded.graph, files).words_of(language)
+    rows = {
+        (name.rsplit(".", 2)[1], int(embedded.graph.offset[row])): row for row, name in enumerate(embedded.graph.names)
+    }
+    places = {lemma: [(synset_id[-1], int(synset_id[:8])) for synset_id in ids] for lemma, ids in words.items()}
     return lemma_arrays({lemma: [at for at in listed if at in rows] for lemma, listed in places.items()}, rows)
 
 

@@ -66,8 +66,8 @@ def rescale(graph: Graph, measure: str, pairs: Ints, raw: Floats) -> Floats:
     that of a synset counted once; jcn, a distance d turned over, becomes 1 / (1 + d).
     """
     if measure in ("lch", "res"):
-        most = [2.0 * _depth(graph, pos) if measure == "lch" else max(_total(graph, pos), 2.0) for pos in ("n", "v")]
-        noun, verb = map(math.log, most)
+        highest = [2.0 * _depth(graph, pos) if measure == "lch" else max(_total(graph, pos), 2.0) for pos in ("n", "v")]
+        noun, verb = map(math.log, highest)
         raw = raw / np.where(pairs[:, 0] >= graph.ranges["v"].start, verb, noun)
     elif measure == "jcn":
         raw = raw / (1.0 + raw)
@@ -133,16 +133,16 @@ def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
     real = np.flatnonzero(synsets < graph.size)
     level = real * base + synsets[real]
     keys, distances, edges = [level], [np.zeros(len(level), np.int64)], 0
-    seen = level
+    ancestors_seen = level
     while len(level):
         owner, node = np.divmod(level, base)
         which, at = expand_runs(first[node], first[node + 1] - first[node])
         level = distinct(owner[which] * base + target[at])
-        level = level[~np.isin(level, seen, assume_unique=True)]
+        level = level[~np.isin(level, ancestors_seen, assume_unique=True)]
         edges += 1
         keys.append(level)
         distances.append(np.full(len(level), edges))
-        seen = np.concatenate([seen, level])
+        ancestors_seen = np.concatenate([ancestors_seen, level])
     if root:
         farthest = np.full(len(synsets), -1)
         for step, level in enumerate(keys):
@@ -163,8 +163,8 @@ def _common(graph: Graph, first: Ints, second: Ints, *, root: bool) -> tuple[Int
     count, base = np.diff(start), graph.size + 1
     rows, others = np.searchsorted(synsets, first), np.searchsorted(synsets, second)
     pair, at = expand_runs(start[rows], count[rows])
-    found, hit = find(runs_of(start) * base + node, others[pair] * base + node[at])
-    return pair[hit], node[at[hit]], distance[at[hit]] + distance[found[hit]]
+    common, hit = find(runs_of(start) * base + node, others[pair] * base + node[at])
+    return pair[hit], node[at[hit]], distance[at[hit]] + distance[common[hit]]
 
 
 def _meet(graph: Graph, pos: str, pairs: Ints) -> Bools:
@@ -242,12 +242,12 @@ def _informative(graph: Graph, measure: str, pairs: Ints) -> Floats:
         shared[present] = np.maximum.reduceat(content[node], begin)
     if measure == "res":
         return shared
-    one, other = content[first], content[second]
+    first_content, other = content[first], content[second]
     with np.errstate(divide="ignore", invalid="ignore"):
         if measure == "lin":
-            both = one + other
+            both = first_content + other
             return np.where(both == 0, 1.0, 2.0 * shared / both)
-        distance = one + other - 2 * shared
+        distance = first_content + other - 2 * shared
         turned = np.where(distance == 0, INFINITE, 1 / distance)
-    turned = np.where((one == 0) | (other == 0), 0.0, turned)
+    turned = np.where((first_content == 0) | (other == 0), 0.0, turned)
     return np.where(first == second, INFINITE, turned)

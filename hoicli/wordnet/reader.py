@@ -142,9 +142,9 @@ def find_corpus(name: str) -> Files | None:
         warnings.simplefilter("always")
         for resource in (f"corpora/{name}", f"corpora/{name}.zip/{name}/"):
             with suppress(LookupError, zipfile.BadZipFile):
-                found = find(resource)
-                packed = isinstance(found, ZipFilePathPointer)
-                return Files(zipfile.Path(found.zipfile.filename, found.entry) if packed else Path(found))
+                path = find(resource)
+                packed = isinstance(path, ZipFilePathPointer)
+                return Files(zipfile.Path(path.zipfile.filename, path.entry) if packed else Path(path))
     if reasons:
         raise UsageError(f"{arg('wordnet', name)}: {reasons[0].message}")
     return None
@@ -170,12 +170,12 @@ class _Offsets(Mapping[str, dict[str, list[int]]]):
 
     def __getitem__(self, lemma: str) -> dict[str, list[int]]:
         graph = self._graph
-        found: dict[str, list[int]] = {}
+        offsets: dict[str, list[int]] = {}
         for row in graph.lemmas[lemma]:
-            found.setdefault(graph.pos(row), []).append(int(graph.offset[row]))
-        if "a" in found:
-            found["s"] = found["a"]
-        return found
+            offsets.setdefault(graph.pos(row), []).append(int(graph.offset[row]))
+        if "a" in offsets:
+            offsets["s"] = offsets["a"]
+        return offsets
 
     def __contains__(self, lemma: object) -> bool:
         return lemma in self._graph.lemmas
@@ -212,7 +212,9 @@ def compile_arrays(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
     rows |= {("s", offset): row for (pos, offset), row in rows.items() if pos == "a"}
     sizes = Counter(entry.place[0] for entry in entries)
     table = reader._lemma_pos_offset_map.items()
-    places = {lemma: [(pos, at) for pos in POS for at in found.get(pos, ())] for lemma, found in table}
+    places = {
+        lemma: [(pos, at) for pos in POS for at in offsets_by_pos.get(pos, ())] for lemma, offsets_by_pos in table
+    }
     arrays = lemma_arrays(places, rows)
     number = {lemma: at for at, lemma in enumerate(sorted(reader.all_lemma_names()))}
     words = [[number[word] for word in dict.fromkeys(entry.words) if word in number] for entry in entries]
@@ -249,7 +251,7 @@ def lemma_arrays(table: Mapping[str, Iterable[Place]], rows: dict[Place, int]) -
     senses = [[_row(rows, place) for place in table[lemma]] for lemma in ordered]
     return {
         "lemmas": _text(ordered),
-        "sense_count": _smallest([len(found) for found in senses]),
+        "sense_count": _smallest([len(senses_of) for senses_of in senses]),
         "senses": _smallest(list(chain.from_iterable(senses))),
     }
 
@@ -308,8 +310,8 @@ def _tag_counts(reader: WordNetReader) -> Counter[str]:
 def _gloss_arrays(glosses: list[tuple[set[str], set[str]]]) -> dict[str, npt.NDArray[Any]]:
     """Words of one synset only, which nothing shares, are left out."""
     spread = Counter(word for strong, weak in glosses for word in strong | weak)
-    kept = sorted(word for word, count in spread.items() if 1 < count <= COMMONEST * len(glosses))
-    number = {word: at for at, word in enumerate(kept)}
+    words_kept = sorted(word for word, count in spread.items() if 1 < count <= COMMONEST * len(glosses))
+    number = {word: at for at, word in enumerate(words_kept)}
     numbered = [sorted(number[word] for word in gloss[part] if word in number) for part in (0, 1) for gloss in glosses]
     return {
         "gloss_count": _smallest([len(words) for words in numbered]),
@@ -333,8 +335,8 @@ def _upward(arrays: Arrays, tagged: list[int] | None) -> dict[str, npt.NDArray[A
     if tagged is None:
         return depths
     above = ancestors(graph, np.arange(graded), root=False)
-    own = np.repeat(np.array(tagged[:graded]), np.diff(above.start))
-    total = np.bincount(above.node, weights=own, minlength=graded)
+    own_rows = np.repeat(np.array(tagged[:graded]), np.diff(above.start))
+    total = np.bincount(above.node, weights=own_rows, minlength=graded)
     return depths | {"concordance": _smallest(total.astype(np.int64))}
 
 

@@ -80,15 +80,15 @@ def _candidates_with_lemmas(wordnet: Lexicon, label: str, pos: str) -> Mapping[s
     while len(words) > 1 and words[0][1] in ARTICLES:
         del words[0]
     lemmas = _noun_lemmas(wordnet, words) if pos == "n" else _verb_lemmas(wordnet, words)
-    found: dict[str, str] = {}
+    lemma_of: dict[str, str] = {}
     for lemma in lemmas:
         added = (_translate_sense(wordnet, sense) for sense in _table()["added"][pos].get(lemma, ()))
         for sense in (*wordnet.senses(lemma, pos), *added):
             if sense is not None:
-                found.setdefault(sense, lemma)
-    if not found and (plain := strip_accents(label)) != label:  # "café" is WordNet's cafe
+                lemma_of.setdefault(sense, lemma)
+    if not lemma_of and (plain := strip_accents(label)) != label:  # "café" is WordNet's cafe
         return _candidates_with_lemmas(wordnet, plain, pos)
-    return found
+    return lemma_of
 
 
 @cache
@@ -141,9 +141,9 @@ def _sense_of_number(noun: str) -> str:
 def verb_choice(dataset: str, verb: str, object_: str | None) -> CuratedSense | None:
     """The sense of a dataset's verb with an object (None: with any that the table does not name). V-COCO's actions are
     HICO-DET's verbs where both have them."""
-    verbs, name, own = _table()["verbs"], normalise(verb), CURATED[dataset]
-    shared = verbs["hico"] if own == "vcoco" and name in load("vcoco").verbs else {}
-    return _choice(verbs[own].get(name) or shared.get(name), normalise(object_ or ""))
+    verbs, name, special_verbs = _table()["verbs"], normalise(verb), CURATED[dataset]
+    shared = verbs["hico"] if special_verbs == "vcoco" and name in load("vcoco").verbs else {}
+    return _choice(verbs[special_verbs].get(name) or shared.get(name), normalise(object_ or ""))
 
 
 def object_choice(dataset: str, object_: str) -> CuratedSense | None:
@@ -160,17 +160,17 @@ def object_choice(dataset: str, object_: str) -> CuratedSense | None:
 
 
 def _choice(entry: str | dict[str, Any] | None, object_: str = "") -> CuratedSense | None:
-    """What an entry of the table chooses, in the WordNet in use; None where that has no such sense. object_: of a
-    verb."""
+    """Return what an entry of the table chooses, in the WordNet in use; None where that has no such sense. object_: of
+    a verb."""
     if entry is None:
         return None
     entry = {"sense": entry} if isinstance(entry, str) else entry
     special = [sense for sense, objects in entry.get("for", {}).items() if object_ in objects]
-    own = _translate_sense(open_wordnet(), special[0] if special else entry["sense"])
+    own_sense = _translate_sense(open_wordnet(), special[0] if special else entry["sense"])
     better, why = entry.get("better", {}).get(object_), entry.get("why")
     if better and (better := _translate_sense(open_wordnet(), better)):
         why = f"{why}; {better} would fit better"
-    return None if own is None else CuratedSense(own, why)
+    return None if own_sense is None else CuratedSense(own_sense, why)
 
 
 @cache
@@ -182,8 +182,8 @@ def _table() -> dict[str, Any]:
 def _join_words(words: list[tuple[str, str]]) -> Forms:
     """Spellings of some consecutive words as one lemma: as given, with underscores, with hyphens, in one word."""
     plain = [word for _, word in words]
-    given = words[0][1] + "".join(("-" if before == "-" else "_") + word for before, word in words[1:])
-    return list(dict.fromkeys([given, "_".join(plain), "-".join(plain), "".join(plain)]))
+    as_given = words[0][1] + "".join(("-" if before == "-" else "_") + word for before, word in words[1:])
+    return list(dict.fromkeys([as_given, "_".join(plain), "-".join(plain), "".join(plain)]))
 
 
 def _bases(wordnet: Lexicon, form: str, pos: str) -> Forms:
@@ -191,7 +191,9 @@ def _bases(wordnet: Lexicon, form: str, pos: str) -> Forms:
     added = _table()["added"][pos]
     endings = wordnet.reader.MORPHOLOGICAL_SUBSTITUTIONS[pos]
     forms = [form, *(form[: -len(old)] + new for old, new in endings if form.endswith(old))]
-    return list(dict.fromkeys([*wordnet.forms(form, pos), *(known for known in forms if known in added)]))
+    return list(
+        dict.fromkeys([*wordnet.forms(form, pos), *(other_form for other_form in forms if other_form in added)])
+    )
 
 
 def _noun_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:

@@ -75,7 +75,7 @@ def test_what_is_no_threshold(text: str, message: str) -> None:
 
 
 def test_other_options_read_thresholds_under_their_own_name_and_from_a_least_value_on() -> None:
-    asked: dict[str, Any] = {"option": "score", "what": "score", "least": 0.0}
+    asked: dict[str, Any] = {"option": "score", "what": "score", "minimum": 0.0}
     assert parse_thresholds(["0", "0:1:0.5"], **asked).values == (0.0, 0.5, 1.0)
     for text, part in (("-0.1", "-0.1"), ("0:1.5:0.5", "1.5")):
         with pytest.raises(UsageError) as error:

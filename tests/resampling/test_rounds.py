@@ -112,7 +112,7 @@ def test_a_difference_is_the_second_less_the_first_and_no_larger_than_it_can_be(
     assert found.ci == interval(0.5, rounds, 30, lowest=-math.inf, highest=math.inf)
     assert (found.p, found.p_bootstrap) == (p_swapped(0.5, swaps), p_resampled(0.5, rounds, 30))
     assert found.p != found.p_bootstrap
-    assert difference(0.25, 0.75, rounds, swaps, 30, most=0.75).ci == (-0.75, 0.75)
+    assert difference(0.25, 0.75, rounds, swaps, 30, largest=0.75).ci == (-0.75, 0.75)
     assert difference(None, 0.75, rounds, swaps, 30) == Difference(None, 0.75)
     assert difference(0.25, None, rounds, swaps, 30) == Difference(0.25, None)
     assert difference(0.25, 0.75, rounds, swaps, 1) == Difference(0.25, 0.75)  # one image says nothing of others

@@ -110,7 +110,7 @@ def cases(seed: int, images: int, classes: int, rounds: int) -> dict[str, Case]:
             for what, after, which in (("equal", alike, ALIKE), ("better", better, BETTER)):
                 paired = PairedRounds((drawn[PLAIN], drawn[which]), (swaps[0], swaps[1]))
                 swap = paired.differences(partial(Rounds.means, members=members, unannotated=never))[1]
-                change = difference(plain, after, means[which] - means[PLAIN], swap, over, most=1.0)
+                change = difference(plain, after, means[which] - means[PLAIN], swap, over, largest=1.0)
                 made[f"{name}{subset}, difference ({what})"] = Case(change, members, values[which] - values[PLAIN])
     return made
 

@@ -59,7 +59,7 @@ def test_notations(notation: str) -> None:
 
 
 def test_published_lines_are_cited_above_a_rule() -> None:
-    table = replace(TABLE, cites={0: "zhang2023pvic", 1: "a}b"}, own=1)
+    table = replace(TABLE, cites={0: "zhang2023pvic", 1: "a}b"}, own_lines=1)
     latex = write_table(table, "latex").splitlines()
     first = next(number for number, line in enumerate(latex) if line.startswith("a\\_1"))
     assert latex[first].startswith("a\\_1~\\cite{zhang2023pvic} & ")
@@ -98,7 +98,7 @@ def test_one_s_own_line_is_not_said_to_be_copied() -> None:
     own = {"metric": "mAP", "subset": "full", "value": 30.0, "protocol": "hico", "tags": {"model": "ours"},
            "signature": "protocol:hico|data:hico|gt:aa|version:1"}  # fmt: skip
     table = join_notes(arrange_by_layout([*published_rows("hico"), own], LAYOUTS["hico"], Showing())[0])
-    mark = table.marks[table.own, 0]
+    mark = table.marks[table.own_lines, 0]
     assert dict(table.notes)[mark] == "made with gt:aa"
 
 

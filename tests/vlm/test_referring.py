@@ -59,7 +59,7 @@ def test_similar_verbs(truth: str, found: str, similarity: float) -> None:
 def test_near_verbs_are_between() -> None:
     rows = [Referring("a", "washing airplane", text) for text in ("cleaning airplane", "boarding airplane")]
     found = similar(rows, "lexical")
-    near, far = (found[row.truth, row.found] for row in rows)
+    near, far = (found[row.truth, row.answer] for row in rows)
     assert 0 <= far < near < 1
 
 

@@ -46,7 +46,7 @@ def test_choices(tmp_path: Path, released: bool) -> None:
     content = made.questions("vcoco", "scene")
     bank = read_bank(str(dumped(tmp_path / "q.json", content)), ErrorPolicy())
     source = Source(str(dumped(tmp_path / "a.json", made.answers(content, "good"))))
-    given = read_answers([source], bank, ErrorPolicy(), released=released).given
+    given = read_answers([source], bank, ErrorPolicy(), released=released).choices
     images = sorted(bank.by_image)[:IMAGES]
 
     def measured(times: Ints) -> Measured:

@@ -51,8 +51,8 @@ def _readable(source: Source, name: str = "") -> Iterator[None]:
 
 
 def arrays(source: Source, names: Collection[str]) -> dict[str, NDArray[Any]]:
-    """Those of an .npz file's arrays that have one of these names. Raises `DataError` for damage, for anything but
-    numbers and text, and for more bytes than the file's size justifies."""
+    """Return those of an .npz file's arrays that have one of these names. Raises `DataError` for damage, for anything
+    but numbers and text, and for more bytes than the file's size justifies."""
     arrays_read = {}
     with _readable(source):
         archive = zipfile.ZipFile(BytesIO(source.data))

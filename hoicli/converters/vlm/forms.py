@@ -31,8 +31,9 @@ def is_phrase(answer: str) -> bool:
 def read_answer(
     answer: Any, verbs: Sequence[str] = (), label: str | None = None, persons: Persons = names_person
 ) -> Claims:
-    """What is read in an answer, a text or parsed already; without a form, the report says why it is refused. verbs,
-    label: the verbs and the object of the question, for answers of boxes alone; persons: who may act, by name."""
+    """Return what is read in an answer, a text or parsed already; without a form, the report says why it is refused.
+    verbs, label: the verbs and the object of the question, for answers of boxes alone; persons: who may act, by
+    name."""
     claims = Claims(persons, verbs, label)
     try:
         text = final_part(answer) if isinstance(answer, str) else Spoken.starting_at("", 0)

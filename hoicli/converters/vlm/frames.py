@@ -92,7 +92,7 @@ class Frame:
         return small and any(number % 1 for box in boxes for number in box)
 
     def __str__(self) -> str:
-        """As `--coords` takes it, but for the bounds of qwen2.5."""
+        """Return the text that `--coords` takes, but for the bounds of qwen2.5."""
         return f"resized:{self.numbers[0]}x{self.numbers[1]}" if self.kind == "resized" else self.kind
 
 
