@@ -16,8 +16,6 @@ import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
-from hoicli.corruption.catalogue import Levels
-
 Image = NDArray[np.uint8]
 Shape = tuple[int, ...]
 
@@ -39,7 +37,7 @@ def round_to_bytes(values: NDArray[np.floating]) -> Image:
     return np.asarray(cv2.addWeighted(values, 1, values, 0, 0, dtype=cv2.CV_8U), dtype=np.uint8).reshape(values.shape)
 
 
-def draw_side(rng: np.random.Generator, _shape: Shape, _levels: Levels) -> bool:
+def draw_side(rng: np.random.Generator, *_: object) -> bool:
     """Draw which of its two kinds a corruption is (over- or underexposed, barrel or pincushion): the first, or not."""
     return bool(rng.random() < 0.5)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from hoicli.resampling.draws import Weights
-    from hoicli.resampling.ranked import RankedLists
+    from hoicli.resampling.lists import ListColumns
 
 Numbers = TypeVar("Numbers", bound="NDArray[Any]")
 
@@ -123,21 +123,11 @@ class Counts(NamedTuple):
     rank: NDArray[Any]
 
 
-class Rows(NamedTuple):
-    """The M rows of ranked lists: true positives with no other prediction between them, whose last has the largest
-    precision. first [M + 1] the place of each row's first one among all true positives; begin [M] the first of the
-    predictions that are counted at it, behind the row before; class c has the rows bounds[c]:bounds[c + 1]."""
-
-    first: Ints
-    begin: Ints
-    bounds: Ints
-
-
 class Piece:
-    """Rows of the classes `numbers` of ranked lists (`RankedLists.rows`), those with more rows first; classes [O] are
+    """Rows of the classes `numbers` of ranked lists (`ListColumns.rows`), those with more rows first; classes [O] are
     those that have some. weighted: for `count`, not for `alone` only."""
 
-    def __init__(self, lists: RankedLists, numbers: Ints, *, weighted: bool = True) -> None:
+    def __init__(self, lists: ListColumns, numbers: Ints, *, weighted: bool = True) -> None:
         every = lists.rows
         counts = np.diff(every.bounds)[numbers]
         self.classes: Ints = numbers[counts > 0]
@@ -191,7 +181,7 @@ class Piece:
         hits = self._strips.running(np.add, self._worth(self._strips.layers(copies)))
         return Counts(hits, self._strips.running(np.add, self._strips.layers(rank)))
 
-    def alone(self, lists: RankedLists, start: int, end: int) -> Counts:
+    def alone(self, lists: ListColumns, start: int, end: int) -> Counts:
         """The counts of each of the images from start to end alone; lists: of one class, to its last true positive."""
         chosen = np.flatnonzero((lists.image >= start) & (lists.image < end))
         row = self._row_of_hit[np.searchsorted(lists.hits, chosen)]

@@ -16,7 +16,8 @@ import numpy as np
 
 from hoicli.records.kit import Bools, Floats, Ints, expand_runs, starts_of
 from hoicli.resampling.draws import Weights
-from hoicli.resampling.pieces import Piece, Rows, Times, small
+from hoicli.resampling.lists import ListColumns
+from hoicli.resampling.pieces import Piece, Times, small
 from hoicli.resampling.rounds import Observed
 from hoicli.resampling.sums import sum_by_image
 
@@ -37,32 +38,8 @@ MOST_LEFT_OUT = 16_384
 
 
 @dataclass(frozen=True)
-class RankedLists:
-    """The predictions that count under one protocol, a ranked list for each of C classes, and what is to be found.
-
-    hit [T] whether each is a true positive, in ranking order; class c owns hit[bounds[c]:bounds[c + 1]]. image [T] of
-    each, truth_image [P] and truth_class [P] of the ground truth; images N counts those they point into. grid and cap
-    are the protocol's `grid` and `predictions_per_class`.
-
-    gain [T]: what a true positive is worth where that is not 1 for all (SHOE), in whole numbers of 1 / unit. The copies
-    of one are then one step: precision and recall are taken after them. area: without a grid, what is under the curve:
-    "envelope" or "trapezoid" (straight lines from recall 0, precision 1). score [T], falling in each class: ranks the
-    predictions of all classes as one list; place [T]: their places there, if these are known.
-    """
-
-    hit: Bools
-    image: Ints
-    bounds: Ints
-    truth_image: Ints
-    truth_class: Ints
-    images: int
-    grid: tuple[float, ...]
-    cap: int | None = None
-    gain: Ints | None = None
-    unit: int = 1
-    area: str = "envelope"
-    score: Floats | None = None
-    place: Ints | None = None
+class RankedLists(ListColumns):
+    """Ranked lists, and what resampling asks of them."""
 
     @property
     def classes(self) -> int:
@@ -233,24 +210,6 @@ class RankedLists:
     def _owner_of_entry(self) -> Ints:
         """[T] the class of each prediction."""
         return np.repeat(np.arange(self.classes), np.diff(self.bounds))
-
-    @cached_property
-    def hits(self) -> Ints:
-        """[K] the true positives."""
-        return np.flatnonzero(self.hit)
-
-    @cached_property
-    def rows(self) -> Rows:
-        """The true positives whose precision may count."""
-        hits = self.hits
-        bounds = np.searchsorted(hits, self.bounds)
-        begin = np.append(0, hits[:-1] + 1)[: len(hits)]
-        leads = bounds[:-1][np.diff(bounds) > 0]
-        begin[leads] = self.bounds[:-1][np.diff(bounds) > 0]
-        alone = begin < hits if self.gain is None and self.area == "envelope" else np.ones(len(hits), dtype=bool)
-        alone[leads] = True
-        first = np.flatnonzero(alone)
-        return Rows(np.append(first, len(hits)), begin[first], np.searchsorted(first, bounds))
 
     @property
     def annotated(self) -> NDArray[np.int32]:
