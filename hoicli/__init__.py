@@ -26,9 +26,9 @@ _MODULES = {
     },
     "evaluate": "commands.eval",
     "corrupt_records": "commands.corrupt",
-    "corrupt": "commands.corruption",
-    "Evaluator": "commands.evaluator",
-    "triplets": "commands.queries",
+    "corrupt": "api.corruption",
+    "Evaluator": "api.evaluator",
+    "triplets": "api.queries",
     "PROTOCOLS": "evaluation.protocols",
     "CORRUPTIONS": "corruption.catalogue",
     "DATASETS": "vocabulary.datasets",
@@ -43,9 +43,9 @@ def __getattr__(name: str) -> object:
         return import_module("hoicli.errors")  # which stays as an attribute
     if name not in _MODULES:
         raise AttributeError(f"module 'hoicli' has no attribute {name!r}")
-    found = getattr(import_module(f"hoicli.{_MODULES[name]}"), name)
-    globals()[name] = found
-    return found
+    value = getattr(import_module(f"hoicli.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,9 @@
 """The names of `hoicli` for type checkers; `__init__.py` imports each when it is first used."""
 
 from hoicli import errors as errors
+from hoicli.api.corruption import corrupt as corrupt
+from hoicli.api.evaluator import Evaluator as Evaluator
+from hoicli.api.queries import triplets as triplets
 from hoicli.commands.agree import agree as agree
 from hoicli.commands.audit import audit as audit
 from hoicli.commands.claim import claim as claim
@@ -8,20 +11,17 @@ from hoicli.commands.compare import compare as compare
 from hoicli.commands.confusion import confusion as confusion
 from hoicli.commands.convert import convert as convert
 from hoicli.commands.corrupt import corrupt_records as corrupt_records
-from hoicli.commands.corruption import corrupt as corrupt
 from hoicli.commands.curriculum import curriculum as curriculum
 from hoicli.commands.curves import curves as curves
 from hoicli.commands.data import data as data
 from hoicli.commands.diagnose import diagnose as diagnose
 from hoicli.commands.doctor import doctor as doctor
 from hoicli.commands.eval import evaluate as evaluate
-from hoicli.commands.evaluator import Evaluator as Evaluator
 from hoicli.commands.explore import explore as explore
 from hoicli.commands.mask import mask as mask
 from hoicli.commands.match import match as match
 from hoicli.commands.pairstats import pairstats as pairstats
 from hoicli.commands.prompts import prompts as prompts
-from hoicli.commands.queries import triplets as triplets
 from hoicli.commands.recall import recall as recall
 from hoicli.commands.robust import robust as robust
 from hoicli.commands.shoe_eval import shoe_eval as shoe_eval

@@ -77,10 +77,10 @@ _CallError: Any = next(base for base in typer.BadParameter.__mro__ if base.__nam
 
 
 class LazyGroup(TyperGroup):
-    """Commands live in `hoicli.commands.NAME`, which declares one (`manual.command`)."""
+    """Commands live in `hoicli.commands.NAME`, which declares one (`interface.command`)."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        params: list[Any] = import_module("hoicli.commands.shell").keep_words(super().get_params(ctx))
+        params: list[Any] = import_module("hoicli.interface.shell").keep_words(super().get_params(ctx))
         return params
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -106,8 +106,8 @@ class LazyGroup(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"hoicli.commands.{cmd_name.replace('-', '_')}").__name__
-        declared = import_module("hoicli.commands.command").DECLARED[module]
-        command = typer.main.get_command(import_module("hoicli.commands.shell").application(declared))
+        declared = import_module("hoicli.interface.command").DECLARED[module]
+        command = typer.main.get_command(import_module("hoicli.interface.shell").application(declared))
         command.name = cmd_name
         command.short_help = COMMANDS[cmd_name]
         return command

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from hoicli.commands import options
-from hoicli.commands.checks import READ, Count
-from hoicli.commands.command import command
-from hoicli.commands.options import Given, Names, Option, Piped
-from hoicli.commands.results import Result
-from hoicli.commands.values import names_of, tags_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import options
+from hoicli.interface.checks import READ, Count
+from hoicli.interface.command import command
+from hoicli.interface.options import Given, Names, Option, Piped
+from hoicli.interface.results import Result
+from hoicli.interface.values import names_of, tags_of
 
 LEVELS = Count(2, 1000)
 """How many rating levels are allowed: --distribution writes a row for each level and rater. Human scales have at most
@@ -75,7 +75,7 @@ def agree(
     from hoicli.agreement.ratings import read_ratings
     from hoicli.agreement.rows import AgreementSettings, agreement_rows, draw
     from hoicli.agreement.rows import blocks as blocks_of
-    from hoicli.commands.inputs import lines, policy_of
+    from hoicli.interface.inputs import lines, policy_of
     from hoicli.resampling.draws import Resampling
 
     if group is not None and not group.strip():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from hoicli.commands import options
-from hoicli.commands.checks import READ, Count
-from hoicli.commands.command import command
-from hoicli.commands.options import Argument, Filtered, Option, Streams, Unpack
-from hoicli.commands.results import Result
-from hoicli.commands.values import count_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import options
+from hoicli.interface.checks import READ, Count
+from hoicli.interface.command import command
+from hoicli.interface.options import Argument, Filtered, Option, Streams, Unpack
+from hoicli.interface.results import Result
+from hoicli.interface.values import count_of, tags_of, text_of
 from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
 
@@ -56,8 +56,8 @@ def audit(
         sure: How sure each of these models must be, from 0 to 1 (docs/commands/audit.md).
         top: Write the N surest candidates of each kind, or all; mAP always uses all of them.
     """
-    from hoicli.commands.inputs import Inputs, require_truth
     from hoicli.evaluation.selection import main_protocol, one_protocol
+    from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.validation.audit import Audit
     from hoicli.validation.candidates import Rules
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Annotated
 
-from hoicli.commands import options
-from hoicli.commands.command import command
-from hoicli.commands.options import Argument, Counted, Numbers, Option, Unpack
-from hoicli.commands.results import Result
-from hoicli.commands.values import count_of, counts_of, names_of, tags_of, text_of, texts_of
 from hoicli.errors import UsageError
+from hoicli.interface import options
+from hoicli.interface.command import command
+from hoicli.interface.options import Argument, Counted, Numbers, Option, Unpack
+from hoicli.interface.results import Result
+from hoicli.interface.values import count_of, counts_of, names_of, tags_of, text_of, texts_of
 from hoicli.vocabulary.datasets import load
 
 
@@ -54,9 +54,9 @@ def claim(
         top_k: The numbers of triplets per image to try.
         top: Show at least N settings (first those that fit, then the nearest), or all.
     """
-    from hoicli.commands.inputs import Inputs, require_truth
     from hoicli.comparison.claimed import Claim, claim_sentence, is_number, search
     from hoicli.evaluation.selection import chosen_protocols, explicit
+    from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.tables.published import lines_with
 
     truth, names, dataset_name, limit = (

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 from typing import Annotated, Any
 
-from hoicli.commands import choices, options
-from hoicli.commands.command import command
-from hoicli.commands.options import Names, Option, Piped, Streams, Unpack, Viewed
-from hoicli.commands.results import Result
-from hoicli.commands.values import chosen_of, count_of, names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import choices, options
+from hoicli.interface.command import command
+from hoicli.interface.options import Names, Option, Piped, Streams, Unpack, Viewed
+from hoicli.interface.results import Result
+from hoicli.interface.values import chosen_of, count_of, names_of, tags_of, text_of
 from hoicli.vocabulary.datasets import load
 
 _Row = dict[str, Any]
@@ -73,12 +73,12 @@ def compare(
             the difference is below 0, or below -POINTS with --margin.
         margin: The loss that --fail-if-worse accepts, in points (default: 0).
     """
-    from hoicli.commands.inputs import Inputs, require_truth
     from hoicli.comparison.answers import answers, failure, readable
     from hoicli.comparison.rows import compare as compared
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.rows import RECALL, Wanted
     from hoicli.evaluation.selection import chosen_protocols, explicit, main_protocol
+    from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.resampling.draws import Resampling
 
     gt, dataset_name, names, limit = (
@@ -107,8 +107,8 @@ def compare(
         if names or split or per_class or shared["iou"] or shared["slice"] or filters != Filters():
             problem = f"SHOE has no protocols, splits, {arg('iou')}, {arg('slice')} or filters of compare's"
             raise UsageError(f"{arg('metric')}: {problem}; leave them out")
-        from hoicli.commands.inputs import similarities
         from hoicli.comparison.shoe import compare_shoe
+        from hoicli.interface.inputs import similarities
         from hoicli.shoe.run import Evaluation
         from hoicli.shoe.settings import METRICS, ShoeOptions
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from hoicli.commands import options
-from hoicli.commands.command import command
-from hoicli.commands.options import Option, Unpack, Viewed
-from hoicli.commands.results import Result
-from hoicli.commands.values import count_of, names_of, text_of
+from hoicli.interface import options
+from hoicli.interface.command import command
+from hoicli.interface.options import Option, Unpack, Viewed
+from hoicli.interface.results import Result
+from hoicli.interface.values import count_of, names_of, text_of
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ def confusion(
     Arguments:
         top: Write the N confusions of names that cost most mAP, and the N costliest with null; or all.
     """
-    from hoicli.commands.inputs import Inputs, require_truth
     from hoicli.diagnosis.confusion_cells import confused_models
     from hoicli.diagnosis.run import diagnosing
     from hoicli.evaluation.selection import protocol_of
+    from hoicli.interface.inputs import Inputs, require_truth
 
     gt, limit = require_truth(gt, "confusion"), count_of("top", top)
     row = diagnosing(names_of(protocol), text_of(dataset))

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
-from hoicli.commands import choices, options
-from hoicli.commands.checks import READ, Count
-from hoicli.commands.command import command
-from hoicli.commands.options import Given, Option
-from hoicli.commands.results import Notes, Records, instead
-from hoicli.commands.values import text_of
 from hoicli.errors import IN_PYTHON, UsageError, arg
+from hoicli.interface import choices, options
+from hoicli.interface.checks import READ, Count
+from hoicli.interface.command import command
+from hoicli.interface.options import Given, Option
+from hoicli.interface.results import Notes, Records, instead
+from hoicli.interface.values import text_of
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
@@ -99,11 +99,11 @@ def convert(
         threshold: Keep scores above this (default 0.1).
         list_: List the formats and stop.
     """
-    from hoicli.commands.inputs import policy_of, written_to_files
     from hoicli.converters.context import Context
     from hoicli.converters.conversion import Conversion
     from hoicli.converters.formats import FORMATS
     from hoicli.converters.images import read_image_list
+    from hoicli.interface.inputs import policy_of, written_to_files
     from hoicli.io.messages import Progress
     from hoicli.io.workers import no_garbage_collection
 

@@ -8,22 +8,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hoicli.commands import choices, options
-from hoicli.commands.checks import FOLDER, OUTPUT, READ, READ_FOLDER, READ_JSON
-from hoicli.commands.command import command
-from hoicli.commands.options import Files, Given, Names, Option, Piped, Unpack
-from hoicli.commands.results import Notes, Records, Result, instead
-from hoicli.commands.values import names_of, text_of, texts_of
 from hoicli.corruption.catalogue import IMAGENET_C, RECIPE, SEVERITIES
 from hoicli.corruption.catalogue import corruption as named
 from hoicli.errors import DataError, UsageError, arg
+from hoicli.interface import choices, options
+from hoicli.interface.checks import FOLDER, OUTPUT, READ, READ_FOLDER, READ_JSON
+from hoicli.interface.command import command
+from hoicli.interface.options import Files, Given, Names, Option, Piped, Unpack
+from hoicli.interface.results import Notes, Records, Result, instead
+from hoicli.interface.values import names_of, text_of, texts_of
 from hoicli.io.messages import note
 from hoicli.io.outputs import writable, write_output
 
 if TYPE_CHECKING:
-    from hoicli.commands.inputs import Inputs
     from hoicli.corruption.catalogue import Recipe
     from hoicli.corruption.engine import Job, Plan
+    from hoicli.interface.inputs import Inputs
 
 
 @command(
@@ -106,8 +106,8 @@ def corrupt_records(
     cells = _cells(names, names_of(texts_of(severity) or "all"), constants)
     part = _shard(shard)
 
-    from hoicli.commands.inputs import Inputs
     from hoicli.corruption.engine import Plan, run, unique_jobs
+    from hoicli.interface.inputs import Inputs
     from hoicli.io.pool import processors
 
     inputs = Inputs(None, shared, unit="image")
@@ -134,8 +134,8 @@ def require_libraries(who: str = "corrupt") -> None:
 
 def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job]:
     """The job of each image or record; bad records go to the policy."""
-    from hoicli.commands.inputs import piped_paths
     from hoicli.corruption.engine import path_job, record_job
+    from hoicli.interface.inputs import piped_paths
     from hoicli.records.names import PICTURE_ENDINGS
 
     paths = piped_paths(sources, "RECORDS or IMAGES", "sources")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import isfinite
 from typing import Annotated
 
-from hoicli.commands.command import command
-from hoicli.commands.options import Given, Option, Piped
-from hoicli.commands.results import Records
 from hoicli.errors import UsageError, arg
+from hoicli.interface.command import command
+from hoicli.interface.options import Given, Option, Piped
+from hoicli.interface.results import Records
 
 
 @command(
@@ -39,7 +39,7 @@ def curriculum(
         threshold: Unlock a level when the score changes by less than T times its largest change so far.
         every: Write a line for every epoch so far, not only for the next.
     """
-    from hoicli.commands.inputs import lines
+    from hoicli.interface.inputs import lines
     from hoicli.robustness.curriculum import decisions, read_epochs
 
     if not (isfinite(threshold) and threshold > 0):

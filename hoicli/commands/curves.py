@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from hoicli.commands import choices, options
-from hoicli.commands.command import command
-from hoicli.commands.options import Names, Option, Unpack, Viewed
-from hoicli.commands.results import Result
-from hoicli.commands.values import names_of, text_of
+from hoicli.interface import choices, options
+from hoicli.interface.command import command
+from hoicli.interface.options import Names, Option, Unpack, Viewed
+from hoicli.interface.results import Result
+from hoicli.interface.values import names_of, text_of
 from hoicli.vocabulary.datasets import load
 
 
@@ -49,10 +49,10 @@ def curves(
         interaction: Add the curve of one class: 'ride bicycle', in V-COCO 'ride instr'; repeatable, or several with
             commas.
     """
-    from hoicli.commands.inputs import Inputs
     from hoicli.diagnosis.curves import classes_named, curve_rows
     from hoicli.evaluation.selection import explicit, main_protocol, one_protocol
     from hoicli.evaluation.tally import class_vocabulary
+    from hoicli.interface.inputs import Inputs
 
     protocol_names, dataset_name = names_of(protocol), text_of(dataset)
     row = one_protocol(protocol_names, dataset_name)

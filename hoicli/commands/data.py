@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import Annotated
 
-from hoicli.commands import choices, options
-from hoicli.commands.checks import Read
-from hoicli.commands.command import command
-from hoicli.commands.options import Argument, Option
-from hoicli.commands.results import Result
-from hoicli.commands.values import text_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import choices, options
+from hoicli.interface.checks import Read
+from hoicli.interface.command import command
+from hoicli.interface.options import Argument, Option
+from hoicli.interface.results import Result
+from hoicli.interface.values import text_of
 
 
 @command(

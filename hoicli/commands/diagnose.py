@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from hoicli.commands import choices, options
-from hoicli.commands.command import command
-from hoicli.commands.options import Names, Option, Unpack, Viewed
-from hoicli.commands.results import Records, Result, instead
-from hoicli.commands.values import names_of, text_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import choices, options
+from hoicli.interface.command import command
+from hoicli.interface.options import Names, Option, Unpack, Viewed
+from hoicli.interface.results import Records, Result, instead
+from hoicli.interface.values import names_of, text_of
 
 if TYPE_CHECKING:
     from hoicli.figures.styles import Look
@@ -64,11 +64,11 @@ def diagnose(
         emit: Instead of rows, write each prediction with its type and the ground truth it could be corrected to.
         explain: Say what each oracle fixes, and stop.
     """
-    from hoicli.commands.inputs import Inputs
     from hoicli.diagnosis.emitted import emitted_predictions
     from hoicli.diagnosis.errors import Reading
     from hoicli.diagnosis.oracles import explanation
     from hoicli.diagnosis.run import diagnose_models, diagnosing, progressive_order, settle_options
+    from hoicli.interface.inputs import Inputs
 
     if explain:
         if predictions is not None or gt is not None:

@@ -12,10 +12,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
-from hoicli.commands.command import command
-from hoicli.commands.options import Option
-from hoicli.commands.results import Result, instead
 from hoicli.errors import HoicliError, Place
+from hoicli.interface.command import command
+from hoicli.interface.options import Option
+from hoicli.interface.results import Result, instead
 from hoicli.version import __version__
 
 OK, MISSING, PROBLEM = "ok", "missing", "problem"

@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from hoicli.commands import options
-from hoicli.commands.command import command
-from hoicli.commands.options import Given, Names, Option, Unpack, Viewed
-from hoicli.commands.results import Result
-from hoicli.commands.values import chosen_of, names_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import options
+from hoicli.interface.command import command
+from hoicli.interface.options import Given, Names, Option, Unpack, Viewed
+from hoicli.interface.results import Result
+from hoicli.interface.values import chosen_of, names_of, tags_of, text_of
 from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
-    from hoicli.commands.inputs import Inputs
     from hoicli.evaluation.protocols import Protocol
     from hoicli.evaluation.slices import Slice
     from hoicli.evaluation.tally import Tally
+    from hoicli.interface.inputs import Inputs
     from hoicli.records.results import Row
     from hoicli.resampling.draws import Resampling
     from hoicli.vocabulary.labels import Vocabulary
@@ -76,11 +76,11 @@ def evaluate(
         same: With --boxes, annotated boxes of one label with at least this IoU count as one. Default: 0.7 for HICO-DET,
             which draws an object again for each class; else 1 (only equal boxes).
     """
-    from hoicli.commands.inputs import Inputs, require_truth
     from hoicli.evaluation.boxes import BOX_RULES
     from hoicli.evaluation.rows import METRICS, check_metrics
     from hoicli.evaluation.run import tallies
     from hoicli.evaluation.selection import chosen_protocols, explicit
+    from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.resampling.draws import Resampling
 
     names, dataset_name = names_of(protocol), text_of(dataset)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from hoicli.commands import choices, options
-from hoicli.commands.checks import PAGE, READ_FOLDER
-from hoicli.commands.command import command
-from hoicli.commands.options import Filtered, Names, Option, Unpack
-from hoicli.commands.results import Notes
-from hoicli.commands.values import names_of, text_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import choices, options
+from hoicli.interface.checks import PAGE, READ_FOLDER
+from hoicli.interface.command import command
+from hoicli.interface.options import Filtered, Names, Option, Unpack
+from hoicli.interface.results import Notes
+from hoicli.interface.values import names_of, text_of
 from hoicli.vocabulary.datasets import load
 
 SLICES = "people,pairs,objects,distance"
@@ -62,7 +62,6 @@ def explore(
         output: The folder to write, whole or not at all: new, empty, or an earlier page, which is replaced; or
             FILE.html: the page as one file, without pictures.
     """
-    from hoicli.commands.inputs import Inputs, require_truth
     from hoicli.diagnosis.run import diagnosing
     from hoicli.evaluation.selection import chosen_protocols, protocol_of
     from hoicli.evaluation.slices import CLASSES, parse_slices
@@ -70,6 +69,7 @@ def explore(
     from hoicli.explorer.folder import is_file
     from hoicli.explorer.measured import Asked, measure
     from hoicli.explorer.run import page_server, write_page
+    from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.resampling.draws import Resampling
 
     gt, dataset_name, path = require_truth(gt, "explore"), text_of(dataset), text_of(output)

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from hoicli.commands import options
-from hoicli.commands.checks import FOLDER, READ_FOLDER
-from hoicli.commands.command import command
 from hoicli.commands.corrupt import require_libraries
-from hoicli.commands.options import Files, Given, Option, Piped, Unpack
-from hoicli.commands.results import Records
-from hoicli.commands.values import text_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import options
+from hoicli.interface.checks import FOLDER, READ_FOLDER
+from hoicli.interface.command import command
+from hoicli.interface.options import Files, Given, Option, Piped, Unpack
+from hoicli.interface.results import Records
+from hoicli.interface.values import text_of
 
 if TYPE_CHECKING:
     from hoicli.io.streams import Line
@@ -60,7 +60,7 @@ def mask(
         rectangles: Write only image_id and masks (or pixelated), for a data loader that paints the rectangles itself.
         pixelate: Instead of masks: pixelate whole images, each with probability F (SAMPL's baseline RPP: 0.5).
     """
-    from hoicli.commands.inputs import Inputs
+    from hoicli.interface.inputs import Inputs
     from hoicli.records.intake import ImageRegister
     from hoicli.robustness.masks import image_path, masking, read_record, write_changed
     from hoicli.robustness.pixelation import pixelation

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hoicli.commands import options
-from hoicli.commands.command import command
-from hoicli.commands.options import Unpack, Viewed
-from hoicli.commands.results import Records
-from hoicli.commands.values import names_of, text_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import options
+from hoicli.interface.command import command
+from hoicli.interface.options import Unpack, Viewed
+from hoicli.interface.results import Records
+from hoicli.interface.values import names_of, text_of
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 
@@ -45,10 +45,10 @@ def match(
         only_predicted: Leave out ground-truth images without predictions (otherwise they have a line, too, and their
             triplets count as missed): for shards of a dump.
     """
-    from hoicli.commands.inputs import Inputs, require_truth
     from hoicli.evaluation.coverage import Coverage, choose_computable
     from hoicli.evaluation.run import matched_lines
     from hoicli.evaluation.selection import chosen_protocols, explicit
+    from hoicli.interface.inputs import Inputs, require_truth
 
     gt, names, dataset_name = require_truth(gt, "match"), names_of(protocol), text_of(dataset)
     chosen = chosen_protocols(names, dataset_name)

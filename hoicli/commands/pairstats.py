@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from hoicli.commands import choices, options
-from hoicli.commands.command import command
-from hoicli.commands.options import Counted, Numbers, Option, Unpack
-from hoicli.commands.results import Result
-from hoicli.commands.values import names_of, numbers_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import choices, options
+from hoicli.interface.command import command
+from hoicli.interface.options import Counted, Numbers, Option, Unpack
+from hoicli.interface.results import Result
+from hoicli.interface.values import names_of, numbers_of, tags_of, text_of
 from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
 
@@ -74,10 +74,10 @@ def pairstats(
         det_threshold: Add rows for only the pairs whose boxes both score at least S, for each S; needs `scores` in the
             records.
     """
-    from hoicli.commands.inputs import Inputs, require_truth
     from hoicli.diagnosis.run import diagnosing
     from hoicli.evaluation.coverage import check_counted, choose_computable
     from hoicli.evaluation.selection import protocol_of
+    from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.pairs.reading import sweeps
     from hoicli.pairs.statistics import pair_rows, pair_statistics
 

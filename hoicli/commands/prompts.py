@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-from hoicli.commands import choices
-from hoicli.commands.command import command
-from hoicli.commands.options import Files, Given, Option, Piped, Unpack
-from hoicli.commands.results import Records
-from hoicli.commands.values import text_of
 from hoicli.errors import DataError, UsageError, arg
+from hoicli.interface import choices
+from hoicli.interface.command import command
+from hoicli.interface.options import Files, Given, Option, Piped, Unpack
+from hoicli.interface.results import Records
+from hoicli.interface.values import text_of
 from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
 
@@ -56,8 +56,8 @@ def prompts(
             pixels.
         vocabulary: open: any words; or a dataset, whose names the prompt lists.
     """
-    from hoicli.commands.inputs import Inputs, piped_paths
     from hoicli.converters.vlm.frames import parse_frame
+    from hoicli.interface.inputs import Inputs, piped_paths
     from hoicli.records.image import problems
     from hoicli.records.intake import ImageRegister
     from hoicli.records.parsing import parse

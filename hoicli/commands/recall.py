@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from hoicli.commands import options
-from hoicli.commands.checks import READ
-from hoicli.commands.command import command
-from hoicli.commands.options import Counted, Given, Numbers, Option, Unpack
-from hoicli.commands.results import Result
-from hoicli.commands.values import counts_of, tags_of, text_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import options
+from hoicli.interface.checks import READ
+from hoicli.interface.command import command
+from hoicli.interface.options import Counted, Given, Numbers, Option, Unpack
+from hoicli.interface.results import Result
+from hoicli.interface.values import counts_of, tags_of, text_of
 from hoicli.vocabulary.datasets import load
 
 
@@ -52,9 +52,9 @@ def recall(
         as_released: The numbers of a project's code, to the digit: openpsg, sgg-benchmark or r1-sgg
             (docs/commands/recall.md has the differences).
     """
-    from hoicli.commands.inputs import Inputs, require_truth
     from hoicli.evaluation.recall import measure_recalls, not_in_training, recall_rows
     from hoicli.evaluation.recall_conventions import PUBLISHED, RELEASED
+    from hoicli.interface.inputs import Inputs, require_truth
 
     gt, ks, dataset_name = require_truth(gt, "recall"), counts_of("k", k), text_of(dataset)
     vocabulary = load(dataset_name or "hico")

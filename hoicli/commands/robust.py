@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from hoicli.commands import choices, options
-from hoicli.commands.command import command
-from hoicli.commands.options import Given, Names, Option, Piped
-from hoicli.commands.results import Result
-from hoicli.commands.values import names_of, tags_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import choices, options
+from hoicli.interface.command import command
+from hoicli.interface.options import Given, Names, Option, Piped
+from hoicli.interface.results import Result
+from hoicli.interface.values import names_of, tags_of
 from hoicli.io.messages import note
 
 
@@ -61,7 +61,7 @@ def robust(
         allow_missing: Accept an incomplete grid, and say what is missing.
         plot_kind: curves: means by severity, and bars by family; heatmap: every cell, a panel for each model.
     """
-    from hoicli.commands.inputs import lines, policy_of
+    from hoicli.interface.inputs import lines, policy_of
     from hoicli.robustness.gathering import Gathering
     from hoicli.robustness.grids import Benchmark
     from hoicli.robustness.grids import grids as grids_of

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from hoicli.commands import options
-from hoicli.commands.checks import LINES
-from hoicli.commands.command import command
-from hoicli.commands.options import Files, Numbers, Option, Unpack
-from hoicli.commands.results import Records, Result
-from hoicli.commands.values import tags_of, text_of, texts_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import options
+from hoicli.interface.checks import LINES
+from hoicli.interface.command import command
+from hoicli.interface.options import Files, Numbers, Option, Unpack
+from hoicli.interface.results import Records, Result
+from hoicli.interface.values import tags_of, text_of, texts_of
 
 PANEL = "Options of SHOE's metrics"
 
@@ -90,7 +90,7 @@ def shoe_eval(
         single_hoi: Only images with one human-object pair, where boxes of one label with IoU > 0.8 count as one (the
             supplement's Table 2).
     """
-    from hoicli.commands.inputs import Inputs, require_truth, similarities
+    from hoicli.interface.inputs import Inputs, require_truth, similarities
     from hoicli.resampling.draws import Resampling
     from hoicli.shoe.explanation import explain
     from hoicli.shoe.run import Evaluation

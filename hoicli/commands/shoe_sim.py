@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
-from hoicli.commands import options
-from hoicli.commands.checks import APPENDED, READ, Read
-from hoicli.commands.command import command
-from hoicli.commands.options import Files, Given, Names, Option, Piped, Unpack
-from hoicli.commands.results import Records, Result, instead
-from hoicli.commands.values import numbers_of, text_of, texts_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import options
+from hoicli.interface.checks import APPENDED, READ, Read
+from hoicli.interface.command import command
+from hoicli.interface.options import Files, Given, Names, Option, Piped, Unpack
+from hoicli.interface.results import Records, Result, instead
+from hoicli.interface.values import numbers_of, text_of, texts_of
 from hoicli.io.messages import note
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def shoe_sim(
         dry_run: Ask nothing; count the questions, estimate their tokens and their cost.
         price: The price of a million input and output tokens, for --dry-run.
     """
-    from hoicli.commands.inputs import Inputs, lines
+    from hoicli.interface.inputs import Inputs, lines
     from hoicli.wordnet.lexicon import choose
 
     dataset_name = text_of(dataset)

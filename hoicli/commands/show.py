@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from hoicli.commands import options
-from hoicli.commands.checks import READ, READ_FOLDER, SHOWN, Count
-from hoicli.commands.command import command
-from hoicli.commands.options import Argument, Files, Names, Option, Streams, Unpack
-from hoicli.commands.results import Notes
-from hoicli.commands.values import count_of, names_of, text_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import options
+from hoicli.interface.checks import READ, READ_FOLDER, SHOWN, Count
+from hoicli.interface.command import command
+from hoicli.interface.options import Argument, Files, Names, Option, Streams, Unpack
+from hoicli.interface.results import Notes
+from hoicli.interface.values import count_of, names_of, text_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -64,9 +64,9 @@ def show(
         size: The maximum of a picture's longer side, in pixels (default: 1280 in a folder, 480 on a sheet).
         output: FILE.png: one sheet; DIR: a PNG for each image (new, empty, or of an earlier run).
     """
-    from hoicli.commands.inputs import Inputs
     from hoicli.figures.overlays import encode_png, sheet
     from hoicli.figures.showing import Source, choose_images, is_sheet, write_pictures
+    from hoicli.interface.inputs import Inputs
     from hoicli.io.outputs import write_output
 
     target = text_of(output)

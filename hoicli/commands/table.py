@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from hoicli.commands import options
-from hoicli.commands.command import command
-from hoicli.commands.options import Given, Names, Option, Piped
-from hoicli.commands.results import Result
-from hoicli.commands.values import names_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import options
+from hoicli.interface.command import command
+from hoicli.interface.options import Given, Names, Option, Piped
+from hoicli.interface.results import Result
+from hoicli.interface.values import names_of
 from hoicli.io.messages import note
 
 
@@ -60,8 +60,8 @@ def table(
         over: The mean and the sample standard deviation over the values of this tag, such as seed.
         intervals: Show the 95 % intervals of rows that have them.
     """
-    from hoicli.commands.inputs import lines as lines_of
-    from hoicli.commands.inputs import policy_of
+    from hoicli.interface.inputs import lines as lines_of
+    from hoicli.interface.inputs import policy_of
     from hoicli.io.streams import Stream
     from hoicli.records.parsing import dump
     from hoicli.tables.arrangement import arrange_by_keys, arrange_by_layout, describe_rows, tables_of

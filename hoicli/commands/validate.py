@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from hoicli.commands import options
-from hoicli.commands.command import command
-from hoicli.commands.options import Given, Piped
-from hoicli.commands.results import Result
-from hoicli.commands.values import text_of
 from hoicli.errors import DataError
+from hoicli.interface import options
+from hoicli.interface.command import command
+from hoicli.interface.options import Given, Piped
+from hoicli.interface.results import Result
+from hoicli.interface.values import text_of
 from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
 
@@ -42,7 +42,7 @@ def validate(
     Arguments:
         open_vocabulary: Labels and verbs are free text: do not look them up.
     """
-    from hoicli.commands.inputs import Inputs
+    from hoicli.interface.inputs import Inputs
     from hoicli.validation.stream import validate_images
 
     dataset_name = text_of(dataset)

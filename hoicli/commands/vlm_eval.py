@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from hoicli.commands import options
-from hoicli.commands.checks import READ, Read
-from hoicli.commands.command import command
-from hoicli.commands.options import Given, Option, Piped
-from hoicli.commands.results import Records, Result, instead
-from hoicli.commands.values import tags_of, text_of
 from hoicli.errors import DataError, UsageError, arg
+from hoicli.interface import options
+from hoicli.interface.checks import READ, Read
+from hoicli.interface.command import command
+from hoicli.interface.options import Given, Option, Piped
+from hoicli.interface.results import Records, Result, instead
+from hoicli.interface.values import tags_of, text_of
 
 TASKS = {
     "choice": "multiple-choice questions (CrossHOI-Bench)",
@@ -84,8 +84,8 @@ def vlm_eval(
             shoe-sim writes (SHOE has language models rate them), repeatable.
         needed: Write the pairs of senses that the similarity needs, for shoe-sim --pairs.
     """
-    from hoicli.commands.inputs import piped_paths, policy_of, similarities
     from hoicli.converters.containers.source import Source
+    from hoicli.interface.inputs import piped_paths, policy_of, similarities
     from hoicli.resampling.draws import Resampling
     from hoicli.vlm.answers import read_answers
     from hoicli.vlm.bank import read_bank

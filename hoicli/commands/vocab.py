@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hoicli.commands import options
-from hoicli.commands.checks import READ, READ_DATASET
-from hoicli.commands.command import command
-from hoicli.commands.options import Argument, Given, Names, Option
-from hoicli.commands.results import Result, instead
-from hoicli.commands.values import text_of, texts_of
 from hoicli.errors import DataError, UsageError, arg
+from hoicli.interface import options
+from hoicli.interface.checks import READ, READ_DATASET
+from hoicli.interface.command import command
+from hoicli.interface.options import Argument, Given, Names, Option
+from hoicli.interface.results import Result, instead
+from hoicli.interface.values import text_of, texts_of
 from hoicli.io.messages import note
 from hoicli.records.metrics import metric_rows
 from hoicli.vocabulary.datasets import load
@@ -141,7 +141,7 @@ def _senses(labels: list[str], wordnet: str | None, vocabulary: Vocabulary) -> l
 def _dataset(truth: Given, train: Given | None, output: str, on_error: str) -> str:
     """The file of the dataset that ground truth shows, named as the file that is written, else as the first that is
     read."""
-    from hoicli.commands.inputs import Inputs, policy_of
+    from hoicli.interface.inputs import Inputs, policy_of
     from hoicli.records.seen import Seen, dataset_name, dataset_of, format_content, in_one_spelling, tell_doubts
     from hoicli.tables.notations import check_lines
 

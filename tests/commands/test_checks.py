@@ -14,11 +14,11 @@ import pytest
 
 import hoicli as api
 from hoicli.cli import COMMANDS
-from hoicli.commands.checks import FOLDER, PAGE, Count, Mark, Read, Written
-from hoicli.commands.command import check
-from hoicli.commands.options import Option, Parameter
-from hoicli.commands.shell import ManualCommand, parameters_in_shell
 from hoicli.errors import HoicliError
+from hoicli.interface.checks import FOLDER, PAGE, Count, Mark, Read, Written
+from hoicli.interface.command import check
+from hoicli.interface.options import Option, Parameter
+from hoicli.interface.shell import ManualCommand, parameters_in_shell
 from hoicli.io.outputs import LIST_OF_FILES
 from tests.support.project import EIGHT, ROOT, Hoicli, Result
 from tests.support.shell import command_of

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from hoicli.cli import COMMANDS, app
-from hoicli.commands.shell import EXIT_CODES
+from hoicli.interface.shell import EXIT_CODES
 from tests.support.project import FIXTURES, Hoicli, Result
 from tests.support.shell import command_of, furnish, sh
 

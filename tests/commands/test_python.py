@@ -19,9 +19,9 @@ import pytest
 
 import hoicli as api
 from hoicli.cli import COMMANDS
-from hoicli.commands.command import DECLARED
-from hoicli.commands.results import Result
 from hoicli.errors import DataError, HoicliError, UsageError
+from hoicli.interface.command import DECLARED
+from hoicli.interface.results import Result
 from tests.support.arrays import GT, PREDICTIONS, arrays, records
 from tests.support.project import EIGHT, FIXTURES, ROOT, Hoicli
 

@@ -22,10 +22,10 @@ from pathlib import Path
 from random import Random
 
 from hoicli.cli import run
-from hoicli.commands import choices
-from hoicli.commands.checks import Count, Read, Written
-from hoicli.commands.command import DECLARED, Command
-from hoicli.commands.options import Argument, Option, Parameter
+from hoicli.interface import choices
+from hoicli.interface.checks import Count, Read, Written
+from hoicli.interface.command import DECLARED, Command
+from hoicli.interface.options import Argument, Option, Parameter
 from tests.hostile.judge import standard_streams
 from tests.support.project import EIGHT, FIXTURES, PATIENCE
 

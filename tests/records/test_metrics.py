@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.commands.results import Result
+from hoicli.interface.results import Result
 from hoicli.records.kinds import COMMON
 from hoicli.records.metrics import METRICS, kind_of, metrics_named
 from hoicli.records.results import check_row, result_row, write_setting

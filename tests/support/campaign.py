@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, get_args
 
-from hoicli.commands import choices
-from hoicli.commands.checks import Read, Written
-from hoicli.commands.command import DECLARED, Command
-from hoicli.commands.options import Argument, Parameter
+from hoicli.interface import choices
+from hoicli.interface.checks import Read, Written
+from hoicli.interface.command import DECLARED, Command
+from hoicli.interface.options import Argument, Parameter
 from tests.support.project import Result, parsed
 
 Words = tuple[str, ...]

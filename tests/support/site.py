@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import hoicli
-from hoicli.commands.command import DECLARED, Command
+from hoicli.interface.command import DECLARED, Command
 
 ROOT = Path(__file__).parents[2]
 PAGES = {"README.md": "index.md", "formats/README.md": "formats/README.md", "CHANGELOG.md": "CHANGELOG.md"}

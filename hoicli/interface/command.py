@@ -25,11 +25,11 @@ from numbers import Integral, Real
 from textwrap import dedent, fill
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
-from hoicli.commands import options
-from hoicli.commands.checks import Count, OneOf, Read, Values, Written
-from hoicli.commands.options import Argument, Names, Numbers, Option, Parameter, Path, Piped
-from hoicli.commands.results import Notes, Records, Result
 from hoicli.errors import IN_PYTHON, UsageError, did_you_mean
+from hoicli.interface import options
+from hoicli.interface.checks import Count, OneOf, Read, Values, Written
+from hoicli.interface.options import Argument, Names, Numbers, Option, Parameter, Path, Piped
+from hoicli.interface.results import Notes, Records, Result
 from hoicli.io import claims
 from hoicli.io.inputs import parts_of
 from hoicli.io.messages import kept_notes

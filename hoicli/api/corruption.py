@@ -8,11 +8,11 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.commands.command import wrap_for_python
 from hoicli.commands.corrupt import require_libraries
 from hoicli.corruption.catalogue import SEVERITIES
 from hoicli.corruption.recipes import chosen_recipe
 from hoicli.errors import DataError, UsageError, arg
+from hoicli.interface.command import wrap_for_python
 from hoicli.records.arrays import box_array, read_array
 
 Pixels = NDArray[np.uint8]

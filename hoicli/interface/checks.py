@@ -16,8 +16,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hoicli.commands import choices
 from hoicli.errors import UsageError
+from hoicli.interface import choices
 
 Values = Mapping[str, Any]
 """The values of a call, by parameter name."""

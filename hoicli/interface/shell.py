@@ -13,12 +13,12 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from hoicli.commands import choices
-from hoicli.commands.checks import FIGURE
-from hoicli.commands.command import Command, check
-from hoicli.commands.options import Argument, Option, Parameter, notation, output
-from hoicli.commands.results import Records, Result, look_of
 from hoicli.errors import UsageError, arg
+from hoicli.interface import choices
+from hoicli.interface.checks import FIGURE
+from hoicli.interface.command import Command, check
+from hoicli.interface.options import Argument, Option, Parameter, notation, output
+from hoicli.interface.results import Records, Result, look_of
 from hoicli.io.claims import watch_files
 from hoicli.io.messages import note
 from hoicli.io.outputs import write_output

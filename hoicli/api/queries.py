@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.commands.command import wrap_for_python
-from hoicli.commands.options import Path
-from hoicli.commands.values import text_of
 from hoicli.converters.inpcc import sigmoid, softmax
 from hoicli.errors import DataError, UsageError
+from hoicli.interface.command import wrap_for_python
+from hoicli.interface.options import Path
+from hoicli.interface.values import text_of
 from hoicli.records.arrays import box_corners, read_array
 from hoicli.records.kit import Bools, Floats
 from hoicli.records.scenes import class_table

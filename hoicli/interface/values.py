@@ -6,8 +6,8 @@ import os
 from collections.abc import Collection, Mapping
 from math import isfinite
 
-from hoicli.commands.options import Names, Numbers, Path, Tags
 from hoicli.errors import UsageError, arg
+from hoicli.interface.options import Names, Numbers, Path, Tags
 
 
 def names_of(names: Names) -> list[str]:

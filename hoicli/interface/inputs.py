@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from hoicli.commands.options import Given, Names, Path, Streams, Tags
-from hoicli.commands.values import names_of, tags_of, text_of, texts_of
 from hoicli.converters.opening import Opening
 from hoicli.errors import IN_PYTHON, DataError, UsageError, arg, nearest
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.views import ALONE, Views
+from hoicli.interface.options import Given, Names, Path, Streams, Tags
+from hoicli.interface.values import names_of, tags_of, text_of, texts_of
 from hoicli.io.inputs import NO_SUCH_FILE, parts_of
 from hoicli.io.outputs import temporary_folder
 from hoicli.io.streams import Item, Stream

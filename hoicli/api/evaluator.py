@@ -9,12 +9,7 @@ from functools import partial
 from operator import index
 from typing import Any
 
-from hoicli.commands.command import python_call, wrap_for_python
 from hoicli.commands.eval import rows_of
-from hoicli.commands.inputs import VIEW_TAGS, Inputs
-from hoicli.commands.options import Given, Names, Path, Tags, Unpack, Viewed
-from hoicli.commands.results import Records, Result
-from hoicli.commands.values import chosen_of, names_of, tags_of, text_of
 from hoicli.errors import DataError, HoicliWarning, UsageError
 from hoicli.evaluation.coverage import choose_computable, classless_problem, find_unlabelled_views, tell_absent
 from hoicli.evaluation.fit import Inverted
@@ -22,6 +17,11 @@ from hoicli.evaluation.matching import Batch, match_all
 from hoicli.evaluation.rows import METRICS
 from hoicli.evaluation.run import tally_matches
 from hoicli.evaluation.selection import chosen_protocols, explicit
+from hoicli.interface.command import python_call, wrap_for_python
+from hoicli.interface.inputs import VIEW_TAGS, Inputs
+from hoicli.interface.options import Given, Names, Path, Tags, Unpack, Viewed
+from hoicli.interface.results import Records, Result
+from hoicli.interface.values import chosen_of, names_of, tags_of, text_of
 from hoicli.io.messages import kept_notes, note
 from hoicli.records.columns import BATCH
 from hoicli.records.detections import Detections, State, detections, images_of, scenes_of_detections, state_of

@@ -21,9 +21,9 @@ if sys.version_info >= (3, 11):
 else:
     from typing_extensions import Unpack as Unpack
 
-from hoicli.commands import choices
-from hoicli.commands.checks import OUTPUT, READ, READ_DATASET, Count, Mark, OneOf, Read
 from hoicli.errors import IN_PYTHON, arg
+from hoicli.interface import choices
+from hoicli.interface.checks import OUTPUT, READ, READ_DATASET, Count, Mark, OneOf, Read
 
 
 @dataclass(frozen=True)
