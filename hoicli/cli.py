@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 import typer
@@ -62,7 +63,7 @@ GROUPS = {
     },
 }
 """The commands by what they are for, each with its line in `hoicli --help`."""
-COMMANDS = {name: line for lines in GROUPS.values() for name, line in lines.items()}
+COMMANDS = dict(chain.from_iterable(lines.items() for lines in GROUPS.values()))
 
 EXITS = {code: exit_code for exit_code, codes in CODES.items() for code in codes}
 EXIT_SIGNAL = 128

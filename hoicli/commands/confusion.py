@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 from hoicli.interface import options
@@ -61,14 +62,14 @@ def confusion(
     views, row = inputs.views(vocabulary), row or protocol_of(vocabulary)
     confused = confused_models(models, inputs.read_truth(gt, vocabulary), row, inputs.filters, inputs.policy, views)
     found_by = [(model, model.cells()) for model in confused]
-    rows = [row_made for model, cells in found_by for row_made in model.rows(cells, top=limit, tags=tags)]
+    rows = list(chain.from_iterable(model.rows(cells, top=limit, tags=tags) for model, cells in found_by))
     rows = inputs.policy.sign_skipped(rows)
 
     def draw(path: str, look: Look) -> None:
         from hoicli.figures.confusion import plot_confusion
         from hoicli.figures.shown import caveats_of
 
-        panels = [panel for model, cells in found_by for panel in model.panels(cells)]
+        panels = list(chain.from_iterable(model.panels(cells) for model, cells in found_by))
         plot_confusion(panels, path, look, caveats=caveats_of(rows))
 
     return Result(rows, draw=draw)

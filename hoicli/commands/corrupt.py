@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -160,7 +161,7 @@ def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tup
             raise UsageError(f"{arg('severity', ','.join(severities))}: {problem}")
         chosen.update(levels)
     chosen_names = [name for name in recipe.levels if name in names or ("all" in names and name in recipe.usual)]
-    return tuple((name, level) for name in chosen_names for level in SEVERITIES if level in chosen)
+    return tuple((name, level) for name, level in product(chosen_names, SEVERITIES) if level in chosen)
 
 
 def _shard(text: str | None) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from hoicli.interface import choices, options
 from hoicli.interface.command import command
@@ -10,6 +10,9 @@ from hoicli.interface.options import Names, Option, Unpack, Viewed
 from hoicli.interface.results import Result
 from hoicli.interface.values import names_of, text_of
 from hoicli.vocabulary.datasets import load
+
+if TYPE_CHECKING:
+    from hoicli.records.results import Row
 
 
 @command(
@@ -66,11 +69,9 @@ def curves(
     views, named = inputs.views(vocabulary), explicit(protocol_names)
     truth = None if gt is None else inputs.read_truth(gt, vocabulary)
     of = chosen, vocabulary, inputs.filters, inputs.policy, None if per_class else single
-    rows = [
-        curve_row
-        for model in models
-        for curve_row in curve_rows(model, truth, *of, named=named, views=views,
-                               tags={"model": model.model, **tags} if model.tagged else tags)
-    ]  # fmt: skip
+    rows: list[Row] = []
+    for model in models:
+        model_tags = {"model": model.model, **tags} if model.tagged else tags
+        rows += curve_rows(model, truth, *of, named=named, views=views, tags=model_tags)
     rows = inputs.policy.sign_skipped(rows)
     return Result(rows, draw=lambda path, look: choices.table("figures.curves:plot_curves")(rows, path, look))

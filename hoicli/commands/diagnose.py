@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 from hoicli.errors import UsageError, arg
@@ -111,7 +112,7 @@ def diagnose(
         emitted = emitted_predictions(models[0], of, filters, policy, reading)
         return instead(Records(policy.report_at_end(emitted, some_left=True)))
     diagnosed = diagnose_models(models, of, filters, policy, reading)
-    rows = [result for model in diagnosed for result in model.rows(per_class=per_class, order=order, tags=tags)]
+    rows = list(chain.from_iterable(model.rows(per_class=per_class, order=order, tags=tags) for model in diagnosed))
     rows = policy.sign_skipped(rows)
 
     def draw(path: str, look: Look) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 from hoicli.errors import UsageError, arg
@@ -97,11 +98,14 @@ def evaluate(
         return _evaluate_boxes(names, vocabulary, inputs, truth, predictions, same, tags_of(tag), per_class)
     if same is not None:
         raise UsageError(f"{arg('same')}: is for {arg('boxes')}; leave it out")
-    if of_boxes := [part for name in names for part in name.split(",") if part.strip() in BOX_RULES]:
+    if of_boxes := [
+        part for part in chain.from_iterable(name.split(",") for name in names) if part.strip() in BOX_RULES
+    ]:
         raise UsageError(f"{arg('protocol', of_boxes[0])}: is for {arg('boxes')}, which evaluates boxes alone; add it")
     if explain:
         return _explain_protocols(
-            [row for name in names or ["all"] for row in chosen_protocols([name], dataset_name)], dataset_name
+            list(chain.from_iterable(chosen_protocols([name], dataset_name) for name in (names or ["all"]))),
+            dataset_name,
         )
     chosen = chosen_protocols(names, dataset_name)
     own_vocabulary = load(dataset_name or chosen[0].dataset)

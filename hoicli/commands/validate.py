@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Annotated
 
 from hoicli.errors import DataError
@@ -59,7 +60,7 @@ def validate(
         checked.append(validate_images(stream, vocabulary, truth=checked[0].facts))
     if not checked[-1].lines:
         raise DataError("is empty: no lines to check", place=stream.name, code="empty")
-    rows = [finding.row() for checking in checked for finding in checking.findings]
+    rows = [finding.row() for finding in chain.from_iterable(checking.findings for checking in checked)]
     kinds = "one kind of fault" if len(rows) == 1 else f"{len(rows) or 'no'} kinds of fault"
     verdict = checked[-1].verdict and f"; {checked[-1].verdict}"
     broken = any(row["severity"] == "error" for row in rows)

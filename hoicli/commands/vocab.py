@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 from hoicli.errors import DataError, UsageError, arg
@@ -135,7 +136,7 @@ def _senses(labels: list[str], wordnet: str | None, vocabulary: Vocabulary) -> l
     if unknown := [label for label, rows in senses_by_label.items() if not rows]:
         first_labels = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
         note(f"{len(unknown)} without a sense in WordNet: {first_labels}; such a label is similar only to an equal one")
-    return [row for rows in senses_by_label.values() for row in rows]
+    return list(chain.from_iterable(senses_by_label.values()))
 
 
 def _dataset(truth: Given, train: Given | None, output: str, on_error: str) -> str:

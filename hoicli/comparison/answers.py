@@ -4,11 +4,14 @@ difference of mAP comes from; and the rows without what says nothing."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from hoicli.diagnosis.errors import MISSED
 from hoicli.errors import DataError, HoicliError, arg
-from hoicli.records.metrics import LOWER, better
+from hoicli.records.kinds import DIFFERENCE
+from hoicli.records.metrics import LOWER, better, printed_by
+from hoicli.records.oracles import OF_A_SIDE
 from hoicli.records.results import settings_of
 from hoicli.tables.values import number_text
 
@@ -17,8 +20,6 @@ SURE = 0.05
 NO_WIDTH = 1e-9
 """Points between the ends of an interval that are rounding."""
 CLASSES_BETTER, CLASSES_WORSE = "classes_better", "classes_worse"
-_SUMS = frozenset({"false_positive", "false_negative"})
-"""Oracles that repair several types of error."""
 _OF_NOTHING = frozenset({"count_diff", "delta_mAP_diff", "image_diff", CLASSES_BETTER, CLASSES_WORSE})
 """Metrics whose rows say nothing where they are 0."""
 
@@ -26,12 +27,7 @@ AnyRow = Mapping[str, Any]
 Finding = tuple[float, str]
 """How many points of mAP it explains, and in words."""
 NAMES = {
-    "mAP_diff": "mAP",
-    "soft_map_diff": "soft mAP",
-    "mf1_diff": "mF1",
-    "gt_miss_rate_diff": "GT miss rate",
-    "prediction_miss_rate_diff": "prediction miss rate",
-    "map_diff": "plain mAP",
+    metric.name: metric.words for metric in printed_by("compare") if metric.kinds == (DIFFERENCE,) and metric.words
 }
 """What a sentence calls each metric that it may be about."""
 
@@ -203,8 +199,7 @@ def _order(mean: AnyRow, rows: Sequence[AnyRow], same: Sequence[AnyRow]) -> Iter
     del tags["baseline"]
     of = [
         row["value"]
-        for model in models
-        for row in rows
+        for model, row in product(models, rows)
         if row.get("metric") == "mean_max_recall"
         and (row["protocol"], row["subset"], row["tags"]) == (mean["protocol"], mean["subset"], tags | {"model": model})
     ]
@@ -227,7 +222,7 @@ def _order(mean: AnyRow, rows: Sequence[AnyRow], same: Sequence[AnyRow]) -> Iter
 
 
 def _errors(mean: AnyRow, same: Sequence[AnyRow]) -> Iterator[Finding]:
-    costs = [row for row in same if row["metric"] == "delta_mAP_diff" and row["oracle"] not in _SUMS]
+    costs = [row for row in same if row["metric"] == "delta_mAP_diff" and row["oracle"] not in OF_A_SIDE]
     costs = [row for row in costs if row["value"] is not None]
     significant = [
         row for row in costs if row["ci_low"] is None or (row["ci_low"] * row["ci_high"] > 0 and row["p"] < SURE)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from hoicli.vocabulary.labels import Vocabulary
 
 SHARING = (ASKING, *((oracle,) for oracle in ORACLES if oracle not in ASKING))
 """All oracles, and none; those that share their ranked lists together. The others share the ground truth with none."""
-EVERY = tuple(oracle for oracles in SHARING for oracle in oracles)
+EVERY = tuple(chain.from_iterable(SHARING))
 
 
 class UnderOracle(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple
 
 import numpy as np
@@ -134,7 +134,7 @@ def compare(
 
     yield from rows_by_protocol()
     settings = {**filters.signature(), "data": vocabulary.signed}
-    leave = {key: value for side in sides for key, value in side.tally.leave.items()}
+    leave = dict(chain.from_iterable(side.tally.leave.items() for side in sides))
     for number, view in enumerate(errors_of):
         signed = settings | leave | truth.settings(view) | view.settings()
         diagnoses = [side.diagnoses[number] for side in sides]
@@ -252,7 +252,7 @@ def error_rows(
 
 def _counts(baseline: Diagnosis, model: Diagnosis, shared: Comparison, ends: Row) -> Iterator[Row]:
     subsets = subset_classes(shared.vocabulary, baseline.protocol)
-    counted = [(error, subset) for error in (*ERRORS, MISSED) for subset in subsets]
+    counted = [(error, subset) for error, subset in product((*ERRORS, MISSED), subsets)]
 
     def counts(diagnosis: Diagnosis) -> Ints:
         errors = diagnosis.group_errors(shared.image_ids)

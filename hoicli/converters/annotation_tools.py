@@ -37,6 +37,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import chain, product
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.etree.ElementTree import Element
@@ -101,7 +102,7 @@ def read_tasks(source: Source, context: Context) -> Iterator[Record]:
                 context.drop(other, context.place + field)
         boxes = [_rectangle(item, field) for field, item in rectangles.values()]
         labels = [_names(item, field)[0] for field, item in rectangles.values()]
-        size = {key: item[f"original_{key}"] for _, item in rectangles.values() for key in ("width", "height")}
+        size = {key: item[f"original_{key}"] for (_, item), key in product(rectangles.values(), ("width", "height"))}
         hois = _relations(results, {name: at for at, name in enumerate(rectangles)}, context)
         return image_record(_file_name(task["data"], full=full), boxes, labels, hois, size)
 
@@ -151,7 +152,7 @@ def _relations(
             continue
         if way not in WAYS:
             raise DataError(f"{str(way)[:40]} is none of {', '.join(WAYS)}", field=f"{field}.direction")
-        hois += [{"subject": ends[a], "object": ends[b], "verb": verb} for verb in verbs for a, b in WAYS[way]]
+        hois += [{"subject": ends[a], "object": ends[b], "verb": verb} for verb, (a, b) in product(verbs, WAYS[way])]
     return hois
 
 
@@ -255,12 +256,12 @@ def _triplets(rows: list[Element], context: Context) -> list[dict[str, Any]]:
             if len(others) > 1 and len(verbs) * len(acting) > 1:
                 problem = f"{', '.join(verbs)[:60]}: {len(others)} objects in the group, and not said on which of them"
                 raise DataError(f"{problem}; make a group of each (draw the box again)", field=field)
-            hois += [{"subject": at, "object": other, "verb": verb} for verb in verbs for other in others]
+            hois += [{"subject": at, "object": other, "verb": verb} for verb, other in product(verbs, others)]
     return hois
 
 
 def _verbs(row: Element) -> list[str]:
     """The verbs in a box's attributes."""
     values = [each.text or "" for each in row.findall("attribute") if _ACTION.fullmatch(each.get("name", "").strip())]
-    verbs = [normalise(verb) for value in values for verb in value.split(",")]
+    verbs = [normalise(verb) for verb in chain.from_iterable(value.split(",") for value in values)]
     return [verb for verb in verbs if verb.lower() not in NOTHING]

@@ -20,6 +20,7 @@ alphabetical order (SGG-Benchmark's loader takes a category 0 for the background
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from hoicli.converters.containers.source import Source
@@ -86,8 +87,8 @@ class _Graphs:
 
     def count_crowd_relations(self) -> int:
         """Return how many relations have a crowd at one of their ends."""
-        crowds = {row["id"] for rows in self.boxes_of.values() for _, row in rows if row.get("iscrowd")}
-        relations = (row for rows in self.relations_of.values() for _, row in rows) if crowds else ()
+        crowds = {row["id"] for _, row in chain.from_iterable(self.boxes_of.values()) if row.get("iscrowd")}
+        relations = (row for _, row in chain.from_iterable(self.relations_of.values())) if crowds else ()
         return sum(not crowds.isdisjoint((row["subject_id"], row["object_id"])) for row in relations)
 
     def _group_by_image(self, source: Source, key: str, context: Context) -> dict[int | str, _Rows]:

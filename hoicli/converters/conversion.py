@@ -90,7 +90,7 @@ class Conversion:
 
     def _everything(self, paths: list[str]) -> Iterator[tuple[str, Record]]:
         """(file, record) of all paths; a joint format takes the following paths as companions."""
-        sources = [Source(part) for path in paths for part in parts_of(path)]
+        sources = [Source(part) for part in chain.from_iterable(parts_of(path) for path in paths)]
         while sources:
             source = sources.pop(0)
             row = self._row or FORMATS[run_step(partial(detect, source), source)]

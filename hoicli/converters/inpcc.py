@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,7 @@ def _gather_rows(
     columns = [
         {_hoi_id(key, f".{name}", source): values for key, values in source.mapping[name].items()} for name in COLUMNS
     ]
-    interactions_found = sorted({hoi for column in columns for hoi in column})
+    interactions_found = sorted(set(chain.from_iterable(columns)))
     for hoi in (*interactions_found[:1], *interactions_found[-1:]):
         if hoi not in interactions.names:
             problem = f"holds {len(interactions_found):,} interactions: id {shorten_value(hoi)}{interactions.refusal}"

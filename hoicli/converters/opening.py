@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Literal
 
 import orjson
@@ -67,7 +67,7 @@ class Opening:
         """The paths with their dumps converted; `a.mat,b.mat` names two files. Raises `DataError` as `convert` does,
         and `UsageError` for a format given for what is no file, and for a path given twice: its images would count
         twice."""
-        files = [part for path in paths for part in parts_of(path)]
+        files = list(chain.from_iterable(parts_of(path) for path in paths))
         twice = next((path for path in files if files.count(path) > 1), None)
         if twice is not None:
             raise UsageError(f"{twice} is given twice; keep one")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from itertools import chain
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -224,7 +224,7 @@ def _check_indices(record: Record, line: Line, protocol: Protocol) -> None:
                     raise DataError(
                         f"{value} is no index; match again", place=line.place, field=f"{key}[{index}].{name}"
                     )
-    if not all(type(value) is int and 0 <= value < MOST_BOXES for row in matches for value in row):
+    if not all(type(value) is int and 0 <= value < MOST_BOXES for value in chain.from_iterable(matches)):
         raise DataError("holds a value that is no index; match again", place=line.place, field="box_matches")
 
 
@@ -248,10 +248,10 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
         rows["truth_object"] += [_shift_index(item["object"], truth_boxes) for item in gt]
         rows["truth_interaction"] += interactions(gt, vocabulary).tolist()
         rows["box_match"] += [box + boxes for box, of_box in enumerate(matches) for _ in of_box]
-        rows["truth_box_match"] += [box + truth_boxes for of_box in matches for box in of_box]
+        rows["truth_box_match"] += [box + truth_boxes for box in chain.from_iterable(matches)]
         boxes += len(matches)
         triplets += len(gt)
-        used = [item[side] for item in gt for side in ("subject", "object") if item[side] is not None]
+        used = [item[side] for item, side in product(gt, ("subject", "object")) if item[side] is not None]
         truth_boxes += 1 + max(chain(used, *matches), default=-1)
     code = np.array(codes, dtype=np.int64)
     columns: dict[str, Any] = {

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -300,7 +300,7 @@ class Diagnosis:
         ranked = error[order_by_score(score, lambda rows: [error[rows]])]
         end = 3 * len(self._columns["truth_class"]) or len(ranked)
         long = min(len(ranked), end)
-        steps = (step * 10**power for power in range(19) for step in (1, 2, 5))
+        steps = (step * 10**power for power, step in product(range(19), (1, 2, 5)))
         step = next(step for step in steps if step * 25 >= long)
         bins = -(-long // step) if len(ranked) <= end else long // step
         edges = [place * step for place in range(max(bins, 1) + 1)]

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -235,7 +235,9 @@ def read_matches(lines: Iterable[Line], stream: MatchStream, policy: ErrorPolicy
 
 def _gather(view: MatchedView, records: Sequence[Record], vocabulary: Vocabulary) -> None:
     image_ids = [str(record["image_id"]) for record in records]
-    predictions, truth = ([item for record in records for item in record[side]] for side in ("predictions", "gt"))
+    predictions, truth = (
+        list(chain.from_iterable(record[side] for record in records)) for side in ("predictions", "gt")
+    )
     image, truth_image = (
         np.repeat(np.arange(len(records)), [len(record[side]) for record in records]) for side in ("predictions", "gt")
     )

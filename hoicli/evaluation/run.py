@@ -316,7 +316,9 @@ def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
     if key not in stream.views:
         options_text = " ".join(f"--{option} {value}" for option, value in row.view if option != "part")
         if not options_text:
-            views = {pair for view in stream.views.values() if view.row.name == row.name for pair in view.row.view}
+            views = set(
+                chain.from_iterable(view.row.view for view in stream.views.values() if view.row.name == row.name)
+            )
             have = " or ".join(sorted(f"--{option} {value}" for option, value in views if option != "part"))
             raise UsageError(f"the matches of {row.name} have only {have}: ask for one, or match again without")
         raise UsageError(f"{options_text}: the matches of {row.name} do not have it; give it to hoicli match")

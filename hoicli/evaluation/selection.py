@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 
 from hoicli.errors import UsageError, arg, did_you_mean
 from hoicli.evaluation.protocol_files import ENDING, dataset_of, read_protocol, record_of
@@ -117,7 +118,7 @@ def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = No
 
     Raises `UsageError` for unknown names, names of another dataset, and two rows of one name; and what `load` and
     `read_protocol` raise."""
-    every = [part.strip() for text in names for part in text.split(",")]
+    every = [part.strip() for part in chain.from_iterable(text.split(",") for text in names)]
     brought = [part for part in dict.fromkeys(every) if _is_brought(part)]
     listed = [part for part in every if part not in brought]
     unknown = sorted({name for name in listed if name not in PROTOCOLS and name != "all"})
@@ -136,7 +137,10 @@ def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = No
         raise UsageError(f"{arg('protocol', ', '.join(others))}: of {theirs}, not {vocabulary.name}; {fix}")
     if not every:
         listed = [main_protocol(vocabulary).name] if vocabulary.own else ["all"]
-    chosen = {name: rows[name] for part in listed for name in (table_of(vocabulary) if part == "all" else [part])}
+    chosen = {
+        name: rows[name]
+        for name in chain.from_iterable(table_of(vocabulary) if part == "all" else [part] for part in listed)
+    }
     for name in brought:
         row = read_protocol(name, vocabulary, rows)
         if row.name in chosen:
@@ -158,7 +162,7 @@ def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:
 
 def explicit(names: Iterable[str]) -> frozenset[str]:
     """The protocols that `--protocol` names, without `all`; those of files by their names."""
-    listed = {part.strip() for text in names for part in text.split(",")} - {"all"}
+    listed = {part.strip() for part in chain.from_iterable(text.split(",") for text in names)} - {"all"}
     return frozenset(str(record_of(part)["name"]) if part.endswith(ENDING) else part for part in listed)
 
 

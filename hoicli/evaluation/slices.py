@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 from hoicli.errors import DataError, UsageError, arg, did_you_mean, write_number
@@ -105,7 +105,7 @@ def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
     `DataError` for a bad line of a FILE.
     """
     slices: dict[str, Slice] = {}
-    for text in (part.strip() for several in texts for part in several.split(",")):
+    for text in (part.strip() for part in chain.from_iterable(several.split(",") for several in texts)):
         slice_ = _measured_slice(text, vocabulary) if text.split(":")[0] in MEASURES else _read_slice(text)
         if slices.setdefault(slice_.name, slice_) != slice_:
             raise UsageError(f"{arg('slice', text)}: another slice is called {slice_.name}; rename one of the files")
@@ -209,7 +209,7 @@ def _read_slice(path: str) -> Slice:
         if not part.isprintable() or len(part) > 100 or BAR in part:
             raise DataError("a slice's name is at most 100 printable characters without |", place=line.place)
         images.setdefault(image_id, set()).add(part)
-    parts = tuple(sorted({part for of_image in images.values() for part in of_image}))
+    parts = tuple(sorted(set(chain.from_iterable(images.values()))))
     if not parts:
         raise DataError("no slices in it; write image_id<TAB>slice, one a line", place=path)
     if len(parts) > MOST_PARTS:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
+from itertools import chain
 from typing import Any
 
 from hoicli.errors import UsageError, arg
@@ -46,7 +47,7 @@ def parse_thresholds(
             raise UsageError(f"{arg(option, text)}: {part!r} is no {what}; give a number {from_}")
         return number
 
-    for text in (part.strip() for several in texts for part in several.split(",")):
+    for text in (part.strip() for part in chain.from_iterable(several.split(",") for several in texts)):
         if not text:
             raise UsageError(f"{arg(option)}: a threshold is empty; give numbers with commas between them: 0.5,0.75")
         parts = text.split(":")
@@ -125,7 +126,7 @@ class Views:
                 f"{arg('slice', named_slices)}: the mean on a part is over the classes with ground truth there; on all "
                 f"data the others count 0 ({', '.join(counted)}): compare parts with parts"
             )
-        return [view for row in rows for view in self._protocol_views(row)]
+        return list(chain.from_iterable(self._protocol_views(row) for row in rows))
 
     def _protocol_views(self, row: Protocol) -> Iterator[Protocol]:
         yield from _threshold_views(row, row.threshold, self.thresholds)

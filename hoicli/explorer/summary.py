@@ -4,6 +4,7 @@ for. Every number is one of a command's rows, or a mean of `measured.Numbers`.""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -88,7 +89,7 @@ def _interval(row: Row) -> str:
 
 def _names_above(measured: Measured, names: int) -> list[str] | None:
     """The models' names over two columns each, behind `names` columns; None for one model."""
-    above = [""] * names + [name for model in measured.models for name in (model.name, "")]
+    above = [""] * names + list(chain.from_iterable((model.name, "") for model in measured.models))
     return above if measured.several else None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -149,7 +150,7 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
 
 def _margin(panels: Sequence[Panel | ConfusionMap]) -> float:
     """Inches of an axis with its names."""
-    return LETTER * max(len(_label(name)) for panel in panels for name in panel.names) + _AXIS
+    return LETTER * max(len(_label(name)) for name in chain.from_iterable(panel.names for panel in panels)) + _AXIS
 
 
 def _label(name: str) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,7 +76,11 @@ def plot_diagnosis(
             if at == len(compositions_shown) - 1:
                 ax.set_xlabel("rank in descending score")
         present = {
-            name for composition in compositions_shown.values() for name, of in composition["counts"].items() if any(of)
+            name
+            for name, of in chain.from_iterable(
+                composition["counts"].items() for composition in compositions_shown.values()
+            )
+            if any(of)
         }
         add_legend(figure, [Patch(label=s.words, **fill(s)) for name, s in STYLES.items() if name in present])
 

@@ -10,6 +10,7 @@ import io
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -182,8 +183,8 @@ def _size(overlay: Overlay, picture: Image | None) -> tuple[float, float]:
         return overlay.size
     if picture is not None:
         return float(picture.width), float(picture.height)
-    pairs = [pair for layer in overlay.layers for pair in layer.pairs]
-    boxes = [box for pair in pairs for box in (pair.subject, pair.object) if box is not None]
+    pairs = list(chain.from_iterable(layer.pairs for layer in overlay.layers))
+    boxes = [box for box in chain.from_iterable((pair.subject, pair.object) for pair in pairs) if box is not None]
     sides = [max([1.0, *(min(1.05 * max(box[at], box[at + 2]), 1e5) for box in boxes)]) for at in (0, 1)]
     smallest = max(sides) / 20
     return max(sides[0], smallest), max(sides[1], smallest)

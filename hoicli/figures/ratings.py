@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from hoicli.figures.canvas import add_legend, draw_cells, fill, format_value, hide_frame, save_figure
@@ -98,7 +99,7 @@ def plot_kappa(
         if max(a, b) < number:
             rows[a][b] = rows[b][a] = math.nan if kappa is None else kappa
     kappas_known = [kappa for kappa in kappas.values() if kappa is not None]
-    low = min([0.0, *(kappa for row in rows for kappa in row if not math.isnan(kappa))])
+    low = min([0.0, *(kappa for kappa in chain.from_iterable(rows) if not math.isnan(kappa))])
     mean = f", mean {format_value(sum(kappas_known) / len(kappas_known), 3)}" if kappas_known else ""
     left_out = f" The first {number} of {len(raters)} raters; the mean is of all." if number < len(raters) else ""
     with save_figure(path, look, f"Quadratic weighted kappa{mean}.{left_out}") as figure:

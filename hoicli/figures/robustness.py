@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from hoicli.corruption.catalogue import FAMILIES, family_of
 from hoicli.figures.canvas import Bar, add_legend, add_title, draw_bars, draw_cells, hide_frame, save_figure
@@ -50,7 +50,7 @@ def plot_robustness(
         for (colour, marker, stroke), (name, points) in zip(LINES, lines.items(), strict=False):
             left.plot(*zip(*points, strict=True), color=colour, marker=marker, ls=stroke, ms=4, lw=1.2, label=name)
         hide_frame(left)
-        ticks = sorted({severity for points in lines.values() for severity, _ in points})
+        ticks = sorted({severity for severity, _ in chain.from_iterable(lines.values())})
         left.set_xticks(ticks, [str(severity or "clean") for severity in ticks])
         left.set_ylim(bottom=0)
         left.set(xlabel="severity", ylabel=f"{metric} (%)")
@@ -101,9 +101,9 @@ def plot_heat_maps(
     the models has. Families are set apart by a white line.
     """
     panels_shown = list(zip(labels(list(models)), models.values(), cells, strict=True))[:MOST_PANELS]
-    corruptions = list(dict.fromkeys(name for *_, of in panels_shown for name, _ in of))
-    severities = sorted({level for *_, of in panels_shown for _, level in of})
-    top = max(value for _, means, of in panels_shown for value in (means.get(CLEAN, 0.0), *of.values())) or 1.0
+    corruptions = list(dict.fromkeys(name for name, _ in chain.from_iterable(of for *_, of in panels_shown)))
+    severities = sorted({level for _, level in chain.from_iterable(of for *_, of in panels_shown)})
+    top = max(chain.from_iterable((means.get(CLEAN, 0.0), *of.values()) for _, means, of in panels_shown)) or 1.0
     # one or two panels have no need of the page
     width = look.room(PAGE_WIDTH if len(panels_shown) >= _ACROSS else _NAMES + 2.3 * len(panels_shown) + _SCALE)
     across = max(1, min(len(panels_shown), _ACROSS, int((width - _NAMES - _SCALE) / _PANEL)))

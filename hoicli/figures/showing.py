@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.util import find_spec
-from itertools import cycle
+from itertools import chain, cycle
 from pathlib import Path
 
 from hoicli.errors import DataError, UsageError, arg
@@ -76,7 +76,7 @@ def choose_images(
 
     Raises `DataError` for an image that no stream has, and where there is nothing to draw.
     """
-    there = sorted({image_id for source in sources for image_id in source.records_kept})
+    there = sorted(set(chain.from_iterable(source.records_kept for source in sources)))
     if image_ids:
         missing = [image_id for image_id in image_ids if image_id not in there]
         if missing:
@@ -94,7 +94,7 @@ def choose_images(
             if record and all(is_number(record.get(key)) and record[key] > 0 for key in ("width", "height"))
         ]
         file_name = next(iter(named), None) or files().get(image_id) or files().get(number_or_name(image_id))
-        boxes = [box for record in records if record for box in record["boxes"]]
+        boxes = list(chain.from_iterable(record["boxes"] for record in records if record))
         yield Overlay(image_id, next(iter(sizes), None), list(_layers(sources, records, top)), file_name, boxes)
 
 
@@ -178,7 +178,7 @@ def write_pictures(path: str, overlays: Sequence[Overlay], pictures: Iterable[by
         for name, overlay, data in zip(names, overlays, pictures, strict=True):
             (folder / name).write_bytes(data)
             labels_of_layers = {
-                layer.name: [label for pair in layer.pairs for label in pair.labels] for layer in overlay.layers
+                layer.name: list(chain.from_iterable(pair.labels for pair in layer.pairs)) for layer in overlay.layers
             }
             lines.append(dump({"image_id": overlay.image_id, "file": name, "drawn": labels_of_layers}))
         (folder / LIST).write_bytes(b"".join(lines))

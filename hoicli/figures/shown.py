@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from hoicli.errors import visible
 from hoicli.records.caveats import words_of
@@ -47,4 +48,4 @@ def value_of(row: Row) -> float | None:
 
 def caveats_of(rows: Iterable[Row]) -> list[str]:
     """Return what readers of a figure of these rows must know, as tables say it below."""
-    return list(dict.fromkeys(words for row in rows for words in words_of(row)))
+    return list(dict.fromkeys(chain.from_iterable(words_of(row) for row in rows)))

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -217,7 +218,7 @@ def paths_of(source: Any, name: str) -> list[str] | None:
         kind = type(source).__name__
         raise UsageError(f"{name}: is {kind}; give a path, records (dicts), or arrays by image id")
     if isinstance(source, Sequence) and source and all(isinstance(path, str | os.PathLike) for path in source):
-        return [path for item in source for path in _paths(item)]
+        return list(chain.from_iterable(_paths(item) for item in source))
     return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -234,7 +235,7 @@ def _told_apart(rows: list[Row]) -> Iterator[tuple[str, Row]]:
     """Rows of one key, each with what is added to it: as many of its words, tags and last numbers as tell all apart."""
     flat = [{**{key: row[key] for key in row if key not in _MEASURED}, **row.get("tags", {})} for row in rows]
     added = [""] * len(rows)
-    keys = dict.fromkeys(key for row in flat for key in row)
+    keys = dict.fromkeys(chain.from_iterable(flat))
     for key in sorted(keys, key=lambda key: any(isinstance(row.get(key), float) for row in flat)):
         values = [row.get(key) for row in flat]
         if len(set(added)) < len(rows) and len({*map(str, values)}) > 1:

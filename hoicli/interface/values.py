@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from itertools import chain
 from math import isfinite
 
 from hoicli.errors import UsageError, arg
@@ -12,7 +13,12 @@ from hoicli.interface.options import Names, Numbers, Path, Tags
 
 def names_of(names: Names) -> list[str]:
     """The names of one text with commas between, or of a list of such texts."""
-    return [name.strip() for text in ([names] if isinstance(names, str) else names or ()) for name in text.split(",")]
+    return [
+        name.strip()
+        for name in chain.from_iterable(
+            text.split(",") for text in ([names] if isinstance(names, str) else names or ())
+        )
+    ]
 
 
 def chosen_of(name: str, names: Names, choices: Collection[str]) -> list[str]:

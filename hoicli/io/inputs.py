@@ -210,7 +210,7 @@ def repeated_key(data: bytes, value: Any) -> str | None:
     keys = data.count(b'":') + data.count(b'" :')
     if type(value) is dict:
         lists = [part for part in value.values() if type(part) is list and part and type(part[0]) is dict]
-        if keys == len(value) + sum(len(item) for part in lists for item in part if type(item) is dict):
+        if keys == len(value) + sum(len(item) for item in chain.from_iterable(lists) if type(item) is dict):
             return None
     if keys == _keys_in(value):
         return None

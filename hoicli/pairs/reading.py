@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 
 import numpy as np
 
@@ -131,7 +132,7 @@ def _listed_pairs(raw: RawImages, scenes: Scenes) -> tuple[Ints, Ints, Ints, Flo
     given)."""
     listed = [[] if pairs is None else pairs for pairs in raw.each("pairs")]
     check_types(listed, list)
-    every = [pair for pairs in listed for pair in pairs]
+    every = list(chain.from_iterable(listed))
     image = np.repeat(np.arange(len(listed)), [len(pairs) for pairs in listed])
     limit, first_box = np.diff(raw.box_start)[image], scenes.box_start[image]
     subject, object_ = (indices([pair[key] for pair in every], limit) + first_box for key in ("subject", "object"))

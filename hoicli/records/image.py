@@ -8,6 +8,7 @@ what to do about it.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeGuard
 
 from hoicli.errors import arg
@@ -385,7 +386,7 @@ def misfit(size: tuple[float, float] | None, boxes: Iterable[Sequence[float]], p
     wide, high = pixels
     file = f"the file has {wide} x {high} pixels"
     if size is None:
-        x, y = (max((edge for box in boxes for edge in box[at::2]), default=0.0) for at in (0, 1))
+        x, y = (max(chain.from_iterable(box[at::2] for box in boxes), default=0.0) for at in (0, 1))
         across = (x > 1.1 * wide or y > 1.1 * high) and x <= high + 1 and y <= wide + 1
         return f"the boxes reach to {x:g}, {y:g}, {file}{TURNED}" if across else ""
     if _alike(size, pixels):

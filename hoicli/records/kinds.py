@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 COMMON = ("metric", "subset", "value", "n", "unit", "protocol", "tags", "signature")
@@ -92,5 +93,5 @@ NO_VALUE = Kind("no value", "what is no value of a metric: a finding, a sense, a
 
 UNDECLARED = (DIFFERENCE, IMAGE, CONFUSION, POINT, LEVEL, BIN, CLASS, MEAN)
 """What a row of a metric that is not hoicli's may be, the first that fits."""
-TELLING = frozenset(key for kind in UNDECLARED for key in kind.told_by)
+TELLING = frozenset(chain.from_iterable(kind.told_by for kind in UNDECLARED))
 """The keys that rows of their kinds alone have."""

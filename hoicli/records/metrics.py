@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any
 
 from hoicli.records.kinds import (
@@ -101,19 +102,20 @@ _CORRUPTED = partial(
 )  # fmt: skip
 
 _MAP = _EVALUATED(
-    "mAP", "The mean over the classes of a subset of their AP.", "Chao et al. 2018 (HICO-DET), 5", head="mAP",
-    commands=("eval", "compare", "claim", "diagnose", "curves", "pairstats", "audit"), kinds=(CLAIM, MEAN),
+    "mAP", "The mean over the classes of a subset of their AP.", "Chao et al. 2018 (HICO-DET), 5", words="mAP",
+    head="mAP", commands=("eval", "compare", "claim", "diagnose", "curves", "pairstats", "audit"), kinds=(CLAIM, MEAN),
     may=("oracle", "nms", "det_threshold", "reason"),
 )  # fmt: skip
 _SOFT = (
     _SHOE("soft_map", "The mean over classes of the area under the curve of soft precision and recall.",
-          head="SHOE-mAP"),
-    _SHOE("mf1", "The mean over classes of F1, where a match counts by how similar its senses are.", head="SHOE mF1"),
-    _SHOE("gt_miss_rate", "The share of ground truth that no prediction is matched with.", head="GT miss",
-          better=LOWER),
-    _SHOE("prediction_miss_rate", "The share of predictions that no ground truth is matched with.", head="Pred. miss",
-          better=LOWER),
-    _SHOE("map", "mAP of the same predictions where only the same senses match.", head="mAP"),
+          words="soft mAP", head="SHOE-mAP"),
+    _SHOE("mf1", "The mean over classes of F1, where a match counts by how similar its senses are.",
+          words="mF1", head="SHOE mF1"),
+    _SHOE("gt_miss_rate", "The share of ground truth that no prediction is matched with.",
+          words="GT miss rate", head="GT miss", better=LOWER),
+    _SHOE("prediction_miss_rate", "The share of predictions that no ground truth is matched with.",
+          words="prediction miss rate", head="Pred. miss", better=LOWER),
+    _SHOE("map", "mAP of the same predictions where only the same senses match.", words="plain mAP", head="mAP"),
 )  # fmt: skip
 _COUNT = Metric(
     "count", "How many predictions are errors of a type, or true positives; of missed_gt, how much ground truth.",
@@ -317,7 +319,7 @@ def kind_of(row: Mapping[str, Any]) -> Kind:
     """Return the kind of a row of any command, hoicli's or not."""
     if "metric" not in row:
         return NO_VALUE
-    declared = [kind for metric in metrics_named(str(row.get("metric"))) for kind in metric.kinds]
+    declared = list(chain.from_iterable(metric.kinds for metric in metrics_named(str(row.get("metric")))))
     return next((kind for kind in (*declared, *UNDECLARED) if kind.fits(row)), MEAN)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -119,7 +119,7 @@ def resample(models: Sequence[Weighted], resampling: Resampling, label: str) -> 
 
     def work(block_range: Blocks) -> list[NDArray[Any]]:
         weights = block_range.resamples(models[0].images)
-        return [part for model in models for part in model.ap(weights)]
+        return list(chain.from_iterable(model.ap(weights) for model in models))
 
     results = over_blocks(work, resampling, label, sum(model.true_positives for model in models))
     every = zip(results[::2], results[1::2], models, strict=True)

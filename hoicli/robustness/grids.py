@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby, product
 
 from hoicli.corruption.catalogue import (
     CORRUPTIONS,
@@ -106,13 +106,13 @@ def grids(
     kind, models = gathering.choose_rows()
     remarks = _vcoco_notes(gathering, kind)
     rows_of = {model: _index_cells(model, rows) for model, rows in models.items()}
-    settings = sorted({row.shared for rows in models.values() for row in rows if row.shared})
+    settings = sorted({row.shared for row in chain.from_iterable(models.values()) if row.shared})
     if len(settings) > 1:
         remarks.append(f"the models were evaluated with different settings: {list_names(settings)}")
-    stated = {"listed" in row.settings for rows in models.values() for row in rows if row.truth}
+    stated = {"listed" in row.settings for row in chain.from_iterable(models.values()) if row.truth}
     if len(stated) > 1:
         remarks.append("some rows do not say in which order their ground truth is listed, as those of hoicli 1.0")
-    there = {cell for rows in rows_of.values() for cell in rows if cell != CLEAN_CELL}
+    there = {cell for cell in chain.from_iterable(rows_of.values()) if cell != CLEAN_CELL}
     corruptions, severities = _complete(benchmark, there)
     names = {name for name, _ in there}
     if names and names.isdisjoint(corruptions):
@@ -124,7 +124,7 @@ def grids(
     if not corruptions or not severities:
         text = "only the clean row, no corruption; hoicli eval --tag corruption=NAME --tag severity=1 writes more"
         raise DataError(text, place=gathering.place)
-    cells = [CLEAN_CELL, *((name, severity) for name in corruptions for severity in severities)]
+    cells = [CLEAN_CELL, *((name, severity) for name, severity in product(corruptions, severities))]
     _check_models(rows_of, cells)
     complete_grids = [_grid(model, kind, rows, cells, unit) for model, rows in rows_of.items()]
     others = sorted(names - set(corruptions))

@@ -21,7 +21,7 @@ import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, cast
 
@@ -118,7 +118,7 @@ def chosen_boxes(record: Mapping[str, Any]) -> list[int]:
     first stands for all. Raises `DataError` for more than MOST_MASKS.
     """
     hois = [hoi for hoi in record["hois"] if hoi["verb"] != NO_INTERACTION]
-    numbers = {hoi[key] for hoi in hois for key in ("subject", "object") if hoi.get(key) is not None}
+    numbers = {hoi[key] for hoi, key in product(hois, ("subject", "object")) if hoi.get(key) is not None}
     edges = np.array([box_edges(box) for box in record["boxes"]]).reshape(-1, 4).T
     by_label: dict[str | None, list[int]] = {}
     for number in sorted(numbers):
@@ -147,7 +147,7 @@ def segment_edges(polygons: Any) -> Edges | None:
     for polygon in polygons:
         if type(polygon) is not list or len(polygon) < 6 or len(polygon) % 2 or not all(map(_is_place, polygon)):
             raise ValueError("a polygon is [x1, y1, x2, y2, x3, y3, ...], finite numbers")
-    xs, ys = ([value for polygon in polygons for value in polygon[at::2]] for at in (0, 1))
+    xs, ys = (list(chain.from_iterable(polygon[at::2] for polygon in polygons)) for at in (0, 1))
     return (float(min(xs)), float(min(ys)), float(max(xs)), float(max(ys))) if polygons else None
 
 

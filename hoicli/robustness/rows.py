@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 from hoicli.corruption.catalogue import FAMILIES, ROHOI, SEVERITIES, family_of
@@ -86,7 +86,11 @@ def _means(grid: Grid) -> Iterator[_Value]:
     cells."""
     families: list[_PartOf] = [{"family": family} for family in FAMILIES]
     severities: list[_PartOf] = [{"severity": severity} for severity in grid.severities]
-    for part in (*families, *severities, *({**family, **severity} for family in families for severity in severities)):
+    for part in (
+        *families,
+        *severities,
+        *({**family, **severity} for family, severity in product(families, severities)),
+    ):
         if levels := grid.levels(**part):
             count = sum(map(len, levels.values()))
             yield "mean", part, mri(levels), count, "%"

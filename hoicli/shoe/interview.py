@@ -26,6 +26,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
+from itertools import chain, product
 
 import orjson
 
@@ -263,7 +264,7 @@ class Interview:
         if screen is not None:
             self._ask([(screen, question) for question in questions_asked], f"screening with {screen}")
             related = [question for question in questions_asked if self._cached_rating(screen, question)]
-        self._ask([(model, question) for question in related for model in self.models if model != screen], "asking")
+        self._ask([(model, question) for question, model in product(related, self.models) if model != screen], "asking")
         table = []
         for question in questions_asked:
             ratings_known = {model: self._cached_rating(model, question) for model in sorted(self.models)}
@@ -283,7 +284,7 @@ class Interview:
         def mean(pair: Pair, scores: dict[str, int]) -> Rated:
             if not scores or (pair in failed and not policy.skip):  # a mean over only some of the models would mislead
                 return Rated(None)
-            date = days_of(day for model in scores for day in days[model])
+            date = days_of(chain.from_iterable(days[model] for model in scores))
             return Rated(sum(scores.values()) / (SCALE * len(scores)), scores, prompt=SETUP, date=date)
 
         yield from work.rows([mean(*row) for row in zip(work.pairs, ratings, strict=True)])
@@ -302,7 +303,9 @@ class Interview:
             rest = [question for question in questions_asked if self._cached_rating(model, question) is None]
             if self._screen is not None and model != self._screen:
                 rest = [question for question in rest if self._cached_rating(self._screen, question) != 0]
-            characters = sum(len(message["content"]) for question in rest for message in question.messages())
+            characters = sum(
+                len(message["content"]) for message in chain.from_iterable(question.messages() for question in rest)
+            )
             tokens_in, tokens_out = -(-characters // CHARACTERS_A_TOKEN), TOKENS_AN_ANSWER * len(rest)
             row = {"model": model, "pairs": len(questions_asked), "questions": len(rest)}
             row |= {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}

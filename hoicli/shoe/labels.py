@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -58,7 +59,9 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
     verbs, objects = Numbered[Name](), Numbered[Name]()
     row = np.zeros((len(pair_names), 2), dtype=np.int64)
     # By name, so that the numbers of rows do not depend on the order of lines.
-    for at in sorted(range(len(pair_names)), key=lambda at: [text or "" for name in pair_names[at] for text in name]):
+    for at in sorted(
+        range(len(pair_names)), key=lambda at: [text or "" for text in chain.from_iterable(pair_names[at])]
+    ):
         row[at] = verbs[named[at][0]], objects[named[at][1]]
     pairs = [(verb or "", name or "") for (verb, _), (name, _) in named]
     classes = sorted(set(pairs))
@@ -133,7 +136,7 @@ class Likeness:
         number: dict[str | None, int] = {None: NONE, **{sense: at for at, sense in enumerate(self._names)}}
         self._pools = [pools[name] for name in self._predicted]
         self._sizes = np.array([len(pool) for pool in self._pools], dtype=np.int64)
-        self._members = np.array([number[sense] for pool in self._pools for sense in pool], dtype=np.int64)
+        self._members = np.array([number[sense] for sense in chain.from_iterable(self._pools)], dtype=np.int64)
         self._sense = np.array([number[sense] for _, sense in truth], dtype=np.int64)
         spelled: dict[str | None, int] = Numbered({None: NONE})
         label, other = (

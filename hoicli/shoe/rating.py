@@ -12,7 +12,7 @@ glosses (`lexical`). A sense is 1 with itself and never asked about.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 
 import numpy as np
 
@@ -76,7 +76,7 @@ def dataset_pairs(dataset: str) -> list[Pair]:
     vocabulary = load(dataset)
     classes: Iterable[tuple[str, str]] = vocabulary.interactions
     if vocabulary.roles:  # the classes are verbs with roles; every verb may have every object
-        classes = [(verb, name) for verb in vocabulary.verbs for name in vocabulary.objects]
+        classes = [(verb, name) for verb, name in product(vocabulary.verbs, vocabulary.objects)]
     pair_names: list[tuple[Name, Name]] = [((verb, None), (name, None)) for verb, name in classes]
     verbs, objects = map(set, zip(*named_pairs(pair_names, senses_of(vocabulary), candidates), strict=True))
     note_senseless({label for label, sense in verbs | objects if sense is None and label})
@@ -175,7 +175,7 @@ class PairLines(TableWork):
             with policy.item(line.place):
                 record = parse(line)
                 self._lines.append((record, self._find_needs(record, line.place)))
-        super().__init__({pair for _, want in self._lines if isinstance(want, list) for pair in want})
+        super().__init__(set(chain.from_iterable(want for _, want in self._lines if isinstance(want, list))))
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
         """The lines with their answers."""
@@ -220,7 +220,7 @@ class PairLines(TableWork):
                 self._senseless.setdefault(word, place)
         if set(pools[0]) & set(pools[1]):
             return 1.0
-        pairs = [(first, second) for first in pools[0] for second in pools[1]]
+        pairs = [(first, second) for first, second in product(pools[0], pools[1])]
         return [(pos, *pair) for pair in pairs] if self._ordered else sorted({pair_of(pos, *pair) for pair in pairs})
 
 

@@ -16,6 +16,7 @@ too, over 3,899 images, but depend on the order of boxes.)
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,7 @@ class Evaluation:
             )
         alike = likenesses(truth, predictions_read, classes, candidates)
         if isinstance(self._sim, str):
-            pairs = sorted(pair for likeness in alike for pair in likeness.asked)  # as shoe-sim rates them
+            pairs = sorted(chain.from_iterable(likeness.asked for likeness in alike))  # as shoe-sim rates them
             table, measure = SimilarityTable.from_pairs(pairs, rate(self._sim, pairs)), measure_of(self._sim)
             rated = {"sim": measure, "raters": measure}  # and not by the pairs that these predictions happen to need
         else:

@@ -8,6 +8,8 @@ from functools import cached_property
 from math import isfinite
 
 from hoicli.errors import UsageError, arg, write_number
+from hoicli.records.kinds import MEAN
+from hoicli.records.metrics import printed_by
 
 OFFLINE = (*(f"wordnet:{name}" for name in ("path", "wup", "lch", "lin", "res", "jcn")), "lexical")
 """Backends that need neither a network nor a file."""
@@ -18,13 +20,7 @@ RULES = ("mean", "median", "majority")
 """Rules that combine several ratings; majority: the most frequent, of equally frequent ones that of the model listed
 first."""
 
-METRICS = {
-    "soft_map": "mean of soft average precisions; ranks by score",
-    "mf1": "mean of soft F1; needs no scores",
-    "gt_miss_rate": "ground truth that no prediction is matched with",
-    "prediction_miss_rate": "predictions that are matched with no ground truth",
-    "map": "plain mAP of equally spelled labels",
-}
+METRICS = {metric.name: metric.says for metric in printed_by("shoe-eval") if metric.kinds == (MEAN,)}
 """SHOE's metrics, in the order of rows."""
 
 COMBINE = ("mean", "geometric", "min")

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from operator import eq, itemgetter
 from statistics import fmean, median, mode, multimode
 
@@ -88,7 +88,7 @@ def pair_of(pos: str, first: str, second: str) -> Pair:
 
 def days_of(dates: Iterable[str | None]) -> str | None:
     """Several dates as one: the first day and the last; None for none."""
-    days = sorted(day for date in dates if date is not None for day in date.split("/"))
+    days = sorted(chain.from_iterable(date.split("/") for date in dates if date is not None))
     return None if not days else days[0] if days[0] == days[-1] else f"{days[0]}/{days[-1]}"
 
 
@@ -232,7 +232,7 @@ class _Reading:
 
 def _parts(names: Iterable[str | None]) -> set[str]:
     """The names in texts that join several, as a+b."""
-    return {part for name in names if name is not None for part in name.split("+")}
+    return set(chain.from_iterable(name.split("+") for name in names if name is not None))
 
 
 @lru_cache(maxsize=1 << 17)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain, product
 
 from hoicli.errors import DataError, UsageError
 from hoicli.records.metrics import better, kind_of
@@ -45,7 +46,7 @@ Placed = tuple[Name, Head, Row]
 def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[TextTable, list[Row]]:
     """(the table, the rows that are not in it). Raises `DataError` for two rows of one value, or if no row fits."""
     slots = layout.places(rows)
-    fitting = [(row, slot) for row in rows if is_mean(row) for slot in slots if slot.takes(row)]
+    fitting = [(row, slot) for row, slot in product(rows, slots) if is_mean(row) if slot.takes(row)]
     if not fitting:
         raise DataError(f"no row fits the layout {layout.name} ({layout.description}): they are {describe_rows(rows)}")
     keys = [key for key in layout.lines if any(row.get(key) is not None for row, _ in fitting)]
@@ -78,8 +79,8 @@ def arrange_by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence
     `tag.model`. Raises `UsageError` for a key that no row has, `DataError` for two rows of one value."""
     for key in (*lines, *columns):
         if key in NO_KEYS or all(value_of(row, key) is None for row in rows):
-            tag_keys = sorted({f"tag.{tag}" for row in rows for tag in row.get("tags", {})})
-            tag_keys += [name for name in dict.fromkeys(name for row in rows for name in row) if name not in NO_KEYS]
+            tag_keys = sorted({f"tag.{tag}" for tag in chain.from_iterable(row.get("tags", {}) for row in rows)})
+            tag_keys += [name for name in dict.fromkeys(chain.from_iterable(rows)) if name not in NO_KEYS]
             raise UsageError(f"{key}: no row has it; choose from {', '.join(tag_keys)}")
     of_one_unit(rows)
     placed: list[Placed] = []
@@ -98,7 +99,7 @@ def arrange_by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence
 
 def _tags(rows: Iterable[Row], over: str) -> list[str]:
     """The tags that tell lines apart, that of the model first."""
-    tags = dict.fromkeys(key for row in rows for key in row.get("tags", {}) if key != over)
+    tags = dict.fromkeys(key for key in chain.from_iterable(row.get("tags", {}) for row in rows) if key != over)
     return sorted(tags, key=lambda tag: tag != "model")
 
 
@@ -115,7 +116,9 @@ def tables_of(rows: Sequence[Row], *, strict: bool = False) -> list[TextTable]:
     if strict:
         of_one_unit(rows)
     if "metric" not in rows[0]:
-        keys = list(dict.fromkeys(key for row in rows for key, value in row.items() if cell_text(value)))
+        keys = list(
+            dict.fromkeys(key for key, value in chain.from_iterable(row.items() for row in rows) if cell_text(value))
+        )
         lines = [[cell_text(row.get(key)) for key in keys] for row in rows]
         return [TextTable([""] * len(keys), keys, lines, len(keys))]
     groups: dict[tuple[tuple[str, ...], str | None], list[Row]] = {}
@@ -126,7 +129,7 @@ def tables_of(rows: Sequence[Row], *, strict: bool = False) -> list[TextTable]:
     tables = []
     for (index, column), group in groups.items():
         if column is None:
-            group, column = [part for row in group for part in parts_of(row)], "part"
+            group, column = list(chain.from_iterable(parts_of(row) for row in group)), "part"
             if len({row["metric"] for row in group}) == 1:
                 index = tuple(key for key in index if key != "metric")  # it stands above the columns
         tables.append(_arrange_by_kind(group, index, column, single_value if strict else plain_value))
@@ -157,7 +160,7 @@ def _arrange_by_kind(
 ) -> TextTable:
     """A line per value of the tags and of the index, a column per value of `column`, under the metric where the index
     does not name it."""
-    tags = list(dict.fromkeys(key for row in rows for key in row.get("tags", {})))
+    tags = list(dict.fromkeys(chain.from_iterable(row.get("tags", {}) for row in rows)))
     n = column == "subset" and not _COUNTED.isdisjoint(index)
     index = tuple(key for key in index if any(cell_text(row[key]) for row in rows)) or index[:1]
     dense_tags(rows, tags, index)

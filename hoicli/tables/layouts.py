@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from hoicli.records.metrics import printed_by
 from hoicli.records.oracles import ORACLES
@@ -59,8 +60,9 @@ _SPLITS = {
 
 _HICO = [
     Slot(group, head, "mAP", subset, protocols)
-    for group, protocols in (("Default", ("hico", *_STAND_INS)), ("Known Object", ("hico-ko",)))
-    for subset, head in _FREQUENCIES
+    for (group, protocols), (subset, head) in product(
+        (("Default", ("hico", *_STAND_INS)), ("Known Object", ("hico-ko",))), _FREQUENCIES
+    )
 ]
 _VCOCO = [Slot("", head, "mAP", "24", (protocol,)) for protocol, head in (("vcoco-s1", "S1"), ("vcoco-s2", "S2"))]
 _SWIG = [
@@ -74,8 +76,10 @@ def _zero_shot(rows: Sequence[Row]) -> list[Slot]:
     splits = dict.fromkeys(settings_of(row).get("split", "") for row in rows if row["subset"] == "unseen")
     return [
         Slot(_SPLITS.get(split, split), head, "mAP", subset, ("hico", *_STAND_INS), split=split)
-        for split in sorted(splits, key=lambda split: [*_SPLITS, split].index(split))
-        for subset, head in (("unseen", "Unseen"), ("seen", "Seen"), ("full", "Full"))
+        for split, (subset, head) in product(
+            sorted(splits, key=lambda split: [*_SPLITS, split].index(split)),
+            (("unseen", "Unseen"), ("seen", "Seen"), ("full", "Full")),
+        )
     ]
 
 

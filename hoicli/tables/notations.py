@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from hoicli.errors import UsageError, arg, visible
 from hoicli.io.messages import note
@@ -110,7 +111,7 @@ def sentences(texts: Sequence[str], output_format: str) -> list[bytes]:
 
 def flat_rows(rows: Sequence[Row]) -> list[Row]:
     """The rows with tags as keys of their own; a tag called like a key of some row is `tags.KEY`."""
-    keys = {key for row in rows for key in row if key != "tags"}
+    keys = {key for key in chain.from_iterable(rows) if key != "tags"}
     flat = []
     for row in rows:
         tags = {f"tags.{key}" if key in keys else tag_column(key): value for key, value in row.get("tags", {}).items()}
@@ -127,5 +128,5 @@ def _csv(rows: Sequence[Row]) -> str:
     for row, cells in zip(rows, flat, strict=True):
         if words := words_of(row):
             cells["note"] = "; ".join(words)
-    header = list(dict.fromkeys(key for row in flat for key in row))
+    header = list(dict.fromkeys(chain.from_iterable(flat)))
     return csv_text(header, ([row.get(key, "") for key in header] for row in flat))

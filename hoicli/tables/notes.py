@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from types import MappingProxyType
 
 from hoicli.records.caveats import words_of
@@ -37,7 +37,7 @@ def add_notes(
     that the line of settings leaves that out, and only that."""
     places: dict[str, dict[Place, None]] = {}
     for place in sorted(rows):
-        of_rows = [note for row in rows[place] for note in words_of(row)]
+        of_rows = list(chain.from_iterable(words_of(row) for row in rows[place]))
         otherwise = (apart[place].note,) if place in apart else ()
         for note in (*of_rows, *notes.get(place, ()), *otherwise):
             places.setdefault(note, {})[place] = None
@@ -76,7 +76,7 @@ def join_notes(table: TextTable) -> TextTable:
         (begin, list(dict.fromkeys((of.get(mark, ""), note) for mark, note in marked_notes)))
         for begin, marked_notes in (("not ranked with the others: ", unranked), ("", others))
     ]
-    notes = [note_text for _, of_both in both for note_text in of_both]
+    notes = list(chain.from_iterable(of_both for _, of_both in both))
     return replace(
         table,
         notes=notes,
@@ -125,9 +125,9 @@ def settings_line(
     the keys of rows and tags that name lines and columns: a setting that stands there, as the protocol does, is not
     told again. apart: of values of which a note says some settings. What a published number comes from is not here: a
     note says it."""
-    usual = (row for place, of in rows.items() if place not in apart for row in of)
+    usual = chain.from_iterable(of for place, of in rows.items() if place not in apart)
     has_own = any("published" not in dict(parse_signature(str(row.get("signature")))) for row in usual)
-    stands = _standing((row for of in rows.values() for row in of), settings_shown)
+    stands = _standing(chain.from_iterable(rows.values()), settings_shown)
     has: dict[tuple[str, str], set[Place]] = {}
     for place in sorted(rows, key=lambda place: place[::-1]):  # by columns: their settings are told first
         for row in rows[place]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def lines_with(claimed: Iterable[Mapping[str, Decimal]], dataset: str) -> list[s
     """The published lines of a dataset that have these numbers, as model, protocol and where they are printed. claimed:
     what the numbers may be, mAP by subset."""
     lines: dict[tuple[str, str, str], dict[str, Decimal]] = {}
-    for row in (row for name in SETS for row in published_rows(name)):
+    for row in chain.from_iterable(published_rows(name) for name in SETS):
         if row["metric"] == "mAP" and settings_of(row)["data"] == dataset:
             of = f"{row['tags']['model']}, {row['protocol']}", settings_of(row).get("split", ""), row["source"]
             lines.setdefault(of, {})[row["subset"]] = Decimal(repr(row["value"]))

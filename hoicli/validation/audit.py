@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -131,7 +132,7 @@ class Audit:
     def signed(self) -> dict[str, str]:
         """Return what the predictions add to signatures: how they were filtered, and whether most of a model's
         count."""
-        leave = {key: value for opinion in self.opinions for key, value in opinion.tally.leave.items()}
+        leave = dict(chain.from_iterable(opinion.tally.leave.items() for opinion in self.opinions))
         return self.filters.signature() | leave
 
     def settings(self, kind: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import count
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,7 +165,12 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         if not sound:
             _check_besides(record, sizes[-1], vocabulary if has_roles else None, scored=scored)
         listed = () if vocabulary is None else (record.get("image_hois"), record.get("ambiguous_hois"))
-        unknown.append(sum(name not in known_vocabulary.object_ids for pairs in listed if pairs for _, name in pairs))
+        unknown.append(
+            sum(
+                name not in known_vocabulary.object_ids
+                for _, name in chain.from_iterable(pairs for pairs in listed if pairs)
+            )
+        )
 
     raw = raw_images(
         lines,

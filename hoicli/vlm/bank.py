@@ -13,6 +13,7 @@ import string
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -233,7 +234,7 @@ def _setting(questions: Sequence[Question], name: str) -> str:
 
 def _dataset(questions: Sequence[Question]) -> str:
     """Return whose classes the options are: seen from the options and the names of the images."""
-    if not any(BETWEEN in text for question in questions for text in question.listed):
+    if not any(BETWEEN in text for text in chain.from_iterable(question.listed for question in questions)):
         return "swig"
     for dataset, begin in (("hico", "HICO_"), ("vcoco", "COCO_")):
         if all(question.image_id.startswith(begin) for question in questions):

@@ -15,6 +15,7 @@ line needs no `--coords`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, product
 from typing import Any
 
 from hoicli.converters.context import Context
@@ -84,7 +85,7 @@ def prompt_of(record: Record, task: str, frame: Frame, vocabulary: Vocabulary | 
         labels, boxes = record["labels"], record["boxes"]
         lines = [
             f"{index}: {labels[index].replace('_', ' ')} {frame.scale_from_pixels(boxes[index], size)}"
-            for index in sorted({index for pair in pairs for index in pair})
+            for index in sorted(set(chain.from_iterable(pairs)))
         ]
         listed = ", ".join(f"({subject}, {object_})" for subject, object_ in pairs)
         names = _names(vocabulary, {labels[object_] for _, object_ in pairs})
@@ -107,7 +108,7 @@ def _pairs_of(record: Record) -> list[tuple[int, int]]:
     if not listed:
         labels = record["labels"]
         people = [index for index, label in enumerate(labels) if label == SUBJECT]
-        pairs = [(person, other) for person in people for other in range(len(labels)) if other != person]
+        pairs = [(person, other) for person, other in product(people, range(len(labels))) if other != person]
     return list(dict.fromkeys(pairs))
 
 

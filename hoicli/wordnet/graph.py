@@ -15,7 +15,7 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,7 +26,7 @@ from hoicli.errors import DataError
 from hoicli.io.claims import reads
 from hoicli.records.kit import Ints, starts_of
 
-DATABASE = tuple(f"{kind}.{name}" for name in ("noun", "verb", "adj", "adv") for kind in ("data", "index"))
+DATABASE = tuple(f"{kind}.{name}" for name, kind in product(("noun", "verb", "adj", "adv"), ("data", "index")))
 """Files that every WordNet has."""
 
 SHARED = ("lexnames", "noun.exc", "verb.exc", "adj.exc", "adv.exc")

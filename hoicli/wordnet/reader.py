@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -231,7 +231,7 @@ def compile_arrays(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
     ]
     arrays["edge_count"] = _smallest([len(pairs) for pairs in edges])
     for side, key in enumerate(("edge_source", "edge_target")):
-        arrays[key] = _smallest([pair[side] for pairs in edges for pair in pairs])
+        arrays[key] = _smallest([pair[side] for pair in chain.from_iterable(edges)])
     opposites = {
         (POS.index(entry.place[0]), *pair)
         for entry in entries
@@ -262,7 +262,7 @@ def _entries(reader: WordNetReader) -> Iterator[Entry]:
 
     @cache
     def stem(word: str) -> str:
-        lemmas = {lemma for pos in POS for lemma in reader.forms(word, pos)}
+        lemmas = set(chain.from_iterable(reader.forms(word, pos) for pos in POS))
         return min(lemmas, key=lambda lemma: (len(lemma), lemma), default=word)
 
     for pos in POS:
@@ -309,10 +309,12 @@ def _tag_counts(reader: WordNetReader) -> Counter[str]:
 
 def _gloss_arrays(glosses: list[tuple[set[str], set[str]]]) -> dict[str, npt.NDArray[Any]]:
     """Words of one synset only, which nothing shares, are left out."""
-    spread = Counter(word for strong, weak in glosses for word in strong | weak)
+    spread = Counter(chain.from_iterable(strong | weak for strong, weak in glosses))
     words_kept = sorted(word for word, count in spread.items() if 1 < count <= COMMONEST * len(glosses))
     number = {word: at for at, word in enumerate(words_kept)}
-    numbered = [sorted(number[word] for word in gloss[part] if word in number) for part in (0, 1) for gloss in glosses]
+    numbered = [
+        sorted(number[word] for word in gloss[part] if word in number) for part, gloss in product((0, 1), glosses)
+    ]
     return {
         "gloss_count": _smallest([len(words) for words in numbered]),
         "gloss_words": _smallest(list(chain.from_iterable(numbered))),

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
 from hoicli.errors import DataError
@@ -211,7 +212,7 @@ def _verb_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
         spans = [words[at:stop] for stop in range(len(words), at, -1)]
         if words[-1][1] in PARTICLES and len(spans) > 2:  # "pick the apple up"
             spans.insert(-1, [words[at], (" ", words[-1][1])])
-        lemmas = [lemma for span in spans for lemma in _verb_forms(wordnet, span)]
+        lemmas = list(chain.from_iterable(_verb_forms(wordnet, span) for span in spans))
         if lemmas:
             return lemmas
     return []
@@ -220,8 +221,12 @@ def _verb_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
 def _verb_forms(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
     """The lemmas that consecutive words are, inflected at the end ("hand-feeding") or at the first ("picking up")."""
     bases = _bases(wordnet, words[0][1], "v") if len(words) > 1 else []
-    forms = [form for base in bases for form in _join_words([(" ", base), *words[1:]]) if wordnet.senses(form, "v")]
-    forms += [lemma for form in _join_words(words) for lemma in _bases(wordnet, form, "v")]
+    forms = [
+        form
+        for form in chain.from_iterable(_join_words([(" ", base), *words[1:]]) for base in bases)
+        if wordnet.senses(form, "v")
+    ]
+    forms += list(chain.from_iterable(_bases(wordnet, form, "v") for form in _join_words(words)))
     return list(dict.fromkeys(forms))
 
 

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import product
 from typing import Any
 
 import orjson
@@ -105,7 +106,7 @@ def _writable(value: Any) -> Any:
 
 
 # The text that NumPy 2 writes before each number of a repr.
-_SCALARS = tuple(f"np.{kind}{bits}(" for kind in ("float", "int", "uint") for bits in (16, 32, 64))
+_SCALARS = tuple(f"np.{kind}{bits}(" for kind, bits in product(("float", "int", "uint"), (16, 32, 64)))
 _TOKEN = re.compile(
     rf"""(?P<string>{_STRING})
     |(?:np|numpy)\.(?:(?:float|u?int)(?:8|16|32|64)|bool_?|str_)\((?P<scalar>{_STRING}|[^()'"]*)\)

@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.parsing import Record, is_number
@@ -88,8 +89,8 @@ class Frame:
         """Whether boxes are all fractions below 1 where the convention has none, or go far beyond 1 where it has."""
         if self.kind == "relative":
             return any(max(box) > 2.0 for box in boxes)  # over more than the picture's size out of it
-        small = all(0 <= number <= 1 for box in boxes for number in box)
-        return small and any(number % 1 for box in boxes for number in box)
+        small = all(0 <= number <= 1 for number in chain.from_iterable(boxes))
+        return small and any(number % 1 for number in chain.from_iterable(boxes))
 
     def __str__(self) -> str:
         """Return the text that `--coords` takes, but for the bounds of qwen2.5."""

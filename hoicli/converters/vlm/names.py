@@ -60,7 +60,7 @@ def verbs_of(value: Any, label: str | None = None) -> list[str]:
     words, and one that denies or doubts, gives none. Gerunds stay as they are: the evaluation lemmatises.
     """
     if isinstance(value, list):
-        return list(dict.fromkeys(verb for item in value for verb in verbs_of(item, label)))
+        return list(dict.fromkeys(chain.from_iterable(verbs_of(item, label) for item in value)))
     verbs = []
     for words in _phrases(value) if isinstance(value, str) else ():
         if label is not None:

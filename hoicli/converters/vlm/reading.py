@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from hoicli.converters.containers.source import Source
@@ -160,7 +161,9 @@ class _AnswerReader:
         if self._refused:
             share = f"{self._refused:,} of {self._answers:,} answers ({self._refused / self._answers:.2%})"
             self._context.announce(f"{share} could not be read: they give no record")
-        have_scores = [score is not None for image in self._images.values() for score in image.hois.values()]
+        have_scores = [
+            score is not None for score in chain.from_iterable(image.hois.values() for image in self._images.values())
+        ]
         if have_scores and not all(have_scores):
             missing = f"{have_scores.count(False):,} of {len(have_scores):,} triplets have no score"
             ones = f"({arg('scores', 'ones')})"
@@ -342,7 +345,7 @@ class _AnswerReader:
 
 def _boxes(claims: Claims) -> list[list[float]]:
     """The boxes of an answer."""
-    places = [place for claim in claims.triplets for place in (claim.subject, claim.object)]
+    places = list(chain.from_iterable((claim.subject, claim.object) for claim in claims.triplets))
     return [box for box in (*places, *(box for box, _ in claims.located)) if isinstance(box, list) and len(box) == 4]
 
 
