@@ -19,7 +19,7 @@ from typing import Literal
 import orjson
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.io.inputs import MARK, open_input, parts_of
+from hoicli.io.inputs import FIRST, MARK, file_kind, open_input, parts_of
 from hoicli.io.messages import Progress
 from hoicli.io.streams import LONGEST_LINE, File, Input, Spool
 from hoicli.io.workers import no_garbage_collection
@@ -31,9 +31,6 @@ Content = Literal["lines", "dump", "unknown"]
 _RECORD = re.compile(rb'\{\s*("image_id"\s*:|[^"\s])')
 """How a line of records or matches begins, where hoicli wrote it, and a line that is no JSON; others are parsed to see
 what they are."""
-_FOREIGN = (b"\x80", b"PK\x03\x04", b"MATLAB ", b'"', b"<")
-"""How a pickle, an .npz and a .mat file, a JSON string and XML begin."""
-
 _MORE_OPTIONS = "id|part|verb-base|object-order|coords|boxes|to-vocabulary|activation|lambda|threshold"
 """The options of `convert` that other commands do not have."""
 
@@ -91,19 +88,19 @@ class Opening:
 
 
 def content(path: str) -> Content:
-    """Return what a file holds, judged by its first bytes: lines of JSON (any objects, one a line), what `convert`
-    reads, or neither. Raises `DataError` if it cannot be read."""
-    if os.path.isdir(path) or path.endswith((".npz", ".mat", ".mat.gz")):
+    """Return what a file holds: lines of JSON (any objects, one a line), what `convert` reads, or neither. Raises
+    `DataError` if it cannot be read."""
+    if file_kind(path, b"") != "unknown":  # by its name alone
         return "dump"
     with open_input(path) as stream:
-        head: bytes = stream.peek(1)[: 1 << 16].lstrip(MARK + b" \t\r\n")  # type: ignore[attr-defined]
-        if head.startswith(_FOREIGN):
+        head: bytes = stream.peek(1)[:FIRST]  # type: ignore[attr-defined]
+        kind = file_kind(path, head)
+        if kind == "unknown":  # image ids, a pickle without a mark at its beginning, or a text in a format's own form
+            numbers = head.translate(None, b" \t\r\n").isdigit()
+            return "unknown" if numbers or not (_ends_as_pickle(path) or _is_known(path)) else "dump"
+        if kind != "json-object":
             return "dump"
-        if head.startswith(b"["):
-            return "dump"
-        if not head.startswith(b"{"):
-            return "dump" if _ends_as_pickle(path) else "unknown"
-        if _RECORD.match(head):
+        if _RECORD.match(head.lstrip(MARK + b" \t\r\n")):
             return "lines"
         line = next((line for line in iter(partial(stream.readline, LONGEST_LINE + 1), b"") if line.strip()), b"")
         line = line.removeprefix(MARK)

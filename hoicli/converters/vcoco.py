@@ -42,10 +42,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from hoicli.converters.containers.source import HEAD, Source
+from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, require_scores, run_step
 from hoicli.converters.numbers import whole_number
 from hoicli.errors import DataError, Place
+from hoicli.io.inputs import FIRST
 from hoicli.io.outputs import open_output
 from hoicli.records.names import number_or_name
 from hoicli.records.parsing import Record
@@ -63,7 +64,7 @@ _NUMBERS = re.compile(rb"[\d.e+\s]+")
 
 def is_vsrl(source: Source) -> bool:
     """The list of actions, or one of its companions: COCO's instances or a list of image ids."""
-    is_split = source.kind == "unknown" and _NUMBERS.fullmatch(source.data[:HEAD]) is not None
+    is_split = source.kind == "unknown" and _NUMBERS.fullmatch(source.data[:FIRST]) is not None
     return _is_actions(source) or _is_instances(source) or is_split
 
 

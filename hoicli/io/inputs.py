@@ -31,10 +31,13 @@ _UNREADABLE: dict[type[OSError], str] = {
     IsADirectoryError: "is a directory; give a file",
     PermissionError: "not readable; check its permissions",
 }
+ZIP_MAGIC, NPY_MAGIC = b"PK\x03\x04", b"\x93NUMPY"
 GZIP_MAGIC = b"\x1f\x8b"
 """How what is unpacked here begins."""
 PROGRAMS = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zX": "xz", b"BZh9": "bzip2"}
 """How other compressed files begin, which are neither read nor written, and the program that does both."""
+FIRST = 1 << 16
+"""Bytes at the beginning of a file by which `file_kind` knows what it is."""
 HEAD = 1 << 12
 """Bytes at the beginning of a file by which it is told from what hoicli reads."""
 _FOREIGN_FILES = {
@@ -121,6 +124,21 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
         if head.startswith(MARK):
             raw.read(len(MARK))
         yield raw
+
+
+def file_kind(path: str, first: bytes) -> str:
+    """Return what a file is by its name and its `first` bytes: folder, npz, npy, pickle, mat, json-list, json-text (a
+    JSON string), json-object (or lines of objects), xml, or unknown."""
+    if path != "-" and os.path.isdir(path):
+        return "folder"
+    if path.endswith(".npz") or first.startswith(ZIP_MAGIC):
+        return "npz"
+    if path.endswith((".mat", ".mat.gz")) or first.startswith(b"MATLAB "):
+        return "mat"
+    if first.startswith((NPY_MAGIC, b"\x80")):
+        return "npy" if first.startswith(NPY_MAGIC) else "pickle"
+    begins = {b"[": "json-list", b'"': "json-text", b"{": "json-object", b"<": "xml"}
+    return begins.get(first.lstrip(MARK + b" \t\r\n")[:1], "unknown")
 
 
 def name_foreign_file(head: bytes) -> str | None:

@@ -12,12 +12,14 @@ import orjson
 import pytest
 
 from hoicli.commands.convert import convert
+from hoicli.converters.formats import FORMATS
 from hoicli.converters.opening import Opening, content
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
-from tests.support.project import EIGHT, FIXTURES, Hoicli, dumped
+from tests.support import csv_format
+from tests.support.project import EIGHT, FIXTURES, Hoicli, dumped, written
 
 FOREIGN = FIXTURES / "foreign"
 GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
@@ -55,8 +57,8 @@ def records(*paths: Path, opening: Opening | None = None) -> list[Line]:
     ],
 )
 def test_first_bytes_tell(tmp_path: Path, data: bytes, expected: str) -> None:
-    for name, written in (("file", data), ("file.gz", gzip.compress(data))):
-        (tmp_path / name).write_bytes(written)
+    for name, content_written in (("file", data), ("file.gz", gzip.compress(data))):
+        (tmp_path / name).write_bytes(content_written)
         if not (name == "file.gz" and data == pickle.dumps([1], protocol=0)):  # its mark is the last byte
             assert content(str(tmp_path / name)) == expected
 
@@ -268,3 +270,22 @@ def test_objects_over_several_lines_are_no_cut_file(hoicli: Hoicli, tmp_path: Pa
     path.write_text(json.dumps({"image_id": "a"}, indent=1) * 2)
     result = hoicli("convert", path)
     assert (result.code, "jq -c" in result.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "command", [("eval",), ("diagnose",), ("pairstats",), ("recall",), ("validate",), ("shoe-eval", "--sim", "lexical")]
+)
+def test_a_format_of_the_table_is_read_by_every_command(
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    """Also a text, which the first bytes do not tell from lines that are no JSON."""
+    monkeypatch.setitem(FORMATS, "rows", csv_format.ROW)
+    record = {"image_id": "1", "boxes": [[0, 0, 40, 90], [50, 0, 90, 40]], "labels": ["person", "bicycle"]}
+    gt = written(tmp_path / "gt.jsonl", [{**record, "hois": [{"subject": 0, "object": 1, "verb": "ride"}]}])
+    path = tmp_path / "preds.csv"
+    path.write_text(f"{','.join(csv_format.COLUMNS)}\n1,ride,bicycle,0.9,0,0,40,90,50,0,90,40\n")
+    converted = tmp_path / "preds.jsonl"
+    assert hoicli("convert", path, "-o", converted).code == 0
+    printed = [hoicli(*command, "--gt", gt, preds, "--format", "jsonl") for preds in (path, converted)]
+    assert [result.code for result in printed] == [0, 0], printed[0].err
+    assert printed[0].out == printed[1].out

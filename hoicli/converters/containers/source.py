@@ -17,12 +17,10 @@ import orjson
 
 from hoicli.converters.containers.text import items_of, json_item, literal
 from hoicli.errors import DataError, Place, arg, not_json
-from hoicli.io.inputs import MARK, open_input, packed_size
+from hoicli.io.inputs import FIRST, MARK, file_kind, open_input, packed_size
 from hoicli.io.messages import display_name
 from hoicli.io.streams import Line
 
-ZIP_MAGIC, NPY_MAGIC = b"PK\x03\x04", b"\x93NUMPY"
-HEAD = 1 << 16
 """Bytes read to detect the container."""
 
 
@@ -55,28 +53,12 @@ class Source:
 
     @cached_property
     def kind(self) -> str:
-        """folder, npz, npy, pickle, mat, json-list, json-object, json-text (a JSON string), json-lines, xml, or
-        unknown."""
-        if self.path != "-" and os.path.isdir(self.path):
-            return "folder"
-        if self.path.endswith(".npz") or self.data.startswith(ZIP_MAGIC):
-            return "npz"
-        if self.path.endswith((".mat", ".mat.gz")) or self.data.startswith(b"MATLAB "):
-            return "mat"
-        if self.data.startswith(NPY_MAGIC):
-            return "npy"
-        head = self.data[:HEAD].lstrip()
-        if head[:1] == b"[":
-            return "json-list"
-        if head[:1] == b'"':
-            return "json-text"
-        if head[:1] == b"{":
-            return "json-lines" if self._has_lines() else "json-object"
-        if head.removeprefix(MARK)[:1] == b"<":
-            return "xml"
-        if self.data[:1] == b"\x80" or self.data.endswith(b"."):
-            return "pickle"
-        return "unknown"
+        """What `file_kind` says, json-lines where a second object follows, and pickle for one of the first protocols,
+        which have no mark at the beginning."""
+        kind = file_kind(self.path, b"" if self.path != "-" and os.path.isdir(self.path) else self.data[:FIRST])
+        if kind == "json-object" and self._has_lines():
+            return "json-lines"
+        return "pickle" if kind == "unknown" and self.data.endswith(b".") else kind
 
     def _has_lines(self) -> bool:
         """Whether the first line is a whole JSON object, and has an image_id or another object after it."""
@@ -84,7 +66,7 @@ class Source:
         if first.rstrip()[-1:] != b"}":
             return False
         try:
-            return "image_id" in orjson.loads(first) or rest[:HEAD].lstrip()[:1] == b"{"
+            return "image_id" in orjson.loads(first) or rest[:FIRST].lstrip()[:1] == b"{"
         except orjson.JSONDecodeError:
             return False
 
