@@ -190,7 +190,7 @@ def origin(mean: AnyRow, rows: Sequence[AnyRow]) -> str:
     same = [row for row in rows if (row.get("tags"), row.get("subset")) == (mean["tags"], mean["subset"])]
     findings = sorted((*_order(mean, rows, same), *_errors(mean, same), *_places(mean, rows, same)), reverse=True)
     texts = "; ".join(text for _, text in findings[:3])
-    return f"{mean['tags']['model']}: of {mean['value']:+.2f} mAP, {texts}" if texts else ""
+    return f"{mean['tags']['model']}: where {mean['value']:+.2f} mAP comes from: {texts}" if texts else ""
 
 
 def _order(mean: AnyRow, rows: Sequence[AnyRow], same: Sequence[AnyRow]) -> Iterator[Finding]:
@@ -213,12 +213,12 @@ def _order(mean: AnyRow, rows: Sequence[AnyRow], same: Sequence[AnyRow]) -> Iter
         order, recall = mean["value"] - recall_gain, f"mean max recall {of[0]:.2f} to {of[1]:.2f}"
         yield (
             max(abs(recall_gain), abs(order)),
-            f"{recall_gain:+.2f} is what is found ({recall}), {order:+.2f} the order of scores",
+            f"what is found accounts for {recall_gain:+.2f} ({recall}), the order of the scores for {order:+.2f}",
         )
         return
     as_many = "same predictions, other scores: as many of each type of error"
     why = as_many if counts and not any(map(_is_visible, counts)) else f"as much is found, mean max recall {of[0]:.2f}"
-    yield abs(mean["value"]), f"all is the order of scores ({why})"
+    yield abs(mean["value"]), f"the order of the scores accounts for all of it ({why})"
 
 
 def _errors(mean: AnyRow, same: Sequence[AnyRow]) -> Iterator[Finding]:
@@ -230,8 +230,8 @@ def _errors(mean: AnyRow, same: Sequence[AnyRow]) -> Iterator[Finding]:
     for row in sorted(significant, key=lambda row: row["value"] * (1 if mean["value"] > 0 else -1))[:1]:
         if row["value"] * mean["value"] < 0:
             more, size = "more" if row["value"] > 0 else "less", abs(row["value"])
-            gains = f"repaired they give {row['to']:+.2f}, before {row['from']:+.2f}"
-            yield size, f"{row['oracle']} errors cost {size:.2f} {more} ({gains}, by {row['protocol']})"
+            gains = f"repairing them gives {row['to']:+.2f}, in the baseline {row['from']:+.2f}"
+            yield size, f"{row['oracle']} errors cost {size:.2f} mAP {more} ({gains}, by {row['protocol']})"
 
 
 def _places(mean: AnyRow, rows: Sequence[AnyRow], same: Sequence[AnyRow]) -> Iterator[Finding]:
@@ -241,10 +241,12 @@ def _places(mean: AnyRow, rows: Sequence[AnyRow], same: Sequence[AnyRow]) -> Ite
     if largest := sorted(of_classes, key=lambda row: -abs(row["value"]))[:10]:
         share, first = sum(row["value"] for row in largest) / mean["n"], largest[0]
         name = " ".join(first[key] for key in ("verb", "object", "role") if first.get(key))
-        what = "of a class" if len(largest) == 1 else f"of {len(largest)} classes, first"
-        yield abs(share), f"{share:+.2f} is {what} {name} ({first['value']:+.2f} AP)"
+        alone = len(largest) == 1
+        who = f"the class {name} accounts" if alone else f"{len(largest)} classes account"
+        largest_part = f"{first['value']:+.2f} AP" if alone else f"most of all {name}, {first['value']:+.2f} AP"
+        yield abs(share), f"{who} for {share:+.2f} ({largest_part})"
     for row in [row for row in same if row["metric"] == "image_diff" and row["value"] * mean["value"] > 0][:1]:
-        yield abs(row["value"]), f"{row['value']:+.2f} goes with image {row['image_id']}"
+        yield abs(row["value"]), f"image {row['image_id']} accounts for {row['value']:+.2f}"
 
 
 def _is_visible(row: AnyRow) -> bool:
