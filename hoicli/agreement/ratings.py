@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import groupby
@@ -70,13 +70,7 @@ def read_ratings(
             for field, problem in _problems(record, levels, group):
                 raise DataError(problem, place=place, field=field)
             facts = dict(_facts(record, group))
-            for (field, *names), value in facts.items():
-                value_before, first = given_values.get((field, *names), (value, ""))
-                if first and (field == "rating" or value_before != value):
-                    problem = (
-                        f"{value} here and {value_before} at {first} for {' and '.join(map(repr, names))}; keep one"
-                    )
-                    raise DataError(problem, place=place, field=field)
+            _refuse_second_values(facts, given_values, place)
         except DataError as error:
             policy.handle(error)
         else:
@@ -140,6 +134,17 @@ def _facts(record: Record, group: str) -> Iterator[tuple[tuple[str, ...], Any]]:
             yield ("kind", rater), record["kind"]
     if group and record.get(group):
         yield (group, item), record[group]
+
+
+def _refuse_second_values(
+    facts: Mapping[tuple[str, ...], Any], given_values: Mapping[tuple[str, ...], tuple[Any, str]], place: str
+) -> None:
+    """Raises `DataError` for a rating that was given before, and for another kind or group than was given."""
+    for (field, *names), value in facts.items():
+        value_before, first = given_values.get((field, *names), (value, ""))
+        if first and (field == "rating" or value_before != value):
+            problem = f"{value} here and {value_before} at {first} for {' and '.join(map(repr, names))}; keep one"
+            raise DataError(problem, place=place, field=field)
 
 
 def _records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator[tuple[str, Record]]:

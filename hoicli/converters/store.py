@@ -11,6 +11,7 @@ from http.client import HTTPException
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from hoicli.converters.context import Context
 from hoicli.converters.conversion import Conversion
@@ -102,13 +103,9 @@ def download(row: NamedTruth, folder: Path) -> Path:
                 opener().open(request, timeout=PATIENCE) as response,
                 Progress(f"fetch {row.name}", unit="B") as progress,
             ):
-                while piece := response.read1(1 << 18):
-                    response.allow(PATIENCE)
+                for piece in _pieces(response, row.url):
                     file.write(piece)
                     progress.advance(len(piece))
-                    if file.tell() > LARGEST:
-                        problem = f"sends more than {LARGEST:,} bytes; the published file is smaller"
-                        raise DataError(problem, place=Place(row.url), code="network")
         except (urllib.error.URLError, TimeoutError, HTTPException, ConnectionError) as error:
             if isinstance(error, urllib.error.HTTPError):
                 error.close()
@@ -119,6 +116,18 @@ def download(row: NamedTruth, folder: Path) -> Path:
         problem = f"is not the published file ({actual}, not {row.checksum}); fetch it again, or get it by hand"
         raise DataError(problem, place=Place(row.url), code="network")
     return target
+
+
+def _pieces(response: Any, url: str) -> Iterator[bytes]:
+    """Yield what a server sends. Raises `DataError` for more than LARGEST."""
+    size = 0
+    while piece := response.read1(1 << 18):
+        response.allow(PATIENCE)
+        yield piece
+        size += len(piece)
+        if size > LARGEST:
+            problem = f"sends more than {LARGEST:,} bytes; the published file is smaller"
+            raise DataError(problem, place=Place(url), code="network")
 
 
 def checksum(path: Path, like: str) -> str:

@@ -38,7 +38,7 @@ import math
 import pickle
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -166,6 +166,18 @@ class _Instances:
         self.names = {row["id"]: normalise(row["name"]) for row in content["categories"]}
 
 
+def _action_triplets(
+    subject: int, verb: str, fillers: Sequence[int], place_of: Mapping[int, int], context: Context, place: str
+) -> Iterator[Record]:
+    """Yield a triplet for each role of a person's action, or one without an object for an action without roles."""
+    if not fillers:
+        yield {"subject": subject, "object": None, "verb": verb}
+    for role, filler in zip(context.vocabulary.roles_of[verb], fillers, strict=True):
+        if filler and filler not in place_of:
+            context.drop(LOST_OBJECT, f"{place}, {verb} {role}")
+        yield {"subject": subject, "object": place_of.get(filler), "verb": verb, "role": role}
+
+
 def _record(
     image: Mapping[str, Any], coco: _Instances, actions: Mapping[int, list[Action]], context: Context, file: str
 ) -> Record:
@@ -184,19 +196,14 @@ def _record(
         boxes.append(box)
         labels.append(coco.names[row["category_id"]])
         annotated.append(labels[-1] != SUBJECT or row["id"] in actions)
-    hois = []
+    hois: list[Record] = []
     for row in annotations:
+        place = f"{file}: annotation {row['id']}"
         for verb, fillers in actions.get(row["id"], ()):
-            if row["id"] not in place_of:
-                context.drop("actions of people without a valid box", f"{file}: annotation {row['id']}")
-                continue
-            subject = place_of[row["id"]]
-            if not fillers:
-                hois.append({"subject": subject, "object": None, "verb": verb})
-            for role, filler in zip(context.vocabulary.roles_of[verb], fillers, strict=True):
-                if filler and filler not in place_of:
-                    context.drop(LOST_OBJECT, f"{file}: annotation {row['id']}, {verb} {role}")
-                hois.append({"subject": subject, "object": place_of.get(filler), "verb": verb, "role": role})
+            if row["id"] in place_of:
+                hois += _action_triplets(place_of[row["id"]], verb, fillers, place_of, context, place)
+            else:
+                context.drop("actions of people without a valid box", place)
     head = {"image_id": image["id"], "file_name": image["file_name"], "width": width, "height": height}
     return {**head, "boxes": boxes, "labels": labels, "annotated": annotated, "hois": hois}
 

@@ -215,15 +215,11 @@ def _check_indices(record: Record, line: Line, protocol: Protocol) -> None:
         ("predictions", of_predictions),
         ("gt", {"prediction": len(record["predictions"]), "subject": None, "object": None}),
     ):
-        for index, item in enumerate(record[key]):
-            for name, limit in limits.items():
-                value = item.get(name)
-                if value is None and name in may_be_null and name in item:
-                    continue
-                if type(value) is not int or not 0 <= value < (MOST_BOXES if limit is None else limit):
-                    raise DataError(
-                        f"{value} is no index; match again", place=line.place, field=f"{key}[{index}].{name}"
-                    )
+        for (index, item), (name, limit) in product(enumerate(record[key]), limits.items()):
+            value = item.get(name)
+            null = value is None and name in may_be_null and name in item
+            if not null and (type(value) is not int or not 0 <= value < (MOST_BOXES if limit is None else limit)):
+                raise DataError(f"{value} is no index; match again", place=line.place, field=f"{key}[{index}].{name}")
     if not all(type(value) is int and 0 <= value < MOST_BOXES for value in chain.from_iterable(matches)):
         raise DataError("holds a value that is no index; match again", place=line.place, field="box_matches")
 

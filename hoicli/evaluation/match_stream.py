@@ -352,13 +352,12 @@ def _balance_problems(record: Record, qualifier: str) -> Iterator[Problem]:
     try:
         unmatched = Counter((item["verb"], item.get(qualifier) or "") for item in record["gt"])
         for index, item in enumerate(record["predictions"]):
-            if item["outcome"] == "true_positive":
-                name = item["verb"], item.get(qualifier) or ""
-                unmatched[name] -= 1
-                if unmatched[name] < 0:
-                    text = "a true positive, but the line has no ground truth left for it; match the predictions again"
-                    yield Problem(f"predictions[{index}].outcome", text)
-                    return
+            name = item["verb"], item.get(qualifier) or ""
+            unmatched[name] -= item["outcome"] == "true_positive"
+            if unmatched[name] < 0:
+                text = "a true positive, but the line has no ground truth left for it; match the predictions again"
+                yield Problem(f"predictions[{index}].outcome", text)
+                return
     except (KeyError, TypeError, AttributeError):  # `_item_problems` reports a bad item
         return
 

@@ -118,9 +118,9 @@ def plot_heat_maps(
             mesh = draw_cells(ax, rows, names, list(map(str, severities)), 0, top, digits=1 if numbered else None)
             if at % across:
                 ax.set_yticks([])
-            for y, (above, below) in enumerate(pairwise(map(family_of, corruptions)), start=1):
-                if above != below:
-                    ax.axhline(y, color="#FFFFFF", lw=2.5)
+            families = enumerate(pairwise(map(family_of, corruptions)), start=1)
+            for y in [y for y, (above, below) in families if above != below]:
+                ax.axhline(y, color="#FFFFFF", lw=2.5)
             ax.set_xlabel("severity")
             whole = (("clean", CLEAN), ("MRI", ("", "", 0)))
             below = ", ".join(f"{what} {means[part]:.1f}" for what, part in whole if part in means)

@@ -116,10 +116,9 @@ class SimilarityTable:
         """
         reading, lines = _Reading(canonical), iter(lines)
         for batch in iter(lambda: list(islice(lines, BATCH)), []):
-            if attempt(reading.take, batch) is None:
-                for line in batch:
-                    with policy.item(line.place):
-                        reading.add(parse(line))
+            for line in batch if attempt(reading.take, batch) is None else ():
+                with policy.item(line.place):
+                    reading.add(parse(line))
         key = np.fromiter(reading.pairs, dtype=np.int64, count=len(reading.pairs))
         similarity = np.fromiter(reading.pairs.values(), dtype=np.float64, count=len(key))
         once = ~np.isnan(similarity)

@@ -134,9 +134,9 @@ def settings_line(
             settings = dict(parse_signature(str(row.get("signature") or "")))
             if has_own and "published" in settings and place not in apart:
                 settings.pop("gt", None)  # one's own rows say it by digest
-            for key, value in (apart[place].untold(settings) if place in apart else settings).items():
-                if key != "published" and not stands(row, key, value):
-                    has.setdefault((key, value), set()).add(place)
+            untold = (apart[place].untold(settings) if place in apart else settings).items()
+            for key, value in [part for part in untold if part[0] != "published" and not stands(row, *part)]:
+                has.setdefault((key, value), set()).add(place)
     parts: dict[frozenset[Place], dict[str, str]] = {}
     for (key, value), places in sorted(has.items(), key=lambda item: item[0][0] == "version"):
         of_places = parts.setdefault(frozenset(places), {})

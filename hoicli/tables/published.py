@@ -31,18 +31,22 @@ def published_rows(name: str) -> Iterator[Row]:
     """The rows of one of SETS, in the order in which it is printed."""
     for line in _BOOK["tables"][name]["lines"]:
         for group, values in line["values"].items():
-            columns, source = _BOOK["columns"][group], _BOOK["sources"][line["source"]]
-            cells = {**source, **columns, **line}
-            for column, value in zip(columns["columns"], values, strict=True):
-                if value is None:
-                    continue
-                settings = {**columns["settings"], **column.get("settings", {}), "published": line["source"]}
-                row = {key: of for key, of in column.items() if key not in ("n", "unit", "settings")}
-                row |= {"value": float(value), "n": column["n"], "unit": column.get("unit", "%")}
-                row |= {"protocol": settings.get("protocol", "published"), "tags": {"model": line["model"]}}
-                row |= {"comparable": cells.get("comparable", True), "signature": signature(settings)}
-                row |= {key: cells[key] for key in ("cite",) if key in cells} | {"source": source["where"]}
-                yield {**row, "note": cells["note"]} if "note" in cells else row
+            columns = _BOOK["columns"][group]
+            cells = zip(columns["columns"], values, strict=True)
+            yield from (_row(line, columns, column, value) for column, value in cells if value is not None)
+
+
+def _row(line: Mapping[str, Any], columns: Mapping[str, Any], column: Mapping[str, Any], value: float) -> Row:
+    """Return the row of a value: a method's line, a group of columns, and one of them."""
+    source = _BOOK["sources"][line["source"]]
+    cells = {**source, **columns, **line}
+    settings = {**columns["settings"], **column.get("settings", {}), "published": line["source"]}
+    row = {key: of for key, of in column.items() if key not in ("n", "unit", "settings")}
+    row |= {"value": float(value), "n": column["n"], "unit": column.get("unit", "%")}
+    row |= {"protocol": settings.get("protocol", "published"), "tags": {"model": line["model"]}}
+    row |= {"comparable": cells.get("comparable", True), "signature": signature(settings)}
+    row |= {key: cells[key] for key in ("cite",) if key in cells} | {"source": source["where"]}
+    return {**row, "note": cells["note"]} if "note" in cells else row
 
 
 def published_lines(name: str) -> list[Line]:

@@ -156,13 +156,18 @@ def read_bank(path: str, policy: ErrorPolicy) -> Bank:
     for file_name, entry in source.mapping.items():
         with policy.item(Place.in_file(source.name, str(file_name)[:80])):
             for question in _image_questions(str(file_name), entry):
-                if question.key in questions:
-                    raise DataError(f"image {question.image_id!r} is in it twice; keep one")
-                questions[question.key] = question
+                _add_question(question, questions)
     if not questions:
         raise DataError("no question in it is sound", place=source.name)
     bank = list(questions.values())
     return Bank(source.name, tuple(bank), _dataset(bank), _setting(bank, source.name))
+
+
+def _add_question(question: Question, questions: dict[tuple[str, str], Question]) -> None:
+    """Add a question to these. Raises `DataError` for one that is there."""
+    if question.key in questions:
+        raise DataError(f"image {question.image_id!r} is in it twice; keep one")
+    questions[question.key] = question
 
 
 def _has_question_numbers(entry: Mapping[str, Any]) -> bool:

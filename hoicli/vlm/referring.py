@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import product
 
 import numpy as np
 
@@ -130,14 +131,13 @@ def _sense_in(dataset: str) -> Callable[[str], str | None]:
     def sense(phrase: str) -> str | None:
         words = normalise(phrase).split("_")
         heads = dict.fromkeys((words[0], *wordnet.forms(words[0], "v")))
-        for length in range(min(LONGEST_VERB, len(words)), 0, -1):
-            for head in heads:
-                verb = "_".join((head, *words[1:length]))
-                if verb in vocabulary.verb_ids:
-                    rest = "_".join(words[length:])
-                    sense_found, _ = curated(verb, rest or None)
-                    if sense_found is not None:
-                        return sense_found
+        for length, head in product(range(min(LONGEST_VERB, len(words)), 0, -1), heads):
+            verb = "_".join((head, *words[1:length]))
+            if verb in vocabulary.verb_ids:
+                rest = "_".join(words[length:])
+                sense_found, _ = curated(verb, rest or None)
+                if sense_found is not None:
+                    return sense_found
         return _first_sense(phrase)
 
     return sense

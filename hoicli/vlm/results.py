@@ -109,15 +109,20 @@ def read_results(
         given_place[digest] = source.path
         for place, row in _rows(source, policy):
             with policy.item(place):
-                if not isinstance(row, dict):
-                    raise DataError(f"{short(row)} is no row of results; a row is an object")
-                _refuse_denials(row)
-                results.append(read(row, place, odd))
+                results.append(read(_check_row(row), place, odd))
     if not results:
         names = ", ".join(source.path for source in sources)
         raise DataError("no results in it; give files that hoi-benchmarks' scripts saved", place=names, code="empty")
     odd.report()
     return sorted(results)
+
+
+def _check_row(row: Any) -> Mapping[str, Any]:
+    """Return the row. Raises `DataError` for what is none, or has a key that may deny it."""
+    if not isinstance(row, dict):
+        raise DataError(f"{short(row)} is no row of results; a row is an object")
+    _refuse_denials(row)
+    return row
 
 
 def _refuse_denials(item: Mapping[str, Any], field: str = "") -> None:

@@ -298,20 +298,26 @@ def _mapper_problems(content: Any, pairs: Sequence[Pair], field: str) -> Iterato
 def _set_problems(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> Iterator[Problem]:
     """Groups, subsets and splits: named sets of classes. Groups divide the classes: each is in one."""
     group_of: dict[int, str] = {}
+    groups = content.get("groups", {})
     for key in ("groups", "subsets", "splits"):
         for name, classes in content.get(key, {}).items():
             field = f"{key}.{name[:_LONGEST]}"
             numbers = yield from _class_set_problems(field, name, classes, ids)
-            for number, each in zip(numbers, classes, strict=True):
-                if key == "groups" and (other := group_of.setdefault(number, name)) != name:
-                    yield field, f"{_value_text(each)} is in {other!r}, too; groups divide the classes (else: subsets)"
-    groups = content.get("groups", {})
+            for number, each in zip(numbers, classes, strict=True) if key == "groups" else ():
+                other = group_of.setdefault(number, name)
+                yield from _overlap_problems(field, name, other, each)
     if groups and len(group_of) < len(ids):
         ungrouped = next(pair for pair, number in ids.items() if number not in group_of)
         yield "groups", f"{' '.join(ungrouped)} is in none; groups divide the classes (else: subsets)"
     for name in content.get("subsets", {}):
         if name in groups:
             yield f"subsets.{name}", "is a group, too; give it another name"
+
+
+def _overlap_problems(field: str, name: str, other: str, member: Any) -> Iterator[Problem]:
+    """The problem of a class of the group `name` that the group `other` has, too."""
+    if other != name:
+        yield field, f"{_value_text(member)} is in {other!r}, too; groups divide the classes (else: subsets)"
 
 
 def _class_set_problems(

@@ -256,6 +256,17 @@ def lemma_arrays(table: Mapping[str, Iterable[Place]], rows: dict[Place, int]) -
     }
 
 
+def _pointers_of(synset: Any) -> tuple[dict[str, list[Any]], list[tuple[str, Any, int]]]:
+    """Return the ends of a synset's pointers by symbol, those of its lemmas among them; and its lemmas' antonyms."""
+    pointers = {symbol: list(ends) for symbol, ends in synset._pointers.items()}
+    antonyms = []
+    for (word, symbol), ends in synset._lemma_pointers.items():
+        pointers.setdefault(symbol, []).extend((kind, offset) for kind, offset, _ in ends)
+        if symbol == "!":
+            antonyms += [(word.lower(), (kind, offset), place) for kind, offset, place in ends]
+    return pointers, antonyms
+
+
 def _entries(reader: WordNetReader) -> Iterator[Entry]:
     """Every synset in the order of the rows."""
     tagged = _tag_counts(reader)
@@ -267,12 +278,7 @@ def _entries(reader: WordNetReader) -> Iterator[Entry]:
 
     for pos in POS:
         for synset in reader.all_synsets(pos):
-            pointers = {symbol: list(ends) for symbol, ends in synset._pointers.items()}
-            antonyms = []
-            for (word, symbol), ends in synset._lemma_pointers.items():
-                pointers.setdefault(symbol, []).extend((kind, offset) for kind, offset, _ in ends)
-                if symbol == "!":
-                    antonyms += [(word.lower(), (kind, offset), place) for kind, offset, place in ends]
+            pointers, antonyms = _pointers_of(synset)
             keys = {lemma.key() for lemma in synset.lemmas()}
             words = [name.lower() for name in synset.lemma_names()]
             yield Entry(

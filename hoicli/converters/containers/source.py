@@ -53,8 +53,8 @@ class Source:
 
     @cached_property
     def kind(self) -> str:
-        """What `file_kind` says, json-lines where a second object follows, and pickle for one of the first protocols,
-        which have no mark at the beginning."""
+        """The file's kind as `file_kind` says it, json-lines where a second object follows, and pickle for one of the
+        first protocols, which have no mark at the beginning."""
         kind = file_kind(self.path, b"" if self.path != "-" and os.path.isdir(self.path) else self.data[:FIRST])
         if kind == "json-object" and self._has_lines():
             return "json-lines"
