@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -345,6 +345,8 @@ def pair_rows(
     """
     reasons = statistics.reasons
     for setting, results in statistics.results():
+        if undeclared := {*chain.from_iterable(results.values())} - METRICS.keys():
+            raise ValueError(f"no metric of pairstats is declared as {', '.join(undeclared)} (hoicli.records.metrics)")
         for metric, (subset, figures) in product(METRICS, results.items()):
             if metric not in figures:
                 continue

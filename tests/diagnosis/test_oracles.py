@@ -17,7 +17,9 @@ from hoicli.diagnosis.errors import ERRORS, Reading
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.ranking import Listed
-from hoicli.records.oracles import ORACLES
+from hoicli.figures.styles import STYLES
+from hoicli.interface.choices import entries, oracles
+from hoicli.records.oracles import IN_TURN, OF_A_SIDE, ORACLES
 from tests.support.arrays import GT, PREDICTIONS, records
 from tests.support.diagnosis import DIAG, HICO, READINGS, Record, diagnosis, diagnosis_of, typed
 from tests.support.kernel import ground_truth
@@ -237,3 +239,11 @@ def scored(*classes: int, **where: Any) -> Record:
     """The same predicted; scores fall."""
     record = image(*classes, **where)
     return record | {"hois": [hoi | {"score": 0.9 - row / 100} for row, hoi in enumerate(record["hois"])]}
+
+
+def test_an_oracle_is_drawn_offered_and_applied_by_its_declaration() -> None:
+    assert set(STYLES) == {"true_positive", *ORACLES}
+    assert {name for name, _ in entries(oracles)} == {"all", *IN_TURN}
+    assert set(IN_TURN) | set(OF_A_SIDE) == set(ORACLES)
+    with pytest.raises(ValueError, match="no code applies the oracle new"):
+        of_fixtures()._corrections.after(["new"])

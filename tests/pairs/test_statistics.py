@@ -853,6 +853,13 @@ def test_an_image_that_is_not_in_the_ground_truth(files: tuple[Path, Path], tmp_
     assert "strange.jsonl:1: image_id: 'z' is not in the ground truth" in result.err
 
 
+def test_a_statistic_that_nobody_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = gathered([truth_record((0, 1, "ride"))], [prediction()])
+    monkeypatch.setattr(type(found), "results", lambda _: iter([(Sweep(), {"full": {"new": (0.5, 1)}})]))
+    with pytest.raises(ValueError, match="no metric of pairstats is declared as new"):
+        list(pair_rows(found, tags={}))
+
+
 def test_a_statement_without_an_object_is_of_no_pair(tmp_path: Path, hoicli: Hoicli) -> None:
     """By V-COCO's scenario 2 any object is right where none is annotated, but no pair is: the verb is not ranked."""
     image = {"image_id": 1, "boxes": [[0, 0, 40, 90], [50, 0, 90, 40]], "labels": ["person", "tennis_racket"]}
