@@ -24,10 +24,11 @@ from hoicli.interface.results import Records, Result
 from hoicli.interface.values import chosen_of, names_of, tags_of, text_of
 from hoicli.io.messages import kept_notes, note
 from hoicli.records.columns import BATCH
-from hoicli.records.detections import Detections, State, detections, images_of, scenes_of_detections, state_of
+from hoicli.records.detections import Detections, State, detections, images_of, state_of
 from hoicli.records.intake import UNKNOWN_IMAGE, unknown_image
 from hoicli.records.names import is_blank
 from hoicli.records.parsing import short
+from hoicli.records.reading import scenes_of_detections
 from hoicli.resampling.draws import Resampling
 from hoicli.vocabulary.datasets import load
 

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
     from hoicli.evaluation.ground_truth import GroundTruth
+    from hoicli.records.detections import Detections
     from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -251,7 +253,7 @@ def iterate_items(
     scores. Raises `DataError` for what is neither, and for bad arrays."""
     source = _rows_of(source)
     if isinstance(source, Mapping):
-        from hoicli.records.detections import detections
+        from hoicli.records.detections import ArrayLine, detections
 
         for image_id, arrays in source.items():
             place = f"{name}[{image_id!r}]"
@@ -265,7 +267,8 @@ def iterate_items(
                 image_record = detections(str(image_id), arrays, vocabulary, scored=predicted)
             except DataError as error:
                 raise error.add_place(place) from None
-            yield Item(name, 1, _data(image_record.record(vocabulary, scored=predicted), place), repr(image_id))
+            made = partial(_line_of, image_record, vocabulary, place, scored=predicted)
+            yield ArrayLine(name, repr(image_id), image_record, made)
         return
     for index, record in enumerate(source):
         place = f"{name}[{index}]"
@@ -273,6 +276,11 @@ def iterate_items(
             problem = f"{type(record).__name__}, not a dict; give a list of dicts, each as a line of JSONL has it"
             raise DataError(problem, place=place)
         yield Item(name, 1, _data(record, place), str(index))
+
+
+def _line_of(image: Detections, vocabulary: Vocabulary, place: str, *, scored: bool) -> bytes:
+    """Return an image as the line of its record."""
+    return _data(image.record(vocabulary, scored=scored), place)
 
 
 def _data(record: Mapping[str, Any], place: str) -> bytes:

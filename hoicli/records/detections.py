@@ -7,7 +7,7 @@ of a record's field: a fast check shows that something is wrong, then the arrays
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from hashlib import sha256
@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.errors import DataError
+from hoicli.io.streams import Item
 from hoicli.records.arrays import box_array, box_corners, floats, read_array
-from hoicli.records.columns import NO_BOX, RawImages
+from hoicli.records.columns import NO_BOX
 from hoicli.records.image import problems, unknown_label
 from hoicli.records.kit import Floats, Ints, join_parts, starts_of
 from hoicli.records.parsing import Record, short
-from hoicli.records.reading import numbered_scenes
-from hoicli.records.scenes import Scenes, class_table
+from hoicli.records.scenes import class_table
 from hoicli.vocabulary.labels import Spelled, Vocabulary
 
 TRIPLET_COLUMNS = ("subject", "object", "verb", "score")
@@ -115,26 +115,22 @@ def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary,
     return sound_detections
 
 
-def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -> Scenes:
-    """The predictions of some images, at least one, as columns, with what V-COCO's records imply."""
-    names = [column.name for column in fields(Detections)[1:]]
-    column = {name: np.concatenate([getattr(image, name) for image in images]) for name in names}
-    box_start, hoi_start = (starts_of([len(getattr(image, of)) for image in images]) for of in ("boxes", "score"))
-    first = np.repeat(box_start[:-1], np.diff(hoi_start))
-    roles = [None, *vocabulary.roles]
-    raw = RawImages(
-        image_ids=[image.image_id for image in images],
-        boxes=column["boxes"].astype(np.float64),
-        box_start=box_start,
-        subject=column["subject"] + first,
-        object=np.where(column["object"] < 0, NO_BOX, column["object"] + first),
-        score=column["score"],
-        hoi_start=hoi_start,
-        labels=column["labels"].tolist(),
-        verbs=column["verb"].tolist(),
-        of_hoi={"role": [roles[role] for role in column["role"].tolist()]},
-    )
-    return numbered_scenes(raw, vocabulary, scored=True)
+class ArrayLine(Item):
+    """An image given as arrays, in place of the line that its record would be; `data` is that line, made when somebody
+    asks for it."""
+
+    __slots__ = ("_data", "_record", "image")
+
+    def __init__(self, name: str, index: str, image: Detections, record: Callable[[], bytes]) -> None:
+        """name, index: how messages call the argument and its item. record: makes the line."""
+        self.file, self.number, self.index = name, 1, index
+        self.image, self._record, self._data = image, record, b""
+
+    @property
+    def data(self) -> bytes:  # type: ignore[override]
+        """The record as JSON."""
+        self._data = self._data or self._record()
+        return self._data
 
 
 def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> dict[str, Any]:

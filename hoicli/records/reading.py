@@ -18,6 +18,7 @@ skips) is neither filled in nor derived.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -27,6 +28,7 @@ import numpy as np
 from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.columns import (
+    NO_BOX,
     NUMBERS,
     RawImages,
     integers,
@@ -36,9 +38,10 @@ from hoicli.records.columns import (
     read_columns,
     require,
 )
+from hoicli.records.detections import ArrayLine, Detections
 from hoicli.records.image import problems, seldom_problems, truth_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
-from hoicli.records.kit import Bools, Floats, Ints, distinct, runs_of
+from hoicli.records.kit import Bools, Floats, Ints, distinct, runs_of, starts_of
 from hoicli.records.parsing import Problem, Record
 from hoicli.records.scenes import (
     Scenes,
@@ -86,7 +89,32 @@ def checker(
 
 def scenes_of(lines: Sequence[Line], vocabulary: Vocabulary, *, scored: bool) -> Scenes:
     """The lines as columns. Raises an exception that `columns.attempt` expects for a record with `checker` problems."""
+    images = [line.image for line in lines if isinstance(line, ArrayLine)]
+    if scored and images and len(images) == len(lines):
+        return scenes_of_detections(images, vocabulary)
     return numbered_scenes(named_scenes(lines, vocabulary, scored=scored), vocabulary, scored=scored)
+
+
+def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -> Scenes:
+    """The predictions of some images, at least one, as columns, with what V-COCO's records imply."""
+    names = [column.name for column in fields(Detections)[1:]]
+    column = {name: np.concatenate([getattr(image, name) for image in images]) for name in names}
+    box_start, hoi_start = (starts_of([len(getattr(image, of)) for image in images]) for of in ("boxes", "score"))
+    first = np.repeat(box_start[:-1], np.diff(hoi_start))
+    roles = [None, *vocabulary.roles]
+    raw = RawImages(
+        image_ids=[image.image_id for image in images],
+        boxes=column["boxes"].astype(np.float64),
+        box_start=box_start,
+        subject=column["subject"] + first,
+        object=np.where(column["object"] < 0, NO_BOX, column["object"] + first),
+        score=column["score"],
+        hoi_start=hoi_start,
+        labels=column["labels"].tolist(),
+        verbs=column["verb"].tolist(),
+        of_hoi={"role": [roles[role] for role in column["role"].tolist()]},
+    )
+    return numbered_scenes(raw, vocabulary, scored=True)
 
 
 def named_scenes(
