@@ -71,6 +71,7 @@ def _told_apart(records: Records, context: Context, taken: Set[str]) -> Records:
         for source_name, waiting in chain([(file, record)], records):
             image_id, path = str(waiting["image_id"]), _own_path(waiting, context)
             full_name = path or image_id
+            # An image that was yielded before waits nowhere: it had no folder, so its id is its full name.
             name_before = paths.setdefault(image_id, image_id if image_id in taken else full_name)
             if name_before != full_name:
                 clash = clash or f"{name_before} and {full_name}"
@@ -156,8 +157,8 @@ class NumberedImages:
     @cached_property
     def _known(self) -> Mapping[int, str]:
         """The image id of each image number: the `img_id`s of --image-list, else the numbers that end its names, else
-        those of HICO-DET's test set. Raises `DataError` if two images have one number, or if the dataset needs
-        --image-list."""
+        those of HICO-DET's test set. Raises `DataError` if two images have one number, or if none of the three exists.
+        """
         context, names = self._context, self._context.images
         if context.image_numbers:
             return context.image_numbers

@@ -17,10 +17,8 @@ _DIGITS = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
 
 
 def whole_number(value: Any, field: str) -> int:
-    """Return an integer from a file, where it is an int, a NumPy integer, a float without a fraction, or text.
-
-    Raises `DataError` that names the field for anything else; int() would read 0.9 as 0, "1_0" as 10 and true as 1.
-    """
+    """Return an integer from a file, where it is an int, a NumPy integer, a float without a fraction, or text. Raises
+    `DataError` that names the field for anything else; int() would read 0.9 as 0, "1_0" as 10 and true as 1."""
     if type(value) is int:
         return value
     try:
