@@ -31,9 +31,8 @@ class Conversion:
     def __init__(
         self, context: Context, source_format: str | None = None, dataset: str | None = None, *, fixed: bool = False
     ) -> None:
-        """`source_format`: a name in FORMATS instead of detection. `dataset`: the value of --dataset, None without it.
-        `fixed`: the records are for work in the context's vocabulary, so that a format of another dataset is refused.
-        """
+        """source_format: a name in FORMATS, None to detect it. dataset: the value of --dataset, None without it. fixed:
+        whether the records are for work in the context's vocabulary, so that a format of another dataset is refused."""
         self._context = context
         self._row = None if source_format is None else FORMATS[source_format]
         self._target = FORMATS[context.target] if context.target else None
@@ -240,7 +239,7 @@ def _plainly_sound(record: Record) -> bool:
 # number of the smaller one is also one of the larger: with the wrong names, "smoke cigarette" becomes "adjust car".
 
 SAMPLE = 200
-"""Ours: the number of images checked."""
+"""The number of images that are checked; the value is ours."""
 IMAGE_NAMES = {"hico": re.compile(r"HICO_(test|train)2015_\d{8}")}
 """The pattern of a dataset's image names, if they identify it."""
 

@@ -144,7 +144,8 @@ class _Image:
 
 
 def _add_hoi(image: _Image, row: tuple[Any, ...], field: str) -> None:
-    """Add the interaction of one struct of hoi[] to an image; row: the struct's values, in the order of `read`."""
+    """Add the interaction of one struct of hoi[] to an image. row: the values of the struct's id, bboxhuman,
+    bboxobject, connection and invis. field: where the struct is, for messages."""
     number, people, objects, connection, invis = row
     interaction = image.interaction(_number(number), f"{field}.id")
     image.known.add(interaction)
@@ -195,7 +196,7 @@ def _rows(value: Any, names: Sequence[str], field: str) -> list[tuple[Any, ...]]
 
 
 def _files_by_variable(sources: list[Source]) -> dict[str, Source]:
-    """Return the file that holds each variable. Raises `DataError` for a file that is none of the two."""
+    """Return the file that holds each variable. Raises `DataError` for a file with no known variable."""
     file_of: dict[str, Source] = {}
     for source in sources:
         variable_names = variables(source) if source.kind == "mat" else {}

@@ -60,7 +60,7 @@ from hoicli.vocabulary.datasets import VCOCO_ORDERS
 CHECK_FIRST = 50
 """Images checked to distinguish formats that differ only in their rows."""
 NO_OBJECT = 80
-"""The position after COCO's 80: a query without object, in QPIC's family."""
+"""The number after COCO's 80 objects: it marks a query without an object, in QPIC's family."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -155,14 +155,14 @@ def _hoi_id(key: Any, field: str, source: Source) -> int:
 
 NAMES = ("pred_logits", "pred_boxes", "box_scores", "sizes", "image_ids")
 LARGEST_IMAGE = 1 << 25
-"""Logits of one image: all of SWIG-HOI's columns for two thousand queries. More is damage; also a bound for sides."""
+"""The most logits of one image: SWIG-HOI's columns for two thousand queries. More is damage; it bounds sides, too."""
 MOST_TRIPLETS = 100_000
-"""Of one image. Benchmarks count up to 100, and a record of so many has 9 MB."""
+"""The most triplets of one image. Benchmarks count up to 100, and a record of this many has 9 MB."""
 
 SLACK = 1e-4
-"""What a box may reach beyond the image and is not counted, in shares of its sides: rounding."""
+"""How far a box may reach beyond the image, in shares of its sides, and count as inside: this is rounding."""
 ENOUGH_BOXES, NEARLY_ALL = 20, 0.95
-"""Ours: from so many boxes on, and from this share, they look like corners."""
+"""Boxes look like corners if there are so many, and if this share would be valid corners. Both values are ours."""
 
 Item = tuple[Any, Any, Floats, Floats, Floats]
 """One image: its name or number, its size or None, logits [Q, C], boxes [Q, 8], box scores [Q]."""

@@ -63,7 +63,7 @@ def _images(count: int, what: str, source: Source, context: Context) -> Sequence
 
 VARIABLE = "all_boxes"
 WIDTH = 9
-"""Numbers in a row: two boxes and a score."""
+"""How many numbers a row has: two boxes and a score."""
 
 
 def is_cells(source: Source) -> bool:
@@ -187,7 +187,7 @@ CLASSES = 600
 NOWHERE = [0.0, 0.0, 1.0, 1.0]
 """The box of every label, which means nothing: the scores are of whole images."""
 LARGEST = 1 << 26
-"""Numbers in a matrix: ten times the scores of HICO's test images. More is damage."""
+"""The most numbers in a matrix: ten times the scores of HICO's test images. More is damage."""
 
 
 def is_scores(source: Source) -> bool:

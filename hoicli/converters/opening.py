@@ -37,9 +37,11 @@ _MORE_OPTIONS = "id|part|verb-base|object-order|coords|boxes|to-vocabulary|activ
 @dataclass(frozen=True)
 class Opening:
     """The settings with which the files of a command are read; called with paths, it gives the streams' inputs.
+
     dataset: the command's dataset. said: whether the user named it with --dataset. fixed: whether the command works in
     this dataset only, so that a format of another one is refused. source_format: a name in FORMATS, None to detect it.
-    image_list: the value of --image-list. policy: what the command does about bad items."""
+    image_list: the value of --image-list. policy: what the command does about bad items.
+    """
 
     dataset: str = "hico"
     said: bool = False

@@ -31,7 +31,7 @@ from hoicli.vocabulary.datasets import DATASETS, load
 PATIENCE = 60.0
 """Seconds in which a server begins to answer, and after which it counts as silent when no more bytes arrive."""
 LARGEST = 1 << 26
-"""Bytes at which a download is stopped: several times the largest of these files."""
+"""The most bytes of a download, which is then stopped: several times the largest of the published files."""
 
 
 def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_format: str | None = None) -> Path:

@@ -363,7 +363,7 @@ def _key(verb: str, role: str | None) -> str:
 
 def _collect_values(record: Record, hois: list[dict[str, Any]], left_out: set[str]) -> dict[str, list[Any]]:
     """Return the values of each key that is stated about one person. hois: the person's triplets. left_out: the keys
-    that stay without a value. An action of which only roles are stated gets their best score, unless it is in
+    that stay without a value. If only roles of an action are stated, the action gets their best score, unless it is in
     `left_out` or the record says what unstated keys count as."""
     stated: dict[str, list[Any]] = {}
     best: dict[str, float] = {}

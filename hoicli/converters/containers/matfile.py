@@ -52,7 +52,7 @@ LARGEST, DENSE, DENSEST = 1 << 30, 1 << 26, 200
 """A variable may unpack to DENSE bytes, and to more only up to DENSEST times its compressed size, and LARGEST."""
 
 PACKED_PIECE = 1 << 14
-"""Compressed bytes unpacked at a time: at most a thousand times as many come of them before they are counted."""
+"""Compressed bytes that are unpacked at a time; at most a thousand times as many come of them."""
 
 PLACES, PLACES_PER_BYTE = 1 << 21, 32
 """How many cells and fields of structs a variable may have, in all or for each byte of the file. Nearly all cells of
@@ -181,7 +181,7 @@ class _MatrixReader:
     last empty cell, and its row. Raises ValueError or struct.error for damaged bytes."""
 
     def __init__(self, data: bytes, stored: int = 0) -> None:
-        """`stored`: bytes of the file on the disk."""
+        """stored: the bytes of the file on the disk."""
         self.data = data
         self.places = max(PLACES, PLACES_PER_BYTE * stored)
         self.field_names: dict[tuple[int, bytes], tuple[str, ...]] = {}

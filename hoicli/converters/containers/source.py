@@ -21,8 +21,6 @@ from hoicli.io.inputs import FIRST, MARK, file_kind, open_input, packed_size
 from hoicli.io.messages import display_name
 from hoicli.io.streams import Line
 
-"""Bytes read to detect the container."""
-
 
 class Source:
     """One input of `convert`: a path, `-`, or a folder; `companions` are the other paths of a joint format."""
@@ -210,7 +208,7 @@ class Source:
 
     @cached_property
     def unpickled(self) -> Any:
-        """The content of a pickle, through the restricted unpickler."""
+        """The content of a pickle, which the restricted unpickler loads."""
         from hoicli.converters.containers.unpickle import load_pickle
 
         return load_pickle(self.data, self.name)

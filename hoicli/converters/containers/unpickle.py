@@ -33,14 +33,14 @@ from hoicli.errors import DataError
 from hoicli.io.workers import no_garbage_collection
 
 MEMORY_FLOOR, MEMORY_RATIO = 1 << 30, 64
-"""Bytes for building, and more for each byte of the file; a list of empty lists, the densest content, takes 50."""
+"""The memory for building: so many bytes, and so many more for each of the file. The densest content takes 50."""
 VALUES, VALUES_PER_BYTE = 1 << 20, 4
-"""Values in the tree that a pickle stands for, what stands in several places counted in each. Dumps have 0.2 to 0.5 a
-byte; a shared box of four numbers is two bytes."""
+"""The most values in the tree that a pickle stands for: so many, and so many more for each byte of the file. A part
+that stands in several places counts in each. Dumps have 0.2 to 0.5 values a byte; a shared box takes two bytes."""
 DEEPEST = 100
-"""Containers within containers; a dump has six."""
+"""The most levels of containers within containers; a dump has six."""
 PIECE = 1 << 14
-"""Containers looked into at once."""
+"""How many containers are looked into at once."""
 
 
 def load_pickle(data: bytes, name: str) -> Any:

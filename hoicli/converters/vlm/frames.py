@@ -88,7 +88,7 @@ class Frame:
         """Whether the boxes do not fit this convention: all are fractions below 1 although its numbers are larger, or
         some go far beyond 1 although it is `relative`."""
         if self.kind == "relative":
-            return any(max(box) > 2.0 for box in boxes)  # over more than the picture's size out of it
+            return any(max(box) > 2.0 for box in boxes)  # beyond the image by more than its own size
         small = all(0 <= number <= 1 for number in chain.from_iterable(boxes))
         return small and any(number % 1 for number in chain.from_iterable(boxes))
 

@@ -31,7 +31,7 @@ PERSONS = frozenset(
 _ARTICLES = frozenset(("a", "an", "the", "a/an", "his", "her", "their", "its", "another"))
 """Words before a noun that are not part of its name."""
 MOST_WORDS = 3
-"""Words of a verb, or of a name; what is longer is prose."""
+"""The most words of a verb or of a name; anything longer is prose."""
 _DENIALS = frozenset(("no", "not", "never", "nobody", "nothing", "none", "neither", "nor", "cannot", "without"))
 _DOUBTS = frozenset({
     "non", "absent", "except", "false", "hardly", "barely", "almost", "nearly", "or", "either", "if", "maybe",
@@ -87,7 +87,7 @@ def split_phrase(phrase: str) -> tuple[list[str], str | None]:
 
 
 def is_name(label: str) -> bool:
-    """Whether a label as records spell it is a name: a few words, none of which denies or doubts."""
+    """Whether a label, as records spell it, is a name: it has few words, and no word that denies or doubts."""
     return _is_plain([word for word in label.split("_") if not word.strip("#.").isdecimal()])
 
 

@@ -77,7 +77,7 @@ def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
         image_id = stated_id if stated_id is not None else ""
     elif isinstance(stated_id, str) and "image_id" in row:
         image_id = stated_id
-    else:  # another number is that of the row
+    else:  # an id that is not the file name's number is the row's own
         image_id = stem
     if isinstance(image_id, str) and PurePosixPath(image_id).suffix.lower() in PICTURE_ENDINGS:
         return image_id_of(image_id), file_name or image_id

@@ -16,9 +16,9 @@ from itertools import accumulate
 from typing import Any
 
 DEEPEST = 40
-"""Levels of brackets; answers have four."""
+"""The most levels of brackets; answers have four."""
 LONGEST = 100_000
-"""Characters of an answer; a longer one, by a model that repeats itself without end, is not read."""
+"""The most characters of an answer. A longer one is by a model that repeats itself without end, and is not read."""
 
 
 class Spoken(str):
@@ -110,7 +110,7 @@ class _NotJsonError(Exception):
 
 
 class _CutOffError(Exception):
-    """The text ends within a value of which nothing complete is left."""
+    """The text ends within a value, and nothing complete is left of that value."""
 
 
 class _ValueReader:
@@ -225,7 +225,7 @@ class Tokens:
     they do not spell the answer, or have no log-probabilities."""
 
     def __init__(self, answer: Any, logprobs: Any) -> None:
-        """logprobs: OpenAI's {content: [{token, logprob, bytes}]}, or such a list."""
+        """logprobs: OpenAI's {content: [{token, logprob, bytes}]}, or only the list in it."""
         if isinstance(logprobs, dict):
             logprobs = logprobs.get("content")
         if not isinstance(answer, str) or not isinstance(logprobs, list) or not logprobs:
