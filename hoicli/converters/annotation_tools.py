@@ -52,36 +52,37 @@ from hoicli.vocabulary.labels import normalise
 
 
 def _rotation_error(degrees: Any, field: str) -> DataError:
+    """Return the error about a box that is turned by some degrees."""
     return DataError(f"{degrees} degrees: boxes of records are upright; draw it so", field=field)
 
 
 # Label Studio
 
 WAYS = {"right": ((0, 1),), "left": ((1, 0),), "bi": ((0, 1), (1, 0))}
-"""From which end of a relation to which a triplet goes."""
+"""For each direction (subject, object) of its triplets, where 0 is the relation's from_id and 1 its to_id."""
 
 _UPLOADED = re.compile(r"/data/upload/(?:\d+/)?([0-9a-f]{8}-)")
 
 
 def read_tasks(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each task that somebody annotated."""
-    full = context.id_rule == "path" or _names_collide(source, context)
+    """Yield one record for each task of Label Studio that somebody annotated."""
+    keep_digits = context.id_rule == "path" or _names_collide(source, context)
 
     def build(task: dict[str, Any]) -> Record | None:
         annotations = task["annotations"]
         if task.get("predictions"):
             context.drop("predictions of models (annotations are read)", context.place, len(task["predictions"]))
-        finished = [at for at, annotation in enumerate(annotations) if not annotation.get("was_cancelled")]
+        finished = [index for index, annotation in enumerate(annotations) if not annotation.get("was_cancelled")]
         if not finished:
             context.drop("tasks that nobody annotated", context.place)
             return None
         if annotations[1:]:
             further = "further annotations of a task (taken is the one marked ground_truth, else the latest)"
             context.drop(further, context.place, len(annotations) - 1)
-        changed = [str(annotation.get("updated_at") or "") for annotation in annotations]  # ISO's notation, in UTC
-        taken = max(finished, key=lambda at: (bool(annotations[at].get("ground_truth")), changed[at], at))
+        dates = [str(annotation.get("updated_at") or "") for annotation in annotations]  # ISO's notation, in UTC
+        taken = max(finished, key=lambda index: (bool(annotations[index].get("ground_truth")), dates[index], index))
         results = [
-            (f".annotations[{taken}].result[{at}]", item) for at, item in enumerate(annotations[taken]["result"])
+            (f".annotations[{taken}].result[{index}]", item) for index, item in enumerate(annotations[taken]["result"])
         ]
         rectangles: dict[Any, tuple[str, dict[str, Any]]] = {}
         for field, item in results:
@@ -91,26 +92,27 @@ def read_tasks(source: Source, context: Context) -> Iterator[Record]:
                 raise DataError("another rectangle has this id; export it again", field=f"{field}.id")
             if first is not item or names[1:]:
                 context.drop("further labels of a rectangle", context.place + field)
-        images = ("to_name", "item_index", "original_width", "original_height")
-        if len({tuple(map(item.get, images)) for _, item in rectangles.values()}) > 1:
+        image_keys = ("to_name", "item_index", "original_width", "original_height")
+        if len({tuple(map(item.get, image_keys)) for _, item in rectangles.values()}) > 1:
             problem = "has rectangles of several images, or of several sizes of one; make a task of each image"
             raise DataError(problem, field=f".annotations[{taken}]")
         for field, item in results:
-            plain = item["type"] == "rectangle" and item["id"] in rectangles
-            if not _names(item, field) and not plain and item["type"] != "relation":
-                other = f"results that are neither a labelled rectangle nor a relation ({str(item['type'])[:40]})"
-                context.drop(other, context.place + field)
+            is_plain = item["type"] == "rectangle" and item["id"] in rectangles  # "labels" repeat it
+            if not _names(item, field) and not is_plain and item["type"] != "relation":
+                what = f"results that are neither a labelled rectangle nor a relation ({str(item['type'])[:40]})"
+                context.drop(what, context.place + field)
         boxes = [_rectangle(item, field) for field, item in rectangles.values()]
         labels = [_names(item, field)[0] for field, item in rectangles.values()]
         size = {key: item[f"original_{key}"] for (_, item), key in product(rectangles.values(), ("width", "height"))}
-        hois = _relations(results, {name: at for at, name in enumerate(rectangles)}, context)
-        return image_record(_file_name(task["data"], full=full), boxes, labels, hois, size)
+        hois = _relations(results, {name: index for index, name in enumerate(rectangles)}, context)
+        return image_record(_file_name(task["data"], full=keep_digits), boxes, labels, hois, size)
 
     yield from context.each(source.items(), build, source)
 
 
 def _names(result: Mapping[str, Any], field: str) -> list[str]:
-    """The labels of a rectangle; none of another result. Where "labels" are a result of their own, they repeat it."""
+    """Return the labels of a result that is a labelled rectangle, an empty list for any other result. If the labels are
+    a result of their own (type "labels"), it repeats the rectangle."""
     kind, value = result["type"], result.get("value", {})
     if kind not in ("rectanglelabels", "labels") or "x" not in value:
         return []
@@ -118,7 +120,7 @@ def _names(result: Mapping[str, Any], field: str) -> list[str]:
 
 
 def _texts(labels: Any, field: str) -> list[str]:
-    """The labels of a rectangle or a relation, normalised. Raises `DataError` for what is no list of names."""
+    """Return the labels of a rectangle or a relation, normalised. Raises `DataError` for what is no list of names."""
     names = [normalise(label) if type(label) is str else "" for label in read_list(labels or [], field)]
     if "" in names:
         raise DataError("a label is empty, or no text; name it in the annotation tool", field=field)
@@ -126,59 +128,65 @@ def _texts(labels: Any, field: str) -> list[str]:
 
 
 def _rectangle(result: Mapping[str, Any], field: str) -> list[float]:
-    """A rectangle in pixels. Raises `DataError` for one that is turned, or in an image that was."""
+    """Return a rectangle as [x1, y1, x2, y2] in pixels. Raises `DataError` for one that is turned, or that lies in an
+    image that was turned."""
     value = result["value"]
-    for key, turned in (("value.rotation", value.get("rotation")), ("image_rotation", result.get("image_rotation"))):
-        if turned:
-            raise _rotation_error(turned, f"{field}.{key}")
-    wide, high = (finite(result[key], f"{field}.{key}") for key in ("original_width", "original_height"))
+    for key, degrees in (("value.rotation", value.get("rotation")), ("image_rotation", result.get("image_rotation"))):
+        if degrees:
+            raise _rotation_error(degrees, f"{field}.{key}")
+    across, down = (finite(result[key], f"{field}.{key}") for key in ("original_width", "original_height"))
     x, y, width, height = (finite(value[key], f"{field}.value.{key}") for key in ("x", "y", "width", "height"))
-    return [round(side / 100, 4) for side in (x * wide, y * high, (x + width) * wide, (y + height) * high)]
+    return [round(side / 100, 4) for side in (x * across, y * down, (x + width) * across, (y + height) * down)]
 
 
 def _relations(
     results: list[tuple[str, dict[str, Any]]], places: Mapping[str, int], context: Context
 ) -> list[dict[str, Any]]:
-    """Return what the relations say; places: the box of each rectangle's id."""
+    """Return the triplets that the relations of an annotation say. results: (field, result) of the annotation. places:
+    the index of the box of each rectangle, by the rectangle's id. A relation without a label, or of something that is
+    no labelled rectangle, is left out and counted."""
     hois: list[dict[str, Any]] = []
     for field, item in results:
         if item["type"] != "relation":
             continue
-        ends, way = [places.get(item[key]) for key in ("from_id", "to_id")], item.get("direction", "right")
+        boxes, direction = [places.get(item[key]) for key in ("from_id", "to_id")], item.get("direction", "right")
         verbs = _texts(item.get("labels"), f"{field}.labels")
-        if None in ends or not verbs:
-            what = "of what is no labelled rectangle" if None in ends else "without a label"
+        if None in boxes or not verbs:
+            what = "of what is no labelled rectangle" if None in boxes else "without a label"
             context.drop(f"relations {what}", context.place + field)
             continue
-        if way not in WAYS:
-            raise DataError(f"{str(way)[:40]} is none of {', '.join(WAYS)}", field=f"{field}.direction")
-        hois += [{"subject": ends[a], "object": ends[b], "verb": verb} for verb, (a, b) in product(verbs, WAYS[way])]
+        if direction not in WAYS:
+            raise DataError(f"{str(direction)[:40]} is none of {', '.join(WAYS)}", field=f"{field}.direction")
+        hois += [
+            {"subject": boxes[start], "object": boxes[end], "verb": verb}
+            for verb, (start, end) in product(verbs, WAYS[direction])
+        ]
     return hois
 
 
 def _names_collide(source: Source, context: Context) -> bool:
-    """Whether two images have one name without the digits before uploads; a note says so. Bad tasks are passed over:
-    reading them says what is wrong."""
-    named: dict[str, str] = {}
+    """Whether two images have one name without the digits before uploads; a note says so. Bad tasks are passed over
+    here, since reading them reports the problem."""
+    full_names: dict[str, str] = {}
     with suppress(DataError):
         for where, task in source.items():
             with suppress(DataError):
                 short, full = run_step(partial(_ids, task), source, where)
-                if (first := named.setdefault(short, full)) != full:
+                if (first := full_names.setdefault(short, full)) != full:
                     context.announce(f"uploads have one name ({first} and {full}): their ids keep the digits before it")
                     return True
     return False
 
 
 def _ids(task: Mapping[str, Any]) -> list[str]:
-    """The ids of a task's image, without and with the digits before an upload."""
+    """Return two ids of a task's image: without the digits before an upload, and with them."""
     return [image_id_of(_file_name(task["data"], full=full)) for full in (False, True)]
 
 
 def _file_name(data: Mapping[str, Any], *, full: bool) -> str:
-    """The name of a task's image, with its folders, and if `full` with the digits before an upload; of a task without
-    `image`, its only text is taken for it. Raises `DataError` if there is none, or if the image itself is there in the
-    place of its address."""
+    """Return the name of a task's image, with its folders. data: the task's data, whose `image`, or else its only text,
+    is the image's address. full: whether to keep the digits before an upload. Raises `DataError` if there is no
+    address, or if the address holds the image itself."""
     texts = [value for value in data.values() if type(value) is str]
     if "image" not in data and len(texts) != 1:
         raise DataError(f"has no image, but {', '.join(data)[:80]}; call the image's address image", field=".data")
@@ -198,12 +206,12 @@ _ACTION = re.compile(r"(action|interaction|verb|relation|predicate)s?", re.IGNOR
 
 
 def is_cvat(source: Source) -> bool:
-    """XML of annotations."""
+    """Whether a file is CVAT's XML of annotations."""
     return source.kind == "xml" and source.xml.tag == "annotations"
 
 
 def read_cvat(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image, also those without boxes."""
+    """Yield one record for each image, also for images without boxes."""
     if source.xml.find("track") is not None:
         raise DataError('is "CVAT for video"; export it as "CVAT for images 1.1"', place=source.name)
 
@@ -222,8 +230,8 @@ def read_cvat(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _corners(row: Element, field: str) -> list[float]:
-    """The box. Raises `DataError` for one that is turned."""
-    keys = ("xtl", "ytl", "xbr", "ybr", *({"rotation"} & row.attrib.keys()))
+    """Return a CVAT box as [x1, y1, x2, y2]. Raises `DataError` for one that is turned."""
+    keys = ("xtl", "ytl", "xbr", "ybr", *({"rotation"} & row.attrib.keys()))  # rotation only if it is there
     sides = {key: _number(row.attrib[key], f"{field}.{key}") for key in keys}
     if sides.pop("rotation", 0):
         raise _rotation_error(row.get("rotation"), f"{field}.rotation")
@@ -231,6 +239,7 @@ def _corners(row: Element, field: str) -> list[float]:
 
 
 def _number(text: str, field: str) -> float:
+    """Return the number that an attribute's text states. Raises `DataError` for any other text."""
     try:
         return float(text)
     except ValueError:
@@ -238,30 +247,32 @@ def _number(text: str, field: str) -> float:
 
 
 def _triplets(rows: list[Element], context: Context) -> list[dict[str, Any]]:
-    """Return what the boxes of an image do, by group. Raises `DataError` where it is not said on which object."""
+    """Return the triplets of an image, which its boxes state by group: a box with verbs acts on the other boxes of its
+    group. rows: the elements of the boxes. Raises `DataError` if the file does not say which box acts on which."""
     groups: dict[str, dict[int, list[str]]] = {}
     hois: list[dict[str, Any]] = []
-    for at, row in enumerate(rows):
-        group = row.get("group_id", "0")
-        groups.setdefault(f"alone {at}" if group == "0" else group, {})[at] = _verbs(row)
+    for index, row in enumerate(rows):
+        group = row.get("group_id", "0")  # 0: in no group
+        groups.setdefault(f"alone {index}" if group == "0" else group, {})[index] = _verbs(row)
     for members in groups.values():
-        acting = [at for at, verbs in members.items() if verbs]
+        acting = [index for index, verbs in members.items() if verbs]
         if not acting and len(members) > 1:
             context.drop("groups without an action", f"{context.place}.box[{min(members)}]")
-        for at in acting:
-            verbs, field = members[at], f".box[{at}]"
-            others = [other for other in members if other not in acting] or [each for each in acting if each != at]
+        for subject in acting:
+            verbs, field = members[subject], f".box[{subject}]"
+            others = [other for other in members if other not in acting]
+            others = others or [other for other in acting if other != subject]  # all act, on one another
             if not others:
                 context.drop("actions of a box that is alone in its group, or in none", f"{context.place}{field}")
             if len(others) > 1 and len(verbs) * len(acting) > 1:
                 problem = f"{', '.join(verbs)[:60]}: {len(others)} objects in the group, and not said on which of them"
                 raise DataError(f"{problem}; make a group of each (draw the box again)", field=field)
-            hois += [{"subject": at, "object": other, "verb": verb} for verb, other in product(verbs, others)]
+            hois += [{"subject": subject, "object": other, "verb": verb} for verb, other in product(verbs, others)]
     return hois
 
 
 def _verbs(row: Element) -> list[str]:
-    """The verbs in a box's attributes."""
-    values = [each.text or "" for each in row.findall("attribute") if _ACTION.fullmatch(each.get("name", "").strip())]
+    """Return the verbs that a box's attributes state; an empty list if the box does not act."""
+    values = [item.text or "" for item in row.findall("attribute") if _ACTION.fullmatch(item.get("name", "").strip())]
     verbs = [normalise(verb) for verb in chain.from_iterable(value.split(",") for value in values)]
     return [verb for verb in verbs if verb.lower() not in NOTHING]

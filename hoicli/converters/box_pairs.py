@@ -43,17 +43,17 @@ from hoicli.records.parsing import Record
 
 
 def is_ican(source: Source) -> bool:
-    """A pickled dictionary of lists of rows whose fourth element has a number for each of 600 interactions."""
+    """Whether a file is a pickled dictionary of lists of rows whose fourth element has 600 scores."""
     rows = next((rows for rows in source.mapping.values() if isinstance(rows, list) and rows), [()])
-    row = rows[0] if source.kind == "pickle" else ()
-    if not isinstance(row, list | tuple) or len(row) < 6:
+    first_row = rows[0] if source.kind == "pickle" else ()
+    if not isinstance(first_row, list | tuple) or len(first_row) < 6:
         return False
-    human, scores = _inner(row[0]), _inner(row[3])
+    human, scores = _inner(first_row[0]), _inner(first_row[3])
     return isinstance(human, list) and isinstance(scores, list) and len(human) == 4 and len(scores) == 600
 
 
 def is_ambiguous(source: Source) -> bool:
-    """A dictionary whose first value has hico_id and data."""
+    """Whether a file is a pickled dictionary whose first value has hico_id and data."""
     first = next(iter(source.mapping.values()), None) if source.kind == "pickle" else None
     return isinstance(first, dict) and {"hico_id", "data"} <= first.keys()
 
@@ -62,9 +62,9 @@ def is_ambiguous(source: Source) -> bool:
 
 
 def read_ican(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image."""
+    """Yield one record for each image of iCAN's pickle."""
     vocabulary = context.vocabulary
-    rows_of = {label: vocabulary.interactions_of(label) for label in vocabulary.objects}
+    interactions_of = {label: vocabulary.interactions_of(label) for label in vocabulary.objects}
     images = NumberedImages(source, context, source.entries())
 
     def build(item: tuple[Any, Any]) -> Record:
@@ -72,23 +72,23 @@ def read_ican(source: Source, context: Context) -> Iterator[Record]:
         table = BoxTable(context.subject)
         for index, row in enumerate(item[1]):
             field = f"[{index}]"
-            human, other, number, scores, *strengths = map(_inner, row)
+            human, other, number, scores, *box_scores = map(_inner, row)
             label = entry(vocabulary.objects, number, f"{field}[2]", base=1)
             if not isinstance(scores, list) or len(scores) != len(vocabulary.interactions):
                 count = len(scores) if isinstance(scores, list) else 0
                 problem = f"{count} scores, but {vocabulary.name} has {len(vocabulary.interactions)} classes"
                 raise DataError(problem, field=f"{field}[3]")
-            both = [finite(strengths[place], f"{field}[{4 + place}]") for place in (0, 1)]
-            if min(both) <= 0:
+            two_scores = [finite(box_scores[offset], f"{field}[{4 + offset}]") for offset in (0, 1)]
+            if min(two_scores) <= 0:
                 context.drop("pairs with a box score of 0 or less", context.place + field)
                 continue
-            ends = {
+            box_indices = {
                 "subject": table.add(_box(human, f"{field}[0]"), context.subject),
                 "object": table.add(_box(other, f"{field}[1]"), label),
             }
-            for interaction in rows_of[label]:
-                score = finite(scores[interaction], f"{field}[3][{interaction}]") * both[0] * both[1]
-                table.hois.append({**ends, "verb": vocabulary.interactions[interaction][0], "score": score})
+            for interaction in interactions_of[label]:
+                score = finite(scores[interaction], f"{field}[3][{interaction}]") * two_scores[0] * two_scores[1]
+                table.hois.append({**box_indices, "verb": vocabulary.interactions[interaction][0], "score": score})
         return {**head, **table.columns}
 
     yield from context.each(((f"[{shorten_value(item[0])}]", item) for item in source.entries().items()), build, source)
@@ -98,16 +98,16 @@ def read_ican(source: Source, context: Context) -> Iterator[Record]:
 
 
 def read_diag(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image."""
+    """Yield one record for each image of Diag-HOI's list, with pairs that have no verb."""
     objects = context.objects("coco")
 
     def build(item: dict[str, Any]) -> Record:
         table = BoxTable(context.subject)
         for index, pair in enumerate(item["box_pairs"]):
-            where = f".box_pairs[{index}]"
-            boxes = [_box(pair[key], f"{where}.{key}") for key in ("h_box", "o_box")]
-            label = objects.name(_inner(pair["o_label"]), f"{where}.o_label")
-            score = finite(_inner(pair["hoi_score_inter"]), f"{where}.hoi_score_inter")
+            field = f".box_pairs[{index}]"
+            boxes = [_box(pair[key], f"{field}.{key}") for key in ("h_box", "o_box")]
+            label = objects.name(_inner(pair["o_label"]), f"{field}.o_label")
+            score = finite(_inner(pair["hoi_score_inter"]), f"{field}.hoi_score_inter")
             table.pair(boxes[0], boxes[1], label, interactiveness=score)
         return image_record(item["filename"], table.boxes, table.labels, [], pairs=table.hois)
 
@@ -115,7 +115,8 @@ def read_diag(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _inner(value: Any) -> Any:
-    """Arrays as lists, and the item of a list of one item, up to four levels (a pickled list can contain itself)."""
+    """Return a value with arrays as lists, and a list of one item as that item; up to four such lists within each
+    other, since a pickled list can contain itself."""
     for _ in range(4):
         value = plain(value)
         if not isinstance(value, list | tuple) or len(value) != 1:
@@ -125,7 +126,7 @@ def _inner(value: Any) -> Any:
 
 
 def _box(value: Any, field: str) -> list[int | float]:
-    """Four finite numbers."""
+    """Return a box of four finite numbers. Raises `DataError` for anything else."""
     box = _inner(value)
     sides = corners(box if isinstance(box, list | tuple) else [box], field)
     return [finite(_inner(side), f"{field}[{index}]") for index, side in enumerate(sides)]
@@ -135,7 +136,7 @@ def _box(value: Any, field: str) -> list[int | float]:
 
 
 def read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image, in the order in which the files name them."""
+    """Yield one record for each image of Ambiguous-HOI, in the order in which the files name them."""
     tables: dict[str, BoxTable] = {}
     for key, item in source.entries().items():
         where = f"[{shorten_value(key)}]"
@@ -156,7 +157,7 @@ def read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _gather(item: Any, where: str, context: Context, tables: dict[str, BoxTable]) -> None:
-    """Add the pairs of one class."""
+    """Add the pairs of one class, `item`, to the table of each image. where: the field of the class, for messages."""
     if not isinstance(item, dict) or not isinstance(item.get("data"), dict):
         raise DataError("has no data of images; is this gt_ambiguous_hoi.pkl?", field=where)
     verb, label = entry(context.vocabulary.interactions, item.get("hico_id"), f"{where}.hico_id")

@@ -37,7 +37,7 @@ _Rows = list[tuple[str, dict[str, Any]]]
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image, also those without relations."""
+    """Yield one record for each image, also for images without relations."""
     graphs = run_step(lambda: _Graphs(source, context), source, "")
 
     if on_crowds := graphs.count_crowd_relations():
@@ -47,12 +47,12 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     def build(item: tuple[Any, dict[str, Any]]) -> Record:
         image_id, image = item
         rows = graphs.boxes_of.get(image_id, [])
-        place = _places((f": {field}.id", row) for field, row in rows)
+        index_of = _places((f": {field}.id", row) for field, row in rows)
         boxes = [corners(row["bbox"], f": {field}.bbox", None, "xywh") for field, row in rows]
         labels = [_find_name(graphs.objects, row["category_id"], f": {field}.category_id") for field, row in rows]
         hois = []
         for field, row in graphs.relations_of.get(image_id, []):
-            subject, object_ = (place.get(_id(row[key], f": {field}.{key}")) for key in ("subject_id", "object_id"))
+            subject, object_ = (index_of.get(_id(row[key], f": {field}.{key}")) for key in ("subject_id", "object_id"))
             if subject is None or object_ is None:
                 context.drop("relations that point at no box of their image", f"{source.name}: {field}")
                 continue
@@ -61,38 +61,40 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             verb = _find_name(graphs.verbs, row["predicate_id"], f": {field}.predicate_id")
             hois.append({"subject": subject, "object": object_, "verb": verb, **pick_keys(row, "score")})
         head = {**({"img_id": image_id} if type(image_id) is int else {}), **pick_keys(image, "width", "height")}
-        confident = rows and all("score" in row for _, row in rows)
-        more = {"scores": [row["score"] for _, row in rows]} if confident else {}
+        boxes_scored = rows and all("score" in row for _, row in rows)
+        further_keys = {"scores": [row["score"] for _, row in rows]} if boxes_scored else {}
         crowds = [bool(row.get("iscrowd")) for _, row in rows]
-        more |= {"iscrowd": crowds} if any(crowds) else {}
-        return image_record(image.get("file_name", str(image_id)), boxes, labels, hois, head, **more)
+        further_keys |= {"iscrowd": crowds} if any(crowds) else {}
+        return image_record(image.get("file_name", str(image_id)), boxes, labels, hois, head, **further_keys)
 
-    yield from context.each(((f"images[{at}]", item) for at, item in enumerate(graphs.images.items())), build, source)
+    items = ((f"images[{index}]", item) for index, item in enumerate(graphs.images.items()))
+    yield from context.each(items, build, source)
 
 
 class _Graphs:
-    """The file's lists by image: images by id, objects and verbs by id, boxes_of and relations_of each image in the
-    file's order; scored: whether some relation has a score."""
+    """The file's lists by image. images: the row of each image by id. objects, verbs: the name of each category by id.
+    boxes_of, relations_of: the rows of each image, in the file's order. scored: whether some relation has a score."""
 
     def __init__(self, source: Source, context: Context) -> None:
         content = source.mapping
         self.objects = _categories(content["categories"], "categories", "object", context)
         self.verbs = _categories(content["rel_categories"], "rel_categories", "verb", context)
         rows = content["images"]
-        places = _places((f"images[{at}].id", row) for at, row in enumerate(rows))
-        self.images: dict[int | str, dict[str, Any]] = {number: rows[at] for number, at in places.items()}
+        index_of = _places((f"images[{index}].id", row) for index, row in enumerate(rows))
+        self.images: dict[int | str, dict[str, Any]] = {image_id: rows[index] for image_id, index in index_of.items()}
         self.boxes_of = self._group_by_image(source, "annotations", context)
         self.relations_of = self._group_by_image(source, "rel_annotations", context)
         self.scored = any("score" in row for row in content["rel_annotations"])
 
     def count_crowd_relations(self) -> int:
-        """Return how many relations have a crowd at one of their ends."""
+        """Return how many relations have a crowd's box as their subject or object."""
         crowds = {row["id"] for _, row in chain.from_iterable(self.boxes_of.values()) if row.get("iscrowd")}
         relations = (row for _, row in chain.from_iterable(self.relations_of.values())) if crowds else ()
         return sum(not crowds.isdisjoint((row["subject_id"], row["object_id"])) for row in relations)
 
     def _group_by_image(self, source: Source, key: str, context: Context) -> dict[int | str, _Rows]:
-        """The rows of each image; those of images that are not listed are dropped and counted."""
+        """Return the rows under a key, "annotations" or "rel_annotations", of each image. Rows of images that the file
+        does not list are dropped and counted."""
         rows_by_image: dict[int | str, _Rows] = {}
         for index, row in enumerate(source.mapping[key]):
             field = f"{key}[{index}]"
@@ -106,34 +108,34 @@ class _Graphs:
 
 
 def _id(value: Any, field: str) -> int | str:
-    """An id: an integer or text."""
+    """Return an id from a file: an integer or text. Raises `DataError` for anything else."""
     return value if type(value) is int or type(value) is str else whole_number(value, field)
 
 
 def _places(rows: Iterable[tuple[str, dict[str, Any]]]) -> dict[int | str, int]:
-    """The place of each (field, row) by the row's id. Raises `DataError` for an id that two rows have."""
-    place_of: dict[int | str, int] = {}
+    """Return the index of each (field, row) by the row's id. Raises `DataError` for an id that two rows have."""
+    index_of: dict[int | str, int] = {}
     for index, (field, row) in enumerate(rows):
-        number = _id(row["id"], field)
-        if place_of.setdefault(number, index) != index:
-            raise DataError(f"{str(number)[:40]} is the id of another one, too; give each its own", field=field)
-    return place_of
+        row_id = _id(row["id"], field)
+        if index_of.setdefault(row_id, index) != index:
+            raise DataError(f"{str(row_id)[:40]} is the id of another one, too; give each its own", field=field)
+    return index_of
 
 
 def _categories(rows: list[Any], field: str, what: str, context: Context) -> dict[int | str, str]:
-    """The names by id, in the records' spelling. Raises `DataError` for a name that the dataset lacks, unless any will
-    do."""
+    """Return the name of each category by id, in the records' spelling. what: "object" or "verb". Raises `DataError`
+    for a name that the dataset lacks, unless any name is accepted."""
     names = [normalise(row["name"]) for row in rows]
     ids = context.vocabulary.object_ids if what == "object" else context.vocabulary.verb_ids
     for index, name in enumerate(names if not context.open_names else ()):
         if name not in ids:
             raise unknown_label(f"{field}[{index}].name", what, name, context.vocabulary).error("")
-    places = _places((f"{field}[{index}].id", row) for index, row in enumerate(rows))
-    return {number: names[index] for number, index in places.items()}
+    index_of = _places((f"{field}[{index}].id", row) for index, row in enumerate(rows))
+    return {category_id: names[index] for category_id, index in index_of.items()}
 
 
 def _find_name(names: Mapping[int | str, str], number: Any, field: str) -> str:
-    """The name with an id. Raises `DataError` for an id without one."""
+    """Return the name of the category with an id. Raises `DataError` if no category has it."""
     name = names.get(_id(number, field))
     if name is None:
         raise DataError(f"{str(number)[:40]} is the id of no category; correct what wrote it", field=field)
@@ -141,7 +143,7 @@ def _find_name(names: Mapping[int | str, str], number: Any, field: str) -> str:
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """Write the file. Raises `DataError` for two images of one `img_id`."""
+    """Write records as COCO with relations. Raises `DataError` if two images have one `img_id`."""
     images: dict[Any, dict[str, Any]] = {}
     annotations: list[dict[str, Any]] = []
     relations: list[dict[str, Any]] = []
@@ -151,18 +153,18 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         if number in images:
             raise DataError(f"{number} is another image's number, too; leave img_id out", place=place, field="img_id")
         images[number] = {"id": number, "file_name": file_name_of(record), **pick_keys(record, "width", "height")}
-        first = len(annotations) + 1
+        first_box_id = len(annotations) + 1
         scores = record.get("scores") or [None] * len(record["boxes"])
         crowds = record.get("iscrowd") or [False] * len(record["boxes"])
         for box, label, score, crowd in zip(record["boxes"], record["labels"], scores, crowds, strict=True):
             x1, y1, x2, y2 = box
             wide, high = x2 - x1, y2 - y1
             row = {"id": len(annotations) + 1, "image_id": number, "bbox": [x1, y1, wide, high], "area": wide * high}
-            scored = {} if score is None else {"score": score}
-            annotations.append({**row, "iscrowd": int(crowd), **scored, "category_id": label})
+            box_score = {} if score is None else {"score": score}
+            annotations.append({**row, "iscrowd": int(crowd), **box_score, "category_id": label})
         for hoi in record["hois"]:
-            ends = {"subject_id": first + hoi["subject"], "object_id": first + hoi["object"]}
-            row = {"id": len(relations) + 1, "image_id": number, **ends, **pick_keys(hoi, "score")}
+            box_ids = {"subject_id": first_box_id + hoi["subject"], "object_id": first_box_id + hoi["object"]}
+            row = {"id": len(relations) + 1, "image_id": number, **box_ids, **pick_keys(hoi, "score")}
             relations.append({**row, "predicate_id": hoi["verb"]})
             if "verb_score" in hoi:
                 context.drop("verb scores (the format has one score a triplet)", place)
@@ -177,13 +179,14 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _number_categories(rows: list[dict[str, Any]], key: str, ids: Mapping[str, int] | None) -> list[dict[str, Any]]:
-    """Replace the names under a key of the rows by numbers, and return the categories. ids: the dataset's, aliases
-    after the names; without them the rows' own names are numbered."""
+    """Replace the names under a key of the rows by numbers from 1, and return the list of categories. ids: the
+    dataset's id of each name, in which other spellings of a name come after it; without `ids` the names in the rows are
+    numbered in alphabetical order."""
     if ids is None:
-        ids = {name: at for at, name in enumerate(sorted({row[key] for row in rows}))}
+        ids = {name: index for index, name in enumerate(sorted({row[key] for row in rows}))}
     for row in rows:
         row[key] = ids[row[key]] + 1
-    first: dict[int, str] = {}
+    first_names: dict[int, str] = {}
     for name, number in ids.items():
-        first.setdefault(number, name)
-    return [{"id": number + 1, "name": name} for number, name in first.items()]
+        first_names.setdefault(number, name)
+    return [{"id": number + 1, "name": name} for number, name in first_names.items()]

@@ -31,9 +31,8 @@ class Conversion:
     def __init__(
         self, context: Context, source_format: str | None = None, dataset: str | None = None, *, fixed: bool = False
     ) -> None:
-        """`source_format`: a name in FORMATS instead of detection. `dataset`: the value of --dataset, None without it.
-        `fixed`: the records are for work in the context's vocabulary, so that a format of another dataset is refused.
-        """
+        """source_format: a name in FORMATS, None to detect it. dataset: the value of --dataset, None without it. fixed:
+        whether the records are for work in the context's vocabulary, so that a format of another dataset is refused."""
         self._context = context
         self._row = None if source_format is None else FORMATS[source_format]
         self._target = FORMATS[context.target] if context.target else None
@@ -51,9 +50,9 @@ class Conversion:
         self._counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
 
     def convert_files(self, paths: list[str], progress: Progress) -> Iterator[tuple[str, Record, bytes]]:
-        """(file, record, its line of JSON) of the valid records of all paths: numbers finite, indices in range, no
-        image twice, nothing that JSON cannot hold, such as half of a character. Errors (`DataError` with the file, the
-        image and the field) go to the context's policy."""
+        """Yield (file, record, its line of JSON) for each valid record in the files. A record is valid if its numbers
+        are finite, its indices in range, its image new, and JSON can hold all of it (half of a character it cannot). An
+        error is a `DataError` with the file, the image and the field, and goes to the context's policy."""
         image_ids: set[str] = set()
         for file, record in identify_images(self._everything(paths), self._context, image_ids):
             image_id = str(record["image_id"])
@@ -61,9 +60,9 @@ class Conversion:
             try:
                 self._check(record)
                 if image_id in image_ids:
-                    by_path = self._context.id_rule in ("name", "number") or self._context.format == "vlm"
-                    other = f", or give {arg('id_', 'path')}" if by_path else ""
-                    raise DataError(f"occurs twice in the source; keep one of the two{other}")
+                    path_may_help = self._context.id_rule in ("name", "number") or self._context.format == "vlm"
+                    advice = f", or give {arg('id_', 'path')}" if path_may_help else ""
+                    raise DataError(f"occurs twice in the source; keep one of the two{advice}")
                 line = dump(record)
             except DataError as error:
                 self._context.policy.handle(DataError(error.problem, place=place, field=error.field, code=error.code))
@@ -71,8 +70,8 @@ class Conversion:
             image_ids.add(image_id)
             if LAST_PIXELS in (record.get("caveats") or ()) and self._context.target:
                 self._context.drop(f"the caveat {LAST_PIXELS}: boxes are written as they are", place)
-            for what, key in (("boxes", "boxes"), ("triplets", "hois"), ("pairs", "pairs")):
-                self._counts[what] += len(record.get(key, ()))
+            for kind, key in (("boxes", "boxes"), ("triplets", "hois"), ("pairs", "pairs")):
+                self._counts[kind] += len(record.get(key, ()))
             self._counts["images"] += 1
             progress.advance()
             yield file, record, line
@@ -80,7 +79,7 @@ class Conversion:
             self._context.policy.report(some_left=False)
 
     def report(self) -> None:
-        """Say on stderr what was assumed, what was converted, and what was left out."""
+        """Print to stderr which assumptions were made, what was converted and what was left out."""
         totals = ", ".join(f"{count:,} {what}" for what, count in self._counts.items() if count or what != "pairs")
         for text in (*self._context.notes, f"converted {', '.join(self._read)}: {totals}"):
             note(text)
@@ -89,7 +88,7 @@ class Conversion:
             note(f"left out: {reason}: {count:,} (the first: {place})")
 
     def _everything(self, paths: list[str]) -> Iterator[tuple[str, Record]]:
-        """(file, record) of all paths; a joint format takes the following paths as companions."""
+        """Yield (file, record) for all paths. A joint format takes all later paths as companions of its first."""
         sources = [Source(part) for part in chain.from_iterable(parts_of(path) for path in paths)]
         while sources:
             source = sources.pop(0)
@@ -100,9 +99,9 @@ class Conversion:
                 raise DataError(f"{problem}; convert them one at a time", place=source.name)
             self._holds = row.holds
             self._settle_dataset(row, source)
-            foreign = [each for each in (row, self._target) if each and each.name != "records"]
-            stated = bool(foreign) and all(each.named and not each.dataset for each in foreign)
-            self._context.open_names = self._dataset is None and stated
+            foreign_formats = [each for each in (row, self._target) if each and each.name != "records"]
+            labels_stated = bool(foreign_formats) and all(each.named and not each.dataset for each in foreign_formats)
+            self._context.open_names = self._dataset is None and labels_stated
             self._any_names = row.named and not row.dataset
             self._check_options(row)
             if row.joint:
@@ -114,33 +113,33 @@ class Conversion:
                 yield source.name, record
 
     def _settle_dataset(self, row: Format, source: Source) -> None:
-        """Set the dataset if the format, read or written, belongs to one dataset only. Raises `DataError` if --dataset
-        names another, or if the written format cannot hold this dataset."""
+        """Load the dataset that the read or the written format belongs to, if it belongs to one only. Raises
+        `DataError` if --dataset names another, or if the written format cannot hold this dataset."""
         context, target = self._context, self._target
-        written = target.dataset if target else ""
-        dataset = row.dataset or ("" if self._dataset else written)
+        bound_to = target.dataset if target else ""
+        dataset = row.dataset or ("" if self._dataset else bound_to)
         if dataset not in ("", context.vocabulary.name) and not _takes(row, context.vocabulary):
-            of = f"is of {dataset} ({row.name}), not"
+            problem_start = f"is of {dataset} ({row.name}), not"
             if self._fixed:
                 raise DataError(
-                    f"{of} of {context.vocabulary.name}: {arg('dataset', dataset)}",
+                    f"{problem_start} of {context.vocabulary.name}: {arg('dataset', dataset)}",
                     place=source.name,
                     code="another-dataset",
                 )
             if self._dataset is not None:
                 advice = f"leave {arg('dataset')} out, or choose with {arg('from_')}"
-                raise DataError(f"{of} {self._dataset}; {advice}", place=source.name, code="another-dataset")
+                raise DataError(f"{problem_start} {self._dataset}; {advice}", place=source.name, code="another-dataset")
             context.vocabulary = load(dataset)
         vocabulary = context.vocabulary
-        if target and written != vocabulary.name and (written or vocabulary.roles) and not _takes(target, vocabulary):
+        if target and bound_to != vocabulary.name and (bound_to or vocabulary.roles) and not _takes(target, vocabulary):
             own_datasets = {vocabulary.name} if vocabulary.roles else {vocabulary.name, ""}
             fitting = ", ".join(each.name for each in FORMATS.values() if each.writes and each.dataset in own_datasets)
             problem = f"is of {vocabulary.name}, which {arg('to', target.name)} cannot hold; choose {fitting}"
             raise DataError(problem, place=source.name)
 
     def _unproven(self, row: Format) -> bool:
-        """Whether only the records can show that the file's numbers are the dataset's: without --dataset, or with a
-        dataset of the user's that does not say what its numbers mean."""
+        """Whether only the records themselves can show that the file's numbers are the dataset's: the user named no
+        dataset, or one of their own that does not say what its numbers mean."""
         context, vocabulary = self._context, self._context.vocabulary
         if vocabulary.roles or row.numbers.isdisjoint({"verbs", "interactions"}):
             return False
@@ -151,19 +150,20 @@ class Conversion:
         )
 
     def _check_first_records(self, row: Format, source: Source, records: Iterator[Record]) -> Iterator[Record]:
-        """The records, after a check of the first ones that the file's numbers are the dataset's, if that is
-        `_unproven`. Raises `DataError` if they are not."""
+        """Yield the records. If it is `_unproven` that the file's numbers are the dataset's, the first SAMPLE records
+        are checked before; raises `DataError` if they show another dataset."""
         vocabulary, first, broken = self._context.vocabulary, list[Record](), None
         try:
             for record in islice(records, SAMPLE if self._unproven(row) else 0):
                 first.append(record)  # one by one: those before a broken one are kept
         except DataError as error:
             broken = error
-        by_pair, tells = "verbs" in row.numbers, broken is None or broken.code == "unknown-label"
-        doubt = _doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair=by_pair) if tells else ""
+        by_pair = "verbs" in row.numbers
+        can_judge = broken is None or broken.code == "unknown-label"  # other errors say nothing of the numbering
+        doubt = _doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair=by_pair) if can_judge else ""
         if doubt:
-            counted = f", or counted otherwise ({arg('verb_base')}, {arg('object_order')})" if by_pair else ""
-            doubts = f"of another dataset (HOI-A's and HOI-W's files look so: {arg('dataset', 'hoia')}){counted}"
+            other_counting = f", or counted otherwise ({arg('verb_base')}, {arg('object_order')})" if by_pair else ""
+            doubts = f"of another dataset (HOI-A's and HOI-W's files look so: {arg('dataset', 'hoia')}){other_counting}"
             fix = f"{arg('dataset', vocabulary.name)} takes them as they are"
             if vocabulary.own:
                 fix = f"say what a number means in {vocabulary.path} (numbering)"
@@ -174,7 +174,7 @@ class Conversion:
         yield from records
 
     def _check_options(self, row: Format) -> None:
-        """Raises `UsageError` for an option that says nothing of files in this format."""
+        """Raise `UsageError` for an option that means nothing for files in this format."""
         for name, value in self._context.options.items():
             if name not in row.options:
                 fitting = ", ".join(each.name for each in FORMATS.values() if name in each.options)
@@ -183,6 +183,7 @@ class Conversion:
                 )
 
     def _check(self, record: Record) -> None:
+        """Raise `DataError` for the first problem of a record; labels are checked unless any is accepted."""
         vocabulary = None if self._context.open_names else self._context.vocabulary
         if _plainly_sound(record) and not (self._any_names and vocabulary):
             return
@@ -192,8 +193,9 @@ class Conversion:
 
 
 def _takes(row: Format, vocabulary: Vocabulary) -> bool:
-    """Whether a format of one dataset can hold another: the file states its labels, or numbers verbs and objects, and
-    the other dataset says what the numbers mean, or has the same verbs, objects and interactions."""
+    """Whether a format that belongs to one dataset can hold `vocabulary`, too. It can hold the user's own dataset if it
+    states its labels or numbers them, and another shipped one with the same verbs, objects and interactions, or with
+    its own numbering of the verbs and objects that the format numbers."""
     if vocabulary.roles:
         return False
     if vocabulary.own and (row.numbers or row.named):
@@ -213,20 +215,21 @@ def _takes(row: Format, vocabulary: Vocabulary) -> bool:
 
 
 def _plainly_sound(record: Record) -> bool:
-    """Whether a fast check finds the record good: sums show numbers that are not finite."""
+    """Whether a fast check finds nothing wrong with a record. It adds all numbers up, since a sum is finite only if
+    they all are; a record that fails is then checked in full."""
     hois, boxes = record["hois"], record["boxes"]
     try:
         numbers = sum(map(sum, boxes)) + record.get("width", 1) + record.get("height", 1)
         for key in ("score", "verb_score"):
             numbers += sum(map(dict.get, hois, repeat(key), repeat(0.0)))
-        places = {*range(len(boxes))}
-        in_range = places.issuperset(map(itemgetter("subject"), hois))
-        in_range = in_range and {None, *places}.issuperset(map(itemgetter("object"), hois))
-        sized = record.get("width", 1) > 0 and record.get("height", 1) > 0
+        indices = {*range(len(boxes))}
+        in_range = indices.issuperset(map(itemgetter("subject"), hois))
+        in_range = in_range and {None, *indices}.issuperset(map(itemgetter("object"), hois))
+        has_size = record.get("width", 1) > 0 and record.get("height", 1) > 0
         kinds = {*map(type, chain.from_iterable(boxes)), *map(type, (record.get("width"), record.get("height")))}
-        named = not is_blank(record["image_id"])
-        fit = {4}.issuperset(map(len, boxes)) and bool not in kinds
-        return named and isfinite(numbers) and in_range and sized and fit
+        has_id = not is_blank(record["image_id"])
+        boxes_fit = {4}.issuperset(map(len, boxes)) and bool not in kinds
+        return has_id and isfinite(numbers) and in_range and has_size and boxes_fit
     except (TypeError, OverflowError):
         return False
 
@@ -236,39 +239,40 @@ def _plainly_sound(record: Record) -> bool:
 # number of the smaller one is also one of the larger: with the wrong names, "smoke cigarette" becomes "adjust car".
 
 SAMPLE = 200
-"""Ours: the number of images checked."""
+"""The number of images that are checked; the value is ours."""
 IMAGE_NAMES = {"hico": re.compile(r"HICO_(test|train)2015_\d{8}")}
 """The pattern of a dataset's image names, if they identify it."""
 
 
 def _doubt(records: Sequence[Record], vocabulary: Vocabulary, *, predicted: bool, by_pair: bool) -> str:
-    """The evidence that the numbers of these records are not the vocabulary's; "" if they are. More than half of the
-    annotated triplets must be interactions of the dataset. For predictions, more than half of the best of each image,
-    or the images' names must fit, since a poor detector predicts any pair. `by_pair`: the file numbers verbs and
-    objects separately; if it numbers interactions, only the images' names count.
-    """
+    """Return the evidence that the numbers in these records are not the vocabulary's, "" if they are. More than half of
+    the triplets of ground truth must be interactions of the dataset. A poor detector predicts any pair, so of
+    predictions only the best one of each image counts, and it is also enough if more than half of the images have the
+    dataset's names. by_pair: whether the file numbers verbs and objects separately; if it numbers interactions, only
+    the images' names count."""
     names = IMAGE_NAMES.get(vocabulary.name)
-    named = sum(names is not None and names.fullmatch(str(record["image_id"])) is not None for record in records)
-    doubts = []
+    named_count = sum(names is not None and names.fullmatch(str(record["image_id"])) is not None for record in records)
+    checked = []
     for record in records:
         hois = record["hois"]
         if predicted and hois:
             hois = [max(hois, key=lambda hoi: float(hoi["score"]))]
-        doubts += [(record, hoi) for hoi in hois]
-    unknown = [place for place in doubts if _names(*place) not in vocabulary.interaction_ids]
-    own_images = 2 * named > len(records)
-    own_pairs = by_pair and 2 * len(unknown) < len(doubts)
-    if not doubts or own_pairs or (own_images and (predicted or not by_pair)):
+        checked += [(record, hoi) for hoi in hois]
+    unknown = [(record, hoi) for record, hoi in checked if _names(record, hoi) not in vocabulary.interaction_ids]
+    own_images = 2 * named_count > len(records)
+    own_pairs = by_pair and 2 * len(unknown) < len(checked)
+    if not checked or own_pairs or (own_images and (predicted or not by_pair)):
         return ""
     reasons = []
     if by_pair:
-        (record, hoi), which = unknown[0], "best predictions" if predicted else "triplets"
-        first = f"{' '.join(_names(record, hoi))} in {record['image_id']}"
-        reasons.append(f"{len(unknown):,} of the first {len(doubts):,} {which} are no interaction ({first})")
+        (record, hoi), kind = unknown[0], "best predictions" if predicted else "triplets"
+        example = f"{' '.join(_names(record, hoi))} in {record['image_id']}"
+        reasons.append(f"{len(unknown):,} of the first {len(checked):,} {kind} are no interaction ({example})")
     if not own_images and names is not None:
         reasons.append(f"the images have other names ({records[0]['image_id']})")
     return f"read with {vocabulary.title}'s numbers, {' and '.join(reasons)}"
 
 
 def _names(record: Record, hoi: dict[str, Any]) -> tuple[str, str]:
+    """Return (verb, object label) of a triplet."""
     return hoi["verb"], record["labels"][hoi["object"]]

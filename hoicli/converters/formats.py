@@ -28,16 +28,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Format:
-    """A row of `hoicli convert --list`.
+    """One format, a row of `hoicli convert --list`.
 
-    module: the name of its module, of hoicli's own below hoicli.converters, and of the function that reads it, if that
-    is not `read` (MODULE:NAME). holds: "ground truth", "predictions", "pairs", "graphs" or "records". dataset: the only
-    dataset with such files; "" if --dataset has to say it. signs: what `detect` goes by, "" for a format that only
-    --from chooses: `[key ...]` the keys of the first item of a list, `{key ...}` the keys of a dictionary, a name a
-    function of the module or a kind of container; several must all hold. joint: several paths form one source. numbers:
-    what the file numbers in an order that it does not state: "verbs", "objects", "interactions". boxes: --box-form may
-    say what four numbers are a box. named: it states the names of all its labels, so that the user's own dataset is
-    taken, and without --dataset any labels if `dataset` is "". owner: the package and version that added it.
+    module: the name of its module (below hoicli.converters if it is hoicli's own), or MODULE:NAME if the function that
+    reads it is not called `read`. holds: "ground truth", "predictions", "pairs", "graphs" or "records". dataset: the
+    only dataset with such files; "" if --dataset has to name it. signs: how `detect` recognises a file, all of several
+    signs must hold: `[key ...]` means the keys of a list's first item, `{key ...}` the keys of a dictionary, a name
+    means a function of the module or a kind of container; "" for a format that only --from chooses. joint: whether
+    several paths form one source. numbers: what the file numbers in an order that it does not state: "verbs",
+    "objects", "interactions". boxes: whether --box-form may say what the four numbers of a box are. named: whether the
+    file states the names of all its labels, so that it may be of the user's own dataset, and without --dataset have any
+    labels if `dataset` is "". owner: the package and version that added the format, "" for hoicli's own.
     """
 
     name: str
@@ -56,18 +57,18 @@ class Format:
 
     @property
     def options(self) -> set[str]:
-        """The options of `convert` that say something of its files, and of others' nothing."""
+        """The options of `convert` that this format accepts besides those that every format does."""
         of_numbers = {NUMBERED_BY[kind] for kind in self.numbers & NUMBERED_BY.keys()}
         return of_numbers | ({"box_form"} if self.boxes else set()) | _OPTIONS.get(self.name, set())
 
     @property
     def converter(self) -> ModuleType:
-        """Its module."""
+        """The module that reads and writes this format, imported now."""
         module = self.module.partition(":")[0]
         return import_module(module if self.owner else f"hoicli.converters.{module}")
 
     def read(self, source: Source, context: Context) -> Iterator[Record]:
-        """The records of a file."""
+        """Return the records of a file in this format; errors of another package's reader name the package."""
         records: Iterator[Record] = getattr(self.converter, self.module.partition(":")[2] or "read")(source, context)
         return visits(records, f"{self.name} of {self.owner}") if self.owner else records
 
@@ -162,8 +163,8 @@ _TABLE = (
 
 
 class _Formats(dict[str, Format]):
-    """hoicli's own formats by name, in the order in which `detect` tries them; and by its name that of another package,
-    which is imported then."""
+    """hoicli's own formats by name, in the order in which `detect` tries them. The look-up of another name imports the
+    format from the package that declares it."""
 
     def __missing__(self, name: str) -> Format:
         row = plugin("formats", name) if name else None
@@ -179,14 +180,14 @@ FORMATS = _Formats((row.name, row) for row in _TABLE)
 
 
 def offer_names(*, written: bool) -> list[tuple[str, str]]:
-    """The names, each with its description, that --from takes (or --to, of formats that are written); of other packages
-    the names alone, since nothing of theirs is imported."""
+    """Return the name and description of each format that --from takes, or that --to takes if `written`. Formats of
+    other packages have a name only, since listing them imports nothing."""
     own_formats = [(row.name, row.description) for row in FORMATS.values() if (row.writes if written else row.reads)]
     return own_formats + [(name, "of another package") for name in names("formats") if name not in FORMATS]
 
 
 def detect(source: Source) -> str:
-    """The name of the format of `source`. Raises `DataError` that describes the file if it is in none of them."""
+    """Return the name of the first format whose signs a file shows. Raises `DataError` if it shows those of none."""
     if source.first_has("annotator", "annotation_id"):
         problem = "is Label Studio's JSON-MIN, which has no relations; export as JSON"
         raise DataError(problem, place=source.name, code="unknown-format")
@@ -212,7 +213,7 @@ _NEARLY = {
     "[image_id category_id bbox]": "is COCO's list of detected boxes, which has no triplets; give the file of these",
     "{images annotations}": "is COCO's annotations: boxes alone, without triplets; give the file that has them",
 }
-"""What files are that are in no format, but nearly: by the keys of the first item, or of the dictionary."""
+"""Files that are nearly in a format: the sign of each (as in `Format.signs`), and what the user is told."""
 _SIGN = re.compile(r"\[.*?]|{.*?}|\w+")
 
 
@@ -221,5 +222,5 @@ def _shows(source: Source, sign: str, row: Format) -> bool:
     if sign[0] in "[{":
         keys = sign[1:-1].split()
         return source.first_has(*keys) if sign[0] == "[" else source.mapping_has(*keys)
-    function = getattr(row.converter, sign, None)
+    function = getattr(row.converter, sign, None)  # else the sign is a kind of container
     return source.kind == sign if function is None else bool(function(source))

@@ -48,24 +48,25 @@ T = TypeVar("T")
 
 
 def sniff(source: Source) -> bool:
-    """A MATLAB file with one of the variables of anno_bbox.mat or anno.mat."""
+    """Whether a file is a MATLAB file with one of the variables of anno_bbox.mat or anno.mat."""
     return source.kind == "mat" and not {*BOX_VARIABLES, *LABEL_VARIABLES}.isdisjoint(variables(source))
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image of the split, also those without an instance. The files may come in either order."""
-    homes = _homes([source, *source.companions])
-    if homes.keys().isdisjoint(BOX_VARIABLES):
-        yield from _whole_images(homes, source, context)
+    """Yield one record for each image of the split, also for images without an instance. The two files may come in
+    either order; anno.mat by itself gives records of whole images, without boxes."""
+    file_of = _files_by_variable([source, *source.companions])
+    if file_of.keys().isdisjoint(BOX_VARIABLES):
+        yield from _whole_images(file_of, source, context)
         return
-    name = f"bbox_{context.split}"
-    rows = _images(homes, name, context)
-    labels = _image_labels(homes, context)
+    variable = f"bbox_{context.split}"
+    rows = _images(file_of, variable, context)
+    labels = _image_labels(file_of, context)
 
     def build(row: tuple[Any, Any, Any]) -> Record:
         file_name = row[0]
         if labels is not None and file_name not in labels:
-            listed = f"list_{context.split} of {homes[f'list_{context.split}'].name}"
+            listed = f"list_{context.split} of {file_of[f'list_{context.split}'].name}"
             raise DataError(f"{file_name!r} is not in {listed}; give two files of one release", field=".filename")
         image = _Image(context.vocabulary)
         hois = _rows(row[2], ("id", "bboxhuman", "bboxobject", "connection", "invis"), ".hoi")
@@ -76,19 +77,19 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         record = image.record(file_name, _number(width), _number(height), image_hois)
         return record if labels is not None else {**record, "caveats": [DERIVED_LABELS]}
 
-    items = ((f"{name}({number})", row) for number, row in enumerate(rows, start=1))
-    yield from context.each(items, build, homes[name])
+    items = ((f"{variable}({number})", row) for number, row in enumerate(rows, start=1))
+    yield from context.each(items, build, file_of[variable])
 
 
-def _whole_images(homes: dict[str, Source], source: Source, context: Context) -> Iterator[Record]:
-    """The records of anno.mat by itself."""
-    labels = _image_labels(homes, context) or {}
+def _whole_images(file_of: dict[str, Source], source: Source, context: Context) -> Iterator[Record]:
+    """Yield the records of anno.mat by itself: image-level labels without boxes. file_of: the file of each variable."""
+    labels = _image_labels(file_of, context) or {}
     context.announce(
         f"{source.name}: labels of whole images, without boxes ({arg('protocol', 'hico-image')}, hico-image-ko)"
     )
 
     def build(item: tuple[str, _Labels]) -> Record:
-        happening, unclear = (_name_interactions(which, context.vocabulary) for which in item[1])
+        happening, unclear = (_name_interactions(interactions, context.vocabulary) for interactions in item[1])
         return image_record(item[0], (), (), (), image_hois=happening, ambiguous_hois=unclear, caveats=[WHOLE_IMAGE])
 
     items = ((f"list_{context.split}({number})", item) for number, item in enumerate(labels.items(), start=1))
@@ -100,7 +101,7 @@ _Labels = tuple[list[int], list[int]]
 
 
 def _name_interactions(interactions: Iterable[int], vocabulary: Vocabulary) -> list[list[str]]:
-    """Interactions as [verb, object]."""
+    """Return interactions as lists of [verb, object], from their 0-based ids."""
     return [list(vocabulary.interactions[index]) for index in interactions]
 
 
@@ -108,31 +109,33 @@ def _name_interactions(interactions: Iterable[int], vocabulary: Vocabulary) -> l
 
 
 class _Image:
-    """Collects an image's interactions (0-based ids): `table`, the boxes and triplets of the visible ones, and
-    `invisible`, those without an instance; `known`: all."""
+    """Collects the interactions (0-based ids) of one image. table: the boxes and triplets of the visible interactions.
+    invisible: the interactions without an instance. known: all annotated interactions."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.table, self.known, self.invisible = BoxTable(), set[int](), set[int]()
         self._vocabulary = vocabulary
 
     def interaction(self, number: Any, field: str) -> int:
-        """The 0-based id of an interaction; the file counts from 1."""
+        """Return the 0-based id of an interaction, which the file counts from 1."""
         return entry(range(len(self._vocabulary.interactions)), number, field, base=1)
 
     def add(
         self, interaction: int, people: list[Box], objects: list[Box], pairs: Iterable[tuple[str, Any]], base: int
     ) -> None:
-        """An interaction with its boxes; pairs: each with its field, counted from `base`."""
+        """Add an interaction with all its boxes. pairs: for each connection its field, for messages, and its person and
+        object, which are indices of the two lists of boxes that count from `base`."""
         verb, label = self._vocabulary.interactions[interaction]
         for field, (person, object_) in pairs:
-            ends = entry(people, person, field, base=base), entry(objects, object_, field, base=base)
-            self.table.pair(*ends, label, verb=verb)
+            two_boxes = entry(people, person, field, base=base), entry(objects, object_, field, base=base)
+            self.table.pair(*two_boxes, label, verb=verb)
         for name, boxes in ((SUBJECT, people), (label, objects)):
             for box in boxes:  # boxes without a connection are kept, too
                 self.table.add(box, name)
 
     def record(self, file_name: str, width: float, height: float, labels: Iterable[int]) -> Record:
-        """The record; its image-level labels are `labels` and the invisible interactions, in HOI order."""
+        """Return the image's record. Its image-level labels are `labels` and the invisible interactions, in the order
+        of their ids. Raises `DataError` for an image with triplets but no such label."""
         image_hois = _name_interactions(sorted({*labels, *self.invisible}), self._vocabulary)
         if self.table.hois and not image_hois:
             raise DataError("has triplets, but by its labels nothing happens in it; give files of one release")
@@ -141,7 +144,8 @@ class _Image:
 
 
 def _add_hoi(image: _Image, row: tuple[Any, ...], field: str) -> None:
-    """Add a struct of hoi[]."""
+    """Add the interaction of one struct of hoi[] to an image. row: the values of the struct's id, bboxhuman,
+    bboxobject, connection and invis. field: where the struct is, for messages."""
     number, people, objects, connection, invis = row
     interaction = image.interaction(_number(number), f"{field}.id")
     image.known.add(interaction)
@@ -154,26 +158,27 @@ def _add_hoi(image: _Image, row: tuple[Any, ...], field: str) -> None:
 
 
 def _boxes(value: Any, field: str) -> list[Box]:
+    """Return the boxes of a struct array as 0-based [x1, y1, x2, y2]."""
     return [[_number(side) - 1 for side in box] for box in _rows(value, ("x1", "y1", "x2", "y2"), field)]
 
 
 def _pairs(value: Any, field: str) -> list[tuple[float, float]]:
-    """The rows of connection; none for MATLAB's []."""
+    """Return (human, object) of each row of a connection matrix; an empty list for MATLAB's []."""
     if not isinstance(value, Numbers) or (value.data and value.shape[1:] != (2,)):
         raise DataError("is no n x 2 matrix; fetch the file again", field=field)
-    numbers = value.flat()
+    numbers = value.flat()  # column by column: all humans, then all objects
     half = len(numbers) // 2
     return list(zip(numbers[:half], numbers[half:], strict=True))
 
 
 def _number(value: Any) -> float:
-    """The one number of a 1 x 1 matrix. MATLAB's numbers are doubles, so 640.0 becomes 640."""
+    """Return the number in a 1 x 1 matrix. MATLAB's numbers are doubles, so 640.0 becomes 640."""
     (number,) = value.flat()
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def _rows(value: Any, names: Sequence[str], field: str) -> list[tuple[Any, ...]]:
-    """The structs of a struct array as tuples of the named fields; none for MATLAB's []."""
+    """Return the structs of a struct array as tuples of the named fields; an empty list for MATLAB's []."""
     if isinstance(value, Numbers) and not value.data:
         return []
     present = value.names if isinstance(value, Structs) else ()
@@ -183,107 +188,110 @@ def _rows(value: Any, names: Sequence[str], field: str) -> list[tuple[Any, ...]]
         raise DataError(f"has no field {missing[0]!r} ({has}); is this HICO-DET's file?", field=field)
     if present == tuple(names):
         return list(value.rows)
-    order = [present.index(name) for name in names]
-    return [tuple([row[index] for index in order]) for row in value.rows]
+    columns = [present.index(name) for name in names]
+    return [tuple([row[index] for index in columns]) for row in value.rows]
 
 
 # The two files
 
 
-def _homes(sources: list[Source]) -> dict[str, Source]:
-    """Variable -> its file. Raises `DataError` for a file of neither kind."""
-    homes: dict[str, Source] = {}
+def _files_by_variable(sources: list[Source]) -> dict[str, Source]:
+    """Return the file that holds each variable. Raises `DataError` for a file with no known variable."""
+    file_of: dict[str, Source] = {}
     for source in sources:
         variable_names = variables(source) if source.kind == "mat" else {}
-        homes_here = {name: source for name in variable_names if name in BOX_VARIABLES or name in LABEL_VARIABLES}
-        if not homes_here:
+        variables_here = {name: source for name in variable_names if name in BOX_VARIABLES or name in LABEL_VARIABLES}
+        if not variables_here:
             raise DataError("is neither anno_bbox.mat nor anno.mat; convert it by itself", place=source.name)
-        if twice := homes_here.keys() & homes.keys():
+        if twice := variables_here.keys() & file_of.keys():
             name = min(twice)
-            raise DataError(f"{name} is in {homes[name].name} too; give each file once", place=source.name)
-        homes |= homes_here
-    return homes
+            raise DataError(f"{name} is in {file_of[name].name} too; give each file once", place=source.name)
+        file_of |= variables_here
+    return file_of
 
 
-def _images(homes: dict[str, Source], name: str, context: Context) -> list[tuple[Any, ...]]:
-    """(filename, size, hoi) of every image of bbox_test or bbox_train."""
-    if name not in homes:
-        other = next(other for other in BOX_VARIABLES if other in homes)
+def _images(file_of: dict[str, Source], name: str, context: Context) -> list[tuple[Any, ...]]:
+    """Return (filename, size, hoi) of each image in bbox_test or bbox_train; name: which of the two."""
+    if name not in file_of:
+        other = next(other for other in BOX_VARIABLES if other in file_of)
         split = other.removeprefix("bbox_")
-        raise DataError(f"has no {name}, only {other}; {context.taking(split)} takes it", place=homes[other].name)
-    return _load_variable(homes, name, lambda value: _rows(value, ("filename", "size", "hoi"), name))
+        raise DataError(f"has no {name}, only {other}; {context.taking(split)} takes it", place=file_of[other].name)
+    return _load_variable(file_of, name, lambda value: _rows(value, ("filename", "size", "hoi"), name))
 
 
-def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, _Labels] | None:
-    """File name -> the labels of the image; None without anno.mat."""
+def _image_labels(file_of: dict[str, Source], context: Context) -> dict[str, _Labels] | None:
+    """Return the image-level labels of each image by file name, or None if anno.mat is not among the files."""
     split, other = ("test", "train") if context.split == "test" else ("train", "test")
-    taken = f"anno_{split}" if homes.keys().isdisjoint(BOX_VARIABLES) else f"bbox_{split}"
+    taken = f"anno_{split}" if file_of.keys().isdisjoint(BOX_VARIABLES) else f"bbox_{split}"
     context.announce(f"taking {taken}, the {split} split; {context.taking(other)} takes the other")
-    home = next((homes[name] for name in LABEL_VARIABLES if name in homes), None)
-    if home is None:
+    label_file = next((file_of[name] for name in LABEL_VARIABLES if name in file_of), None)
+    if label_file is None:
         context.announce(
             "no anno.mat: image-level labels come from the annotated interactions and may be incomplete; "
             "give both files, as anno_bbox.mat,anno.mat"
         )
         return None
-    listed, stated = f"list_{split}", f"anno_{split}"
-    for name in ("list_action", listed, stated):
-        if name not in homes:
-            raise DataError(f"has no {name}; give the anno.mat of HICO-DET", place=home.name)
-    _load_variable(homes, "list_action", lambda value: _check_actions(value, context.vocabulary))
-    files = _load_variable(homes, listed, lambda value: _file_names(value, listed))
+    list_name, anno_name = f"list_{split}", f"anno_{split}"
+    for name in ("list_action", list_name, anno_name):
+        if name not in file_of:
+            raise DataError(f"has no {name}; give the anno.mat of HICO-DET", place=label_file.name)
+    _load_variable(file_of, "list_action", lambda value: _check_actions(value, context.vocabulary))
+    files = _load_variable(file_of, list_name, lambda value: _file_names(value, list_name))
     shape = (len(context.vocabulary.interactions), len(files))
-    return _load_variable(homes, stated, lambda value: _labels(value, files, shape, stated))
+    return _load_variable(file_of, anno_name, lambda value: _labels(value, files, shape, anno_name))
 
 
 def _check_actions(actions: Any, vocabulary: Vocabulary) -> None:
-    """Raises `DataError` if HOI ids do not mean what the vocabulary says."""
+    """Raise `DataError` if HOI ids do not mean the interactions that the vocabulary has in that order."""
     rows = _rows(actions, ("vname", "nname"), "list_action")
     actions_listed = [" ".join(normalise(str(text)) for text in texts) for texts in rows]
     expected = [" ".join(pair) for pair in vocabulary.interactions]
     if actions_listed != expected:
-        differs = next(
-            at for at, (action, other) in enumerate(zip_longest(actions_listed, expected), start=1) if action != other
+        first_different = next(
+            hoi for hoi, (action, other) in enumerate(zip_longest(actions_listed, expected), start=1) if action != other
         )
-        problem = f"is not interaction {differs} of {vocabulary.name}; give the anno.mat of HICO-DET"
-        raise DataError(problem, field=f"list_action({differs})")
+        problem = f"is not interaction {first_different} of {vocabulary.name}; give the anno.mat of HICO-DET"
+        raise DataError(problem, field=f"list_action({first_different})")
 
 
 def _file_names(value: Any, field: str) -> list[str]:
+    """Return the file names of a cell array. Raises `DataError` for other content, and for a name that occurs twice."""
     names: list[str] = value.items if isinstance(value, Cells) else []
     if not names or {*map(type, names)} != {str}:
         raise DataError("is no list of file names; fetch the file again", field=field)
     if len(set(names)) < len(names):
-        twice = next(name for row, name in enumerate(names) if name in names[:row])
+        twice = next(name for index, name in enumerate(names) if name in names[:index])
         raise DataError(f"{twice!r} occurs twice, so its column is not known; fetch the file again", field=field)
     return names
 
 
 def _labels(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -> dict[str, _Labels]:
-    """File name -> the rows where its column is 1, and where it is 0 (-1: negative, NaN: not annotated)."""
+    """Return the labels of each image by file name: the rows of `matrix` in which its column is 1, and those in which
+    it is 0, which means ambiguous. Other values mean negative (-1) or not annotated (NaN)."""
     if not isinstance(matrix, Numbers) or matrix.shape != shape:
         problem = f"is no matrix of {shape[0]} interactions by {shape[1]} names ({field.replace('anno', 'list')})"
         raise DataError(f"{problem}; fetch the file again", field=field)
     labels: dict[str, _Labels] = {name: ([], []) for name in files}
-    stated = matrix.array().T
-    for place, value in enumerate((1, 0)):
-        columns, rows = (stated == value).nonzero()
+    by_image = matrix.array().T  # so that the interactions of an image come in ascending order
+    for part, value in enumerate((1, 0)):  # the two parts of _Labels: happening, ambiguous
+        columns, rows = (by_image == value).nonzero()
         for column, row in zip(columns.tolist(), rows.tolist(), strict=True):
-            labels[files[column]][place].append(row)
+            labels[files[column]][part].append(row)
     return labels
 
 
-def _load_variable(homes: dict[str, Source], name: str, understand: Callable[[Any], T]) -> T:
-    """The result of `understand` on a variable; its `DataError` gets the name of the file."""
-    return run_step(lambda: understand(load(homes[name], name)), homes[name], "")
+def _load_variable(file_of: dict[str, Source], name: str, understand: Callable[[Any], T]) -> T:
+    """Return what the function `understand` makes of a variable's content. If it raises `DataError`, the error gets the
+    name of the variable's file."""
+    return run_step(lambda: understand(load(file_of[name], name)), file_of[name], "")
 
 
 # anno_list.json
 
 
 def read_list(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image of the split in anno_list.json."""
-    counts = Counter[bool]()
+    """Yield one record for each image of the split in anno_list.json."""
+    counts = Counter[bool]()  # images of the split (True), and of the other one (False)
 
     def build(item: dict[str, Any]) -> Record | None:
         folder = item.get("image_path_postfix")
@@ -319,4 +327,5 @@ def read_list(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _listed_boxes(boxes: list[Any], field: str) -> list[Box]:
+    """Return the boxes of anno_list.json, checked to be four finite numbers each."""
     return [finite_list(corners(box, f"{field}[{at}]"), f"{field}[{at}]") for at, box in enumerate(boxes)]

@@ -60,18 +60,21 @@ from hoicli.vocabulary.datasets import VCOCO_ORDERS
 CHECK_FIRST = 50
 """Images checked to distinguish formats that differ only in their rows."""
 NO_OBJECT = 80
-"""The position after COCO's 80: a query without object, in QPIC's family."""
+"""The number after COCO's 80 objects: it marks a query without an object, in QPIC's family."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """A format as data. Of several keys for one thing, an item has any; the first is in the message if it has none.
+    """One format of this module as data: a row of LAYOUTS. Where a field names several keys for one thing, an item may
+    use any of them; if it uses none, the message about the missing key names the first.
 
-    objects: the numbering of the boxes' classes (of OBJECT_ORDERS), "own" for the dataset's order from 0, "first" for
-    what the first subjects tell, "none" where interactions are numbered, which tell the classes. verbs: the number of
-    the first verb, or the order of V-COCO's action-roles (of VCOCO_ORDERS). shift: what is subtracted from the boxes of
-    ground truth. strays: interactions that point at no box are known; they are left out and counted. Elsewhere the
-    check of the record refuses them.
+    image, boxes, hois: the keys of an item's file name, boxes and interactions. verb: the key of an interaction's verb.
+    kept_keys: the keys of an item that the record keeps. objects: the numbering of the boxes' classes (a name in
+    OBJECT_ORDERS), "own" for the dataset's order from 0, "first" for the numbering that the subjects of the first
+    images show, "none" where boxes have no class and the interactions' numbers tell it. verbs: the number of the first
+    verb, or the name of an order of V-COCO's action-roles (in VCOCO_ORDERS). shift: the four numbers that are
+    subtracted from a box of ground truth. scored: whether the format holds predictions. strays: whether interactions
+    that point at no box are known to occur; they are then left out and counted, and are an error in other formats.
     """
 
     image: tuple[str, ...] = ("file_name",)
@@ -87,7 +90,7 @@ class Layout:
 
     @property
     def roles(self) -> bool:
-        """Whether interactions are V-COCO's."""
+        """Whether the file's verbs are V-COCO's actions, each with its role."""
         return isinstance(self.verbs, str)
 
 
@@ -98,6 +101,7 @@ IMAGE_KEYS = ("file_name", "filename", "image_id")
 
 
 def _predictions(verbs: int | str, **more: Any) -> Layout:
+    """Return the layout of a list of predictions, under any of the known keys; more: further fields of Layout."""
     return Layout(boxes=BOX_KEYS, hois=HOI_KEYS, kept_keys=(), verbs=verbs, scored=True, **more)
 
 
@@ -138,7 +142,8 @@ LAYOUTS["gen-vlkt"] = replace(LAYOUTS["cdn"], objects="none")
 
 
 def rows_under(source: Source, key: str, limit: int | None = None) -> Iterator[dict[str, Any]]:
-    """The rows under a key of each item (of the first `limit`), up to a broken item, which reading reports."""
+    """Yield the rows that each item has under a key, such as its interactions; limit: the number of items that are
+    looked at. It ends without an error at a broken item, which reading the file will report."""
     try:
         for _, item in islice(source.items(), limit):
             rows = item.get(key) if isinstance(item, dict) else None
@@ -148,30 +153,32 @@ def rows_under(source: Source, key: str, limit: int | None = None) -> Iterator[d
 
 
 def is_truth(source: Source) -> bool:
-    """Interactions without scores (with them it is PPDM's)."""
+    """Whether the interactions have no scores, so that the file is ground truth and not PPDM's predictions."""
     return "score" not in next(rows_under(source, "hoi_annotation", CHECK_FIRST), {})
 
 
 def is_vcoco(source: Source) -> bool:
-    """Images called COCO_, and some interaction 0 (HICO-DET counts from 1). All of a file with such names is
-    searched."""
+    """Whether the images are V-COCO's: their names contain COCO_, and some interaction has category 0, while HICO-DET
+    counts from 1. If the first name fits, all interactions of the file are searched."""
     if "COCO_" not in str((source.first_item or {}).get("file_name")):
         return False
     return any(str(hoi.get("category_id")).strip() == "0" for hoi in rows_under(source, "hoi_annotation"))
 
 
 def has_classes(source: Source) -> bool:
-    """Predictions whose boxes have categories, or without any box."""
+    """Whether these are predictions whose boxes have categories, or predictions without any box."""
     return not is_classless(source)
 
 
 def is_classless(source: Source) -> bool:
-    """Predictions whose boxes have no category."""
-    return "category_id" not in next(rows_under(source, "predictions", CHECK_FIRST), {"category_id": None})
+    """Whether these are predictions whose boxes have no category."""
+    without_boxes = {"category_id": None}  # so that a file without any box counts as one with classes
+    return "category_id" not in next(rows_under(source, "predictions", CHECK_FIRST), without_boxes)
 
 
 def is_scored(source: Source) -> bool:
-    """Boxes and interactions of images, under any of their keys; hoi_annotation needs scores."""
+    """Whether the first item has boxes and interactions of predictions, under any of their keys. The key hoi_annotation
+    is also that of ground truth, so its interactions must have scores."""
     item = source.first_item
     if not isinstance(item, dict) or item.keys().isdisjoint(BOX_KEYS) or item.keys().isdisjoint(HOI_KEYS):
         return False
@@ -179,7 +186,7 @@ def is_scored(source: Source) -> bool:
 
 
 def is_scored_vcoco(source: Source) -> bool:
-    """The same, of images called COCO_."""
+    """Whether these are predictions, as `is_scored` says, on images whose names contain COCO_."""
     return is_scored(source) and any("COCO_" in str(source.first_item.get(key)) for key in IMAGE_KEYS)
 
 
@@ -187,11 +194,12 @@ def is_scored_vcoco(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image, also those without interactions."""
+    """Yield one record for each image of a file in the context's format, also for images without interactions."""
     layout = LAYOUTS[context.format]
     _announce(source, layout, context)
-    objects, order = _objects(source, layout, context), VCOCO_ORDERS[str(layout.verbs)] if layout.roles else ()
-    roles = {name: action_role(name, context) for name in order}  # what each of V-COCO's makes of a triplet
+    objects = _objects(source, layout, context)
+    order = VCOCO_ORDERS[str(layout.verbs)] if layout.roles else ()
+    roles = {name: action_role(name, context) for name in order}  # the triplet's keys for each action-role
     classless = layout.objects == "none"
     verbs: Numbers[Any]
     if roles:
@@ -200,7 +208,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         verbs = context.interactions() if classless else context.verbs(base=int(layout.verbs))
     verb_of: Mapping[int, Any] = verbs.names
     verb_key, scored, verbs_seen = layout.verb, layout.scored, set[Any]()
-    shift, form = context.truth_shift(layout.shift) if layout.shift else None, context.options.get("box_form")
+    shift = context.truth_shift(layout.shift) if layout.shift else None
+    box_form = context.options.get("box_form")
 
     def build(item: dict[str, Any]) -> Record:
         name = item[key_of(item, layout.image)]
@@ -209,7 +218,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             problem = f"{name!r} is a V-COCO image, whose verbs are numbered differently"
             raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco-list')} or ppdm-vcoco-list", field=".file_name")
         rows = item[box_key]
-        boxes = [corners(row["bbox"], f".{box_key}[{index}].bbox", shift, form) for index, row in enumerate(rows)]
+        boxes = [corners(row["bbox"], f".{box_key}[{index}].bbox", shift, box_form) for index, row in enumerate(rows)]
         if scored:
             boxes = [[*map(float, box)] for box in boxes]
         labels = [
@@ -222,7 +231,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             if not type(subject) is type(object_) is int:
                 subject = whole_number(subject, f".{hoi_key}[{index}].subject_id")
                 object_ = whole_number(object_, f".{hoi_key}[{index}].object_id")
-            if not (0 <= subject < count > object_ >= 0):
+            if not (0 <= subject < count > object_ >= 0):  # one of the two indices is not a box's
                 if roles and 0 <= subject < count and object_ < 0:
                     object_ = None
                 elif layout.strays:
@@ -258,10 +267,10 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             return _classify_boxes(name, boxes, hois, context)
         if not roles:
             return image_record(name, boxes, labels, hois, pick_keys(item, *layout.kept_keys))
-        named = {"file_name": name} if not scored or "COCO_" in str(name) else {}
+        name_keys = {"file_name": name} if not scored or "COCO_" in str(name) else {}
         record = {
             "image_id": coco_number(name),
-            **named,
+            **name_keys,
             **pick_keys(item, *layout.kept_keys),
             "boxes": boxes,
             "labels": labels,
@@ -269,6 +278,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         return {**record, "hois": hois, **({} if scored else {"caveats": [UNMARKED_PEOPLE]})}
 
     yield from context.each(source.items(), build, source)
+    # GEN-VLKT's interactions are numbered to 599: if no number exceeds those of verbs, they may be verbs.
     highest = max(
         (number for number, verb_name in verb_of.items() if verb_name in verbs_seen),
         default=len(context.vocabulary.verbs),
@@ -281,7 +291,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _announce(source: Source, layout: Layout, context: Context) -> None:
-    """Say what the file does not say. Raises `DataError` for V-COCO as HICO-DET's ground truth."""
+    """Announce the assumptions that reading a file of this layout makes. Raises `DataError` for V-COCO that would be
+    read as HICO-DET's ground truth, and for CDN's boxes with classes that would be read as GEN-VLKT's."""
     if context.format == "hoia" and is_vcoco(source):
         problem = "is V-COCO in the HOI-A layout (COCO_ file names, verbs from 0)"
         raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco')} or ppdm-vcoco-gt", place=source.name)
@@ -295,14 +306,14 @@ def _announce(source: Source, layout: Layout, context: Context) -> None:
     elif not layout.scored:
         if context.format == "hoia" and not context.vocabulary.numbering:
             context.announce(DERIVED)
-        inp_cc = context.format == "swig" or source.first_has("img_id")  # as test_hico_ann.json
-        if inp_cc and "box_form" not in context.options:
+        from_inp_cc = context.format == "swig" or source.first_has("img_id")  # as test_hico_ann.json
+        if from_inp_cc and "box_form" not in context.options:
             read = "bbox, described as [x, y, w, h], is read as [x1, y1, x2, y2], as the released code does"
             context.announce(f"{read} ({arg('box_form', 'xywh')}: as described)")
 
 
 def _objects(source: Source, layout: Layout, context: Context) -> Numbers[str]:
-    """The classes of boxes; "" says that there is no object."""
+    """Return the class of each category of a box by its number; "" is the class of a query without an object."""
     if layout.objects in ("own", "none"):
         return Numbers.from_items(context.vocabulary.objects)
     if layout.objects != "first":
@@ -312,7 +323,8 @@ def _objects(source: Source, layout: Layout, context: Context) -> Numbers[str]:
 
 
 def _has_coco_ids(source: Source) -> bool:
-    """Whether boxes are numbered by COCO id: no subject of the first images has category 0."""
+    """Whether boxes are numbered by COCO's ids, where a person is 1, and not from 0: no subject of the first image with
+    interactions has category 0."""
     for _, item in islice(source.items(), CHECK_FIRST):
         try:
             boxes = item[key_of(item, BOX_KEYS)]
@@ -325,17 +337,19 @@ def _has_coco_ids(source: Source) -> bool:
 
 
 def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:
-    """The spelling that the item uses; the first one if it has none, for the message about a missing key."""
+    """Return the first of some keys that an item has; if it has none, the first key, which the message then names."""
     return next((key for key in keys if key in item), keys[0])
 
 
 def _classify_boxes(name: str, boxes: list[list[Any]], hois: list[dict[str, Any]], context: Context) -> Record:
-    """The record of an image whose interactions, (verb, label) each, tell the classes of its boxes."""
+    """Return the record of an image whose boxes get their classes from its interactions; under "verb", each of `hois`
+    has both the verb and the object's label. Boxes that no interaction uses have no class, and are counted as left out.
+    """
     used, table = set[int](), BoxTable(context.subject)
     for hoi in hois:
-        (verb, label), ends = hoi.pop("verb"), (hoi.pop("subject"), hoi.pop("object"))
-        table.pair(boxes[ends[0]], boxes[ends[1]], label, verb=verb, **hoi)
-        used.update(ends)
+        (verb, label), box_indices = hoi.pop("verb"), (hoi.pop("subject"), hoi.pop("object"))
+        table.pair(boxes[box_indices[0]], boxes[box_indices[1]], label, verb=verb, **hoi)
+        used.update(box_indices)
     unused = [index for index in range(len(boxes)) if index not in used]
     if unused:
         place = f"{context.place}.predictions[{unused[0]}]"
@@ -347,16 +361,16 @@ def _classify_boxes(name: str, boxes: list[list[Any]], hois: list[dict[str, Any]
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """The list of a layout as plain JSON, one image at a time: keys that hoicli does not know are dropped (of ground
-    truth, and counted), numbers lose nothing. Raises `DataError` for an interaction without a score, or for one with a
-    score in ground truth."""
+    """Write records as a list in the target's layout, in plain JSON, one image at a time; numbers stay exact. Keys of a
+    record that the layout lacks are dropped, and counted if the records are ground truth. Raises `DataError` for an
+    interaction without a score in predictions, or with one in ground truth."""
     if context.target == "corre":
         _write_correspondence(records, path, context)
         return
     layout, vocabulary = LAYOUTS[context.target], context.vocabulary
     object_ids = context.choose_numbers("objects", vocabulary.object_ids, _usual_objects(layout, context))
     verb_ids = context.choose_numbers(
-        "verbs", vocabulary.verb_ids, {at + int(layout.verbs): at for at in range(len(vocabulary.verbs))}
+        "verbs", vocabulary.verb_ids, {verb_id + int(layout.verbs): verb_id for verb_id in range(len(vocabulary.verbs))}
     )
     shift = context.written_shift(layout.shift) if layout.shift else None
 
@@ -382,22 +396,24 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _usual_objects(layout: Layout, context: Context) -> dict[int, int]:
-    """The id of each number of an object, where the dataset has no numbering: COCO's ids, or its own order from 1."""
+    """Return the object id of each number that a layout writes if the dataset has no numbering of its own: COCO's ids
+    or, for objects that are not COCO's, the dataset's order from 1. It is empty for a layout that writes the ids."""
     vocabulary = context.vocabulary
     if layout.objects != "coco-id":
         return {}
     if vocabulary.coco_ids:
         return {number: vocabulary.object_ids[name] for name, number in vocabulary.coco_ids.items()}
     if "objects" not in vocabulary.numbering:
-        back = arg("object_order", "coco-1")
+        option = arg("object_order", "coco-1")
         context.announce(
-            f"objects are numbered from 1 in the order of {vocabulary.path or vocabulary.name} ({back} reads them)"
+            f"objects are numbered from 1 in the order of {vocabulary.path or vocabulary.name} ({option} reads them)"
         )
-    return {at + 1: at for at in range(len(vocabulary.objects))}
+    return {object_id + 1: object_id for object_id in range(len(vocabulary.objects))}
 
 
 def _write_correspondence(records: Iterable[Record], path: str, context: Context) -> None:
-    """The matrix of the dataset's interactions; triplets of the records that it has a 0 for are counted."""
+    """Write the 0-1 matrix [verbs, objects] of the dataset's interactions. The records are read only to count their
+    triplets that are no interaction of the dataset."""
     vocabulary = context.vocabulary
     for record in records:
         for hoi in record["hois"]:

@@ -27,9 +27,10 @@ Records = Iterator[tuple[str, Record]]
 
 
 def identify_images(records: Records, context: Context, taken: Set[str] = frozenset()) -> Records:
-    """The records with the ids that --id asks for (`context.id_rule`); without it, with the path of their file for an
-    id where images in different folders have one base name. taken: the ids that were yielded and taken. An image
-    without a number goes to the policy."""
+    """Yield the records with the image ids that --id asks for (`context.id_rule`). Without --id, an image's id becomes
+    the path of its file if images in different folders have the same base name. taken: the ids of the records that were
+    yielded and found valid, which the caller fills. An image without the number that --id asks for goes to the policy.
+    """
     if not context.id_rule:
         yield from _told_apart(records, context, taken)
     for file, record in records:
@@ -38,15 +39,15 @@ def identify_images(records: Records, context: Context, taken: Set[str] = frozen
 
 
 def known_size(record: Record, context: Context) -> tuple[float, float] | None:
-    """(width, height) of a record's image in --image-list, whose ids are those of `identify_images`; None if
-    unknown."""
-    named = _image_id_by_rule(record, context.id_rule) if context.id_rule else _own_path(record, context)
-    return context.image_sizes.get(str(named)) or context.image_sizes.get(str(record["image_id"]))
+    """Return (width, height) that --image-list gives for a record's image, None if it does not know it. Its images have
+    the ids that `identify_images` gives."""
+    listed_id = _image_id_by_rule(record, context.id_rule) if context.id_rule else _own_path(record, context)
+    return context.image_sizes.get(str(listed_id)) or context.image_sizes.get(str(record["image_id"]))
 
 
 def _image_id_by_rule(record: Record, rule: str) -> str | int:
-    """The id of an image by a rule of ID_RULES; one without a file name keeps its own. Raises `DataError` for an image
-    without a number."""
+    """Return the id of an image by a rule of ID_RULES, which is applied to the file name, or to the id if there is
+    none. Raises `DataError` for an image without a number."""
     if rule == "number" and type(record.get("img_id")) is int:
         return int(record["img_id"])
     name = record.get("file_name") or str(record["image_id"])
@@ -57,8 +58,8 @@ def _image_id_by_rule(record: Record, rule: str) -> str | int:
 
 
 def _told_apart(records: Records, context: Context, taken: Set[str]) -> Records:
-    """Return records as `identify_images` does without --id. From the first file name with a folder on, records wait on
-    disk."""
+    """Yield records as `identify_images` does without --id. From the first file name with a folder on, records wait on
+    disk until all are read, since only then it is known whether two base names are the same."""
     for file, record in records:
         if _own_path(record, context):
             break
@@ -66,24 +67,26 @@ def _told_apart(records: Records, context: Context, taken: Set[str]) -> Records:
     else:
         return
     paths, clash, spool = dict[str, str](), "", Spool("records", numbered=False)
-    with spool.filling() as spooled:
-        for where, each in chain([(file, record)], records):
-            image_id, path = str(each["image_id"]), _own_path(each, context)
-            first = paths.setdefault(image_id, image_id if image_id in taken else path or image_id)
-            if first != (path or image_id):
-                clash = clash or f"{first} and {path or image_id}"
-            pickle.dump((where, path, each), spooled)
+    with spool.filling() as spool_file:
+        for source_name, waiting in chain([(file, record)], records):
+            image_id, path = str(waiting["image_id"]), _own_path(waiting, context)
+            full_name = path or image_id
+            # An image that was yielded before waits nowhere: it had no folder, so its id is its full name.
+            name_before = paths.setdefault(image_id, image_id if image_id in taken else full_name)
+            if name_before != full_name:
+                clash = clash or f"{name_before} and {full_name}"
+            pickle.dump((source_name, path, waiting), spool_file)
     if clash:
         context.announce(f"images in different folders have one name ({clash}): their paths are their ids")
-    with spool.open() as spooled:
-        while spooled.peek(1):  # type: ignore[attr-defined]
-            where, path, each = pickle.load(spooled)  # noqa: S301 (written above)
-            yield where, ({**each, "image_id": path} if clash and path else each)
+    with spool.open() as spool_file:
+        while spool_file.peek(1):  # type: ignore[attr-defined]
+            source_name, path, waiting = pickle.load(spool_file)  # noqa: S301 (written above)
+            yield source_name, ({**waiting, "image_id": path} if clash and path else waiting)
 
 
 def _own_path(record: Record, context: Context) -> str:
-    """The path of a record's file without its extension, if it has a folder and its base name is the image's id;
-    "" for others, and for records, which have chosen their ids."""
+    """Return the path of a record's file without its extension, if it has a folder and its base name is the image's id;
+    else "". It is also "" for hoicli's own records, whose writers chose their ids."""
     name, image_id = record.get("file_name"), record["image_id"]
     if context.format == "records" or type(name) is not str or not {"/", "\\"} & set(name):
         return ""
@@ -94,10 +97,9 @@ def _own_path(record: Record, context: Context) -> str:
 
 
 def read_image_list(path: str, context: Context) -> None:
-    """Set a context's images, and their numbers and sizes as far as known, to those of ground truth in any format that
-    hoicli reads, or of a text file with one name per line. Notes of the ground truth's reader are not printed. Raises
-    `DataError` for an empty list and for an image or an `img_id` that occurs twice.
-    """
+    """Read --image-list: set the context's `images`, and as far as known their `image_numbers` and `image_sizes`. path:
+    ground truth in any format that hoicli reads, or a text file with one name per line. Notes of the ground truth's
+    reader are not printed. Raises `DataError` for an empty list, and for an image or an `img_id` that occurs twice."""
     source = Source(path)
     names: list[str] = []
     numbers: dict[int, str] = {}
@@ -105,14 +107,14 @@ def read_image_list(path: str, context: Context) -> None:
     if source.kind == "unknown" and path != "-":
         lines = [line.strip() for line in source.data.decode("utf-8", "replace").splitlines() if line.strip()]
         records: Iterator[Record] = iter([{"image_id": image_id_of(line), "file_name": line} for line in lines])
-        quiet = replace(context, notes=[])
+        settings = replace(context, notes=[])
     else:
-        form = run_step(partial(detect, source), source)
-        dataset = FORMATS[form].dataset  # of the list, which may differ from the converted file's
+        format_ = run_step(partial(detect, source), source)
+        dataset = FORMATS[format_].dataset  # of the list, which may differ from the converted file's
         vocabulary = load(dataset) if dataset else context.vocabulary
-        quiet = replace(context, vocabulary=vocabulary, format=form, notes=[], dropped={}, options={})
-        records = own.images(source, quiet) if form == "records" else FORMATS[form].read(source, quiet)
-    images = identify_images(((source.name, record) for record in records), quiet)
+        settings = replace(context, vocabulary=vocabulary, format=format_, notes=[], dropped={}, options={})
+        records = own.images(source, settings) if format_ == "records" else FORMATS[format_].read(source, settings)
+    images = identify_images(((source.name, record) for record in records), settings)
     while (image := run_step(partial(next, images, None), source)) is not None:
         _, record = image
         names.append(str(record["image_id"]))
@@ -124,23 +126,23 @@ def read_image_list(path: str, context: Context) -> None:
     if not names:
         raise DataError("no images in it; give ground truth, or a list with a file name a line", place=source.name)
     if len(set(names)) != len(names):
-        twice = Counter(names).most_common(1)[0][0]
-        raise DataError(f"{twice!r} is in it twice; a place is one image", place=source.name)
+        repeated = Counter(names).most_common(1)[0][0]
+        raise DataError(f"{repeated!r} is in it twice; a place is one image", place=source.name)
     context.images, context.image_numbers, context.image_sizes = names, numbers, sizes
 
 
 class NumberedImages:
-    """The images of a source that names them by number, by file name, or by both. What a number means is found, and
-    said, where the first one is met, which is at once if one of `names` is a number."""
+    """The images of a source that names them by number, by file name, or by both. What numbers mean is found, and
+    announced, when the first number is met; if one of `names` is a number, this is at once."""
 
     def __init__(self, source: Source, context: Context, names: Iterable[Any] = ()) -> None:
         self._source, self._context = source, context
         if any(type(number_or_name(name)) is int for name in names):
-            _ = self._known  # without it there is nothing to read
+            _ = self._known  # raises at once if numbers cannot be understood
 
     def record(self, image: Any) -> Record:
-        """The first keys of an image's record; an `img_id` is kept. Raises `DataError` for an unknown number, and for
-        what is neither a number nor a name."""
+        """Return the first keys of an image's record: its id with the file name, or with the number as `img_id` if the
+        image list has such numbers. Raises `DataError` for an unknown number, and for neither a number nor a name."""
         image = number_or_name(image)
         if type(image) is str and image:
             image_id = image_id_of(image)
@@ -154,9 +156,9 @@ class NumberedImages:
 
     @cached_property
     def _known(self) -> Mapping[int, str]:
-        """Image number -> image id: the `img_id`s of --image-list, else the numbers at the end of its names, else those
-        of HICO-DET's test set. Raises `DataError` if two images have one number, and for a dataset that needs
-        --image-list."""
+        """The image id of each image number: the `img_id`s of --image-list, else the numbers that end its names, else
+        those of HICO-DET's test set. Raises `DataError` if two images have one number, or if none of the three exists.
+        """
         context, names = self._context, self._context.images
         if context.image_numbers:
             return context.image_numbers

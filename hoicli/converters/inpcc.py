@@ -61,7 +61,7 @@ COLUMNS = ("scores", "boxes", "keys")
 
 
 def sniff(source: Source) -> bool:
-    """A dictionary with scores, boxes and keys, or one whose values are lists of rows of numbers."""
+    """Whether a file is a dictionary with scores, boxes and keys, or one whose values are lists of rows of numbers."""
     if source.kind not in ("json-object", "pickle") or not source.mapping:
         return False
     if _has_columns(source):
@@ -69,23 +69,24 @@ def sniff(source: Source) -> bool:
     tables = [plain(value) for value in source.mapping.values()]
     if not all(isinstance(table, list | tuple) for table in tables):
         return False
-    row = next((plain(table[0]) for table in tables if table), None)
-    if row is None:  # no predictions: only the keys are evidence
+    first_row = next((plain(table[0]) for table in tables if table), None)
+    if first_row is None:  # no predictions: only the keys are evidence
         return all(type(number_or_name(image)) is int for image in source.mapping)
-    return isinstance(row, list | tuple) and len(row) > 1 and {*map(type, row)} <= {int, float}
+    return isinstance(first_row, list | tuple) and len(first_row) > 1 and {*map(type, first_row)} <= {int, float}
 
 
 def _has_columns(source: Source) -> bool:
+    """Whether a file has the dictionaries of preds.pkl: scores, boxes and keys, each by interaction."""
     return all(isinstance(source.mapping.get(name), dict) for name in COLUMNS)
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image that the file names."""
+    """Yield one record for each image that the file names."""
     if context.vocabulary.roles:
         problem = f"numbers interactions of HICO-DET or SWIG-HOI; say {arg('dataset', 'hico')} or swig"
         raise DataError(problem, place=source.name)
-    other = "" if context.vocabulary.name == "swig" else f"; for SWIG-HOI's 14,130 say {arg('dataset', 'swig')}"
-    interactions = context.interactions(other)
+    dataset_hint = "" if context.vocabulary.name == "swig" else f"; for SWIG-HOI's 14,130 say {arg('dataset', 'swig')}"
+    interactions = context.interactions(dataset_hint)
     if _has_columns(source):
         images = _gather_rows(source, interactions, context)
     else:
@@ -106,12 +107,13 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 def _gather_rows(
     source: Source, interactions: Numbers[Any], context: Context
 ) -> list[tuple[str, Any, list[list[Any]]]]:
-    """(place of the first row, image, rows) of preds.pkl, by image. An interaction with an error goes to the policy."""
+    """Return (place of its first row, image, its rows) for each image in preds.pkl, whose columns are by interaction; a
+    row is [interaction id, score, 8 numbers]. An interaction with an error goes to the error policy."""
     columns = [
         {_hoi_id(key, f".{name}", source): values for key, values in source.mapping[name].items()} for name in COLUMNS
     ]
     interactions_found = sorted(set(chain.from_iterable(columns)))
-    for hoi in (*interactions_found[:1], *interactions_found[-1:]):
+    for hoi in (*interactions_found[:1], *interactions_found[-1:]):  # the lowest and the highest id
         if hoi not in interactions.names:
             problem = f"holds {len(interactions_found):,} interactions: id {shorten_value(hoi)}{interactions.refusal}"
             raise DataError(problem, place=source.name)
@@ -128,8 +130,8 @@ def _gather_rows(
             if type(image) not in (int, str):
                 problem = f"{shorten_value(image)} is no image; give a number or a file name"
                 raise DataError(problem, field=f".keys[{hoi}][{index}]")
-        scored = zip(finite_list(scores, f".scores[{hoi}]"), table(boxes, (), f".boxes[{hoi}]"), strict=True)
-        return {"hoi": hoi, "images": images, "rows": [[hoi, score, *box] for score, box in scored]}
+        scored_boxes = zip(finite_list(scores, f".scores[{hoi}]"), table(boxes, (), f".boxes[{hoi}]"), strict=True)
+        return {"hoi": hoi, "images": images, "rows": [[hoi, score, *box] for score, box in scored_boxes]}
 
     images: dict[Any, tuple[str, Any, list[list[Any]]]] = {}
     for item in context.each((("", hoi) for hoi in interactions_found), build, source):
@@ -137,10 +139,12 @@ def _gather_rows(
             if image not in images:
                 images[image] = (f".keys[{item['hoi']}][{index}]", image, [])
             images[image][2].append(row)
+    # Numbers come before names, since the two cannot be compared.
     return [images[image] for image in sorted(images, key=lambda image: (type(image) is str, image))]
 
 
 def _hoi_id(key: Any, field: str, source: Source) -> int:
+    """Return the interaction's id that a key of preds.pkl is. Raises `DataError` for a key that is no integer."""
     number = number_or_name(key)
     if type(number) is not int:
         raise DataError(f"key {shorten_value(key)} is no HOI id; they are integers", place=source.name, field=field)
@@ -151,28 +155,29 @@ def _hoi_id(key: Any, field: str, source: Source) -> int:
 
 NAMES = ("pred_logits", "pred_boxes", "box_scores", "sizes", "image_ids")
 LARGEST_IMAGE = 1 << 25
-"""Logits of one image: all of SWIG-HOI's columns for two thousand queries. More is damage; also a bound for sides."""
+"""The most logits of one image: SWIG-HOI's columns for two thousand queries. More is damage; it bounds sides, too."""
 MOST_TRIPLETS = 100_000
-"""Of one image. Benchmarks count up to 100, and a record of so many has 9 MB."""
+"""The most triplets of one image. Benchmarks count up to 100, and a record of this many has 9 MB."""
 
 SLACK = 1e-4
-"""What a box may reach beyond the image and is not counted, in shares of its sides: rounding."""
+"""How far a box may reach beyond the image, in shares of its sides, and count as inside: this is rounding."""
 ENOUGH_BOXES, NEARLY_ALL = 20, 0.95
-"""Ours: from so many boxes on, and from this share, they look like corners."""
+"""Boxes look like corners if there are so many, and if this share would be valid corners. Both values are ours."""
 
 Item = tuple[Any, Any, Floats, Floats, Floats]
 """One image: its name or number, its size or None, logits [Q, C], boxes [Q, 8], box scores [Q]."""
 
 
 def read_outputs(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image, of the source and its `companions`."""
+    """Yield one record for each image in the source and its `companions`, as INP-CC's PostProcess gives it."""
     power, threshold = context.options.get("lambda_", 1.0), context.options.get("threshold", 0.1)
     if not 0 <= power < np.inf:
         raise UsageError(f"{arg('lambda_', power)}: an exponent, at least 0")
     if not 0 <= threshold < 1:
         raise UsageError(f"{arg('threshold', threshold)}: scores lie between 0 and 1")
     activation = softmax if context.options.get("activation") == "softmax" else sigmoid
-    form, images, forms = context.options.get("box_form", "cxcywh"), NumberedImages(source, context), Counter[str]()
+    box_form = context.options.get("box_form", "cxcywh")
+    images, box_counts = NumberedImages(source, context), Counter[str]()
     for path in (source.path, *(companion.path for companion in source.companions)):
         file = Source(path) if path != "-" else source  # opened anew, so that only one is in memory
         outputs = _Outputs(file, context)
@@ -186,7 +191,7 @@ def read_outputs(source: Source, context: Context) -> Iterator[Record]:
             )
             _require(np.isfinite(relative), relative, "pred_boxes")
             _require(logits < np.inf, logits, "pred_logits")  # -inf hides a class
-            shares = box_corners(relative.reshape(-1, 4), form, None).reshape(-1, 8)
+            shares = box_corners(relative.reshape(-1, 4), box_form, None).reshape(-1, 8)
             boxes = (shares.clip(0.0, 1.0) * np.array([width, height] * 4)).tolist()  # clamped first, as released
             with np.errstate(invalid="ignore"):
                 scores = activation(logits) * (box_scores**power)[:, np.newaxis]
@@ -194,13 +199,12 @@ def read_outputs(source: Source, context: Context) -> Iterator[Record]:
             if len(queries) > MOST_TRIPLETS:
                 problem = f"{len(queries):,} triplets, at most {MOST_TRIPLETS:,} an image"
                 raise DataError(f"{problem}; raise {arg('threshold')} ({threshold:g})", field=".pred_logits")
-            read, own_boxes = (
-                columns_.reshape(-1, 8)[np.unique(queries)].reshape(-1, 4) for columns_ in (shares, relative)
-            )
+            # The boxes of kept queries as they are read (corners), and as the file has them.
+            read, own_boxes = (array.reshape(-1, 8)[np.unique(queries)].reshape(-1, 4) for array in (shares, relative))
             inside = (own_boxes > -SLACK) & (own_boxes < 1 + SLACK)
-            forms["boxes"] += len(read)
-            forms["clipped"] += int(((read < -SLACK) | (read > 1 + SLACK)).any(axis=1).sum())
-            forms["corners"] += int((inside.all(axis=1) & (own_boxes[:, :2] < own_boxes[:, 2:]).all(axis=1)).sum())
+            box_counts["boxes"] += len(read)
+            box_counts["clipped"] += int(((read < -SLACK) | (read > 1 + SLACK)).any(axis=1).sum())
+            box_counts["corners"] += int((inside.all(axis=1) & (own_boxes[:, :2] < own_boxes[:, 2:]).all(axis=1)).sum())
             pairs = BoxTable(context.subject)
             kept_scores = scores[queries, columns].tolist()
             for query, column, score in zip(queries.tolist(), columns.tolist(), kept_scores, strict=True):
@@ -209,21 +213,21 @@ def read_outputs(source: Source, context: Context) -> Iterator[Record]:
             return {**record, "width": width, "height": height, **pairs.columns}
 
         yield from context.each(outputs.images(), build, file)
-    _tell_form(forms, context)
+    _tell_form(box_counts, context)
 
 
-def _tell_form(forms: Counter[str], context: Context) -> None:
-    """Say how boxes were read, and how many were clipped; and whether their numbers are those of corners, since no
-    detector has as many boxes that are wider than their centre is far from the left, and higher than it is from above.
-    """
-    boxes, clipped, corners = (f"{forms[what]:,}" for what in ("boxes", "clipped", "corners"))
+def _tell_form(counts: Counter[str], context: Context) -> None:
+    """Announce how boxes were read, how many were clipped, and whether the file's numbers look like corners. They do if
+    nearly all have x1 < x2 and y1 < y2 inside the image: read as centre and size, so many boxes would be wider than
+    their centre is far from the left edge, and higher than it is far from the top, which no detector predicts."""
+    boxes, clipped, corners = (f"{counts[kind]:,}" for kind in ("boxes", "clipped", "corners"))
     form_given = "box_form" in context.options
     if not form_given:
         read = "pred_boxes is read as shares [cx, cy, w, h], as INP-CC's code does"
         context.announce(f"{read} ({arg('box_form', 'xyxy')}: as corners)")
-    if forms["clipped"]:
+    if counts["clipped"]:
         context.announce(f"{clipped} of {boxes} boxes of kept queries reach beyond the image: clipped to it")
-    if not form_given and forms["boxes"] >= ENOUGH_BOXES and forms["corners"] >= NEARLY_ALL * forms["boxes"]:
+    if not form_given and counts["boxes"] >= ENOUGH_BOXES and counts["corners"] >= NEARLY_ALL * counts["boxes"]:
         question = (
             f"are these corners? {corners} of {boxes} boxes have x1 < x2 and y1 < y2 inside the image if they are"
         )
@@ -231,7 +235,7 @@ def _tell_form(forms: Counter[str], context: Context) -> None:
 
 
 class _Outputs:
-    """The arrays of one file, of a common shape; `interactions`: that of each column."""
+    """The arrays of one file, whose shapes agree. interactions: the (verb, object) of each column of the logits."""
 
     def __init__(self, source: Source, context: Context) -> None:
         self._source, self._arrays = source, arrays(source, NAMES)
@@ -244,6 +248,7 @@ class _Outputs:
         self.interactions = self._columns(columns, context)
 
     def _array(self, name: str) -> NDArray[Any]:
+        """Return an array by name. Raises `DataError` if the file does not have it."""
         if name not in self._arrays:
             raise DataError(f"has no array {name}; it needs {', '.join(NAMES[:3])}", place=self._source.name)
         return self._arrays[name]
@@ -252,6 +257,8 @@ class _Outputs:
         return DataError(problem, place=self._source.name, field=field)
 
     def _columns(self, count: int, context: Context) -> list[tuple[str, str]]:
+        """Return (verb, object) of each of `count` columns: all of the dataset's interactions, or those that are
+        evaluated. Raises `DataError` if neither has that number."""
         vocabulary = context.vocabulary
         if vocabulary.roles:
             raise self._error("pred_logits", f"columns are interactions of HICO-DET or SWIG-HOI, not {vocabulary.name}")
@@ -266,22 +273,23 @@ class _Outputs:
         raise self._error("pred_logits", f"{problem} (a column is a verb and an object)")
 
     def images(self) -> Iterator[tuple[str, Item]]:
-        """(place, image), one at a time."""
+        """Yield (place in the file, the arrays of one image), one image at a time."""
         widths = {"pred_logits": (len(self.interactions),), "pred_boxes": (8,), "box_scores": ()}
-        of_queries = [self._each(name, self._queries, *width) for name, width in widths.items()]
+        query_arrays = [self._each(name, self._queries, *width) for name, width in widths.items()]
         ids = [Path(self._source.path).stem] * (1 if not self._batch else self._batch[0])
         if "image_ids" in self._arrays:
             ids = self._each("image_ids", kinds="iuU").tolist()
         elif len(ids) > 1:
             raise self._error("image_ids", f"missing; a file of {len(ids):,} images names each of them")
         sizes = self._each("sizes", 2).astype(np.float64).tolist() if "sizes" in self._arrays else repeat(None)
-        for index, (image, size, *rows) in enumerate(zip(ids, sizes, *of_queries, strict=False)):
+        for index, (image, size, *rows) in enumerate(zip(ids, sizes, *query_arrays, strict=False)):
             with np.errstate(invalid="ignore"):  # a NaN that signals: it is refused later
                 logits, boxes, scores = (row.astype(np.float64) for row in rows)
             yield (f"[{index}]" if self._batch else ""), (image, size, logits, boxes, scores)
 
     def _each(self, name: str, *sides: int, kinds: str = "fiu") -> NDArray[Any]:
-        """[B, *sides] an array, which may have more or fewer sides of 1."""
+        """Return an array as [B, *sides], one block for each image. sides: the shape expected of one image; the array
+        may have more or fewer sides of length 1. kinds: NumPy's codes of the types that are allowed."""
         array, expected = self._array(name), (*self._batch, *sides)
         if [side for side in array.shape if side != 1] != [side for side in expected if side != 1]:
             raise self._error(name, f"shape {list(array.shape)}, but pred_logits makes it {list(expected)}")
@@ -292,7 +300,8 @@ class _Outputs:
 
 
 def _checked_size(size: Any, record: Record, context: Context) -> list[float]:
-    """Height and width in pixels; whole ones are integers, as in records."""
+    """Return the height and width of an image in pixels, whole numbers as integers, as records have them. size:
+    (height, width) that the file states, None to take that of --image-list."""
     if size is None:
         listed_size = known_size(record, context)
         if listed_size is None:
@@ -306,20 +315,20 @@ def _checked_size(size: Any, record: Record, context: Context) -> list[float]:
 
 
 def _require(good: Any, array: Floats, name: str, problem: str = "numbers must be finite") -> None:
-    """Raises `DataError` with the place of the first number that is not `good`."""
+    """Raise `DataError` with the place of the first number of an array that is not `good`, if there is one."""
     if not good.all():
-        place = np.argwhere(~good)[0].tolist()
-        raise DataError(f"{array[tuple(place)]}: {problem}", field=f".{name}{place}")
+        position = np.argwhere(~good)[0].tolist()
+        raise DataError(f"{array[tuple(position)]}: {problem}", field=f".{name}{position}")
 
 
 def sigmoid(x: Floats) -> Floats:
-    """1 / (1 + exp(-x)) without overflow."""
+    """Return 1 / (1 + exp(-x)), computed without overflow."""
     decay = np.exp(-np.abs(x))
     return np.where(x >= 0, 1.0, decay) / (1.0 + decay)
 
 
 def softmax(x: Floats) -> Floats:
-    """[Q, C] exp(x) over its sum along the last axis."""
+    """Return exp(x) divided by its sum along the last axis, for x of shape [Q, C]."""
     powers = np.exp(x - x.max(axis=-1, keepdims=True))
-    total: Floats = powers / powers.sum(axis=-1, keepdims=True)
-    return total
+    probabilities: Floats = powers / powers.sum(axis=-1, keepdims=True)
+    return probabilities

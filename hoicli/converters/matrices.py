@@ -46,15 +46,16 @@ from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 
 def _images(count: int, what: str, source: Source, context: Context) -> Sequence[str]:
-    """The images of so many rows or columns (`what`): those of `--image-list`, else HICO-DET's test images; a note says
-    which. Raises `DataError` if the counts disagree."""
+    """Return the images that the rows or columns of a matrix stand for: those of `--image-list`, else HICO-DET's test
+    images; a note says which. count: the number of rows or columns. what: "rows" or "columns". Raises `DataError` if
+    the number of images is another."""
     listed, test_images = context.images, context.vocabulary.test_images
     images, source_name = (test_images, "the HICO-DET test list") if listed is None else (listed, arg("image_list"))
     if count != len(images):
         fix = f"give {arg('image_list')}: ground truth in the order of the {what}, or a list of names"
         raise DataError(f"{count:,} {what}, but {source_name} has {len(images):,}; {fix}", place=source.name)
-    others = f" ({arg('image_list')} for others)" if listed is None else ""
-    context.announce(f"{source.name}: {what} joined with the {count:,} images of {source_name} by position{others}")
+    advice = f" ({arg('image_list')} for others)" if listed is None else ""
+    context.announce(f"{source.name}: {what} joined with the {count:,} images of {source_name} by position{advice}")
     return images
 
 
@@ -62,41 +63,41 @@ def _images(count: int, what: str, source: Source, context: Context) -> Sequence
 
 VARIABLE = "all_boxes"
 WIDTH = 9
-"""Numbers in a row: two boxes and a score."""
+"""How many numbers a row has: two boxes and a score."""
 
 
 def is_cells(source: Source) -> bool:
-    """A folder with detections_*.mat, or one of these files (which `read` refuses by itself)."""
+    """Whether this is a folder with detections_*.mat, or one of these files (which `read_cells` refuses)."""
     if source.kind == "folder":
         return next(Path(source.path).glob("detections_*.mat"), None) is not None
     return source.kind == "mat" and Path(source.path).name.startswith("detections_")
 
 
 def read_cells(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each column, also for empty ones."""
+    """Yield one record for each column of the cell arrays, which is an image, also for an image without detections."""
     if source.kind != "folder":
         raise DataError("is no folder; give the folder that holds detections_01.mat to _80.mat", place=source.name)
     vocabulary = context.vocabulary
     paths = _paths(source, vocabulary)
-    if others := sorted({*os.listdir(source.path)} - {path.name for path in paths}):
-        context.drop("other files of a folder", f"{source.name}/{others[0]}", len(others))
+    if other_files := sorted({*os.listdir(source.path)} - {path.name for path in paths}):
+        context.drop("other files of a folder", f"{source.name}/{other_files[0]}", len(other_files))
     columns = _columns(paths, vocabulary)
     images = _images(columns, "columns", source, context)
-    rows_of = [vocabulary.interactions_of(name) for name in vocabulary.objects]
-    parts = []
+    interactions_of_objects = [vocabulary.interactions_of(name) for name in vocabulary.objects]
+    file_parts = []
     with Progress(source.name, total=len(paths), unit="file") as progress:
-        for interactions, path in sorted(zip(rows_of, paths, strict=True)):
-            parts.append(_read_file(path, interactions, images, context))
+        for interactions, path in sorted(zip(interactions_of_objects, paths, strict=True)):
+            file_parts.append(_read_file(path, interactions, images, context))
             progress.advance()
     context.announce(f"{source.name}: x2, y2 are taken for last pixels, as UPT writes them (caveat {LAST_PIXELS})")
-    rows, interaction, column = map(np.concatenate, zip(*parts, strict=True))
-    parts.clear()
+    rows, interaction, column = map(np.concatenate, zip(*file_parts, strict=True))
+    file_parts.clear()
     if not len(rows):
         context.announce(f"{source.name}: every cell is empty, there is no detection at all; did what wrote it fail?")
-    order = np.lexsort((interaction, column))  # keeps the order within a cell
-    start = np.searchsorted(column[order], np.arange(columns + 1)).tolist()
-    for at, image_id in enumerate(images):
-        rows_here = order[start[at] : start[at + 1]]
+    by_image = np.lexsort((interaction, column))  # by column, then interaction; within a cell the order stays
+    starts = np.searchsorted(column[by_image], np.arange(columns + 1)).tolist()
+    for index, image_id in enumerate(images):
+        rows_here = by_image[starts[index] : starts[index + 1]]
         boxes = BoxTable()
         for number, row in zip(interaction[rows_here].tolist(), rows[rows_here].tolist(), strict=True):
             verb, label = vocabulary.interactions[number]
@@ -105,23 +106,25 @@ def read_cells(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _paths(source: Source, vocabulary: Vocabulary) -> list[Path]:
-    """The files in the order of the objects; raises `DataError` unless all are there."""
-    paths = [Path(source.path) / f"detections_{at:02d}.mat" for at in range(1, len(vocabulary.objects) + 1)]
+    """Return the paths of the files in the order of the objects. Raises `DataError` unless all are there."""
+    paths = [Path(source.path) / f"detections_{number:02d}.mat" for number in range(1, len(vocabulary.objects) + 1)]
     missing = [path for path in paths if not path.is_file()]
     if missing:
-        others = f" with {len(missing) - 1} others" if len(missing) > 1 else ""
-        problem = f"is missing{others} of the {len(paths)} files; without all of them classes would silently score 0"
+        more = f" with {len(missing) - 1} others" if len(missing) > 1 else ""
+        problem = f"is missing{more} of the {len(paths)} files; without all of them classes would silently score 0"
         raise DataError(problem, place=str(missing[0]), code="no-such-file")
     return paths
 
 
 def _error(path: Path, problem: str) -> DataError:
+    """Return an error about the cell array of a file."""
     return DataError(problem, place=str(path), field=VARIABLE)
 
 
 def _columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
-    """The number of images. Reads only the headers, so that a wrong set fails before the work. Raises `DataError` for a
-    file without a cell array of the right number of rows, or with another number of columns."""
+    """Return the number of images, which is the number of columns in each file. Only the headers are read, so that a
+    wrong set of files fails before the work. Raises `DataError` for a file without a cell array of the right number of
+    rows, or with another number of columns than the first."""
     widths = list[int]()
     for path, name in zip(paths, vocabulary.objects, strict=True):
         variables_here = variables(Source(str(path)))
@@ -134,20 +137,21 @@ def _columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
         (rows, columns), count = shape, len(vocabulary.interactions_of(name))
         if rows != count:
             column_text = f"{name} (object {vocabulary.object_ids[name] + 1}) has {count} interactions"
-            order = "files are numbered in COCO order (01 is person), and rows are its interactions"
-            raise _error(path, f"has {rows:,} rows, but {column_text}; {order}")
+            numbering = "files are numbered in COCO order (01 is person), and rows are its interactions"
+            raise _error(path, f"has {rows:,} rows, but {column_text}; {numbering}")
         widths.append(columns)
         if columns != widths[0]:
-            other = f"{paths[0].name} has {widths[0]:,}; the files are not of one set"
-            raise _error(path, f"has {columns:,} columns, but {other}")
+            difference = f"{paths[0].name} has {widths[0]:,}; the files are not of one set"
+            raise _error(path, f"has {columns:,} columns, but {difference}")
     return widths[0]
 
 
 def _read_file(
     path: Path, interactions: Sequence[int], images: Sequence[str], context: Context
 ) -> tuple[NDArray[Any], NDArray[np.int16], NDArray[np.int32]]:
-    """(rows [N, 9], interactions [N], columns [N]) of the detections of one object. Errors of bad cells and rows go to
-    the policy, with MATLAB's name of the cell."""
+    """Return the detections of one object's file: rows [N, 9], the interaction of each [N] and its column [N].
+    interactions: the interaction of each row of cells. images: the image of each column. Errors of bad cells and of bad
+    rows in them go to the policy, with MATLAB's name of the cell."""
 
     height = len(interactions)
 
@@ -166,14 +170,14 @@ def _read_file(
         else:
             size = " x ".join(map(str, cell.shape)) if isinstance(cell, Numbers) else "no numbers"
             refuse(f"{size}; a cell is K x {WIDTH} numbers (human box, object box, score)", position)
-    place = np.repeat(np.array(positions, dtype=np.int64), [len(cell) for cell in cells])
+    cell_position = np.repeat(np.array(positions, dtype=np.int64), [len(cell) for cell in cells])
     rows = np.concatenate([np.empty((0, WIDTH), dtype=np.float32), *cells])
     finite = np.isfinite(rows)
     good = finite.all(axis=1)
     for bad in np.flatnonzero(~good):
         problem = f"{rows[bad][~finite[bad]][0]} in a row; numbers must be finite: fix what wrote it"
-        refuse(problem, int(place[bad]))
-    column, row = np.divmod(place[good], height)
+        refuse(problem, int(cell_position[bad]))
+    column, row = np.divmod(cell_position[good], height)
     return rows[good], np.array(interactions, dtype=np.int16)[row], column.astype(np.int32)
 
 
@@ -181,18 +185,18 @@ def _read_file(
 
 CLASSES = 600
 NOWHERE = [0.0, 0.0, 1.0, 1.0]
-"""The box of every label: there is none."""
+"""The box of every label, which means nothing: the scores are of whole images."""
 LARGEST = 1 << 26
-"""Numbers in a matrix: ten times the scores of HICO's test images. More is damage."""
+"""The most numbers in a matrix: ten times the scores of HICO's test images. More is damage."""
 
 
 def is_scores(source: Source) -> bool:
-    """A matrix with a side of 600, by itself in its file."""
+    """Whether a file holds one matrix with a side of 600, and no other such matrix."""
     return source.kind == "npy" or (source.kind == "mat" and _matrix_of(source) is not None)
 
 
 def read_scores(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image."""
+    """Yield one record for each image, which is a row of the matrix of scores."""
     scores = _scores(source)
     names = _images(len(scores), "rows", source, context)
     vocabulary = context.vocabulary
@@ -214,7 +218,7 @@ def read_scores(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _scores(source: Source) -> Floats:
-    """[N, 600] the scores."""
+    """Return the scores [N, 600] of N images. Raises `DataError` for another shape or type."""
     if source.kind == "mat":
         name = _matrix_of(source)
         if name is None:
@@ -230,7 +234,8 @@ def _scores(source: Source) -> Floats:
 
 
 def _matrix_of(source: Source) -> str | None:
-    """The name of the only matrix with a side of 600 in a MATLAB file; None without one, and for HICO's labels."""
+    """Return the name of the only matrix with a side of 600 in a MATLAB file. Return None if there is none or several,
+    and for anno.mat, whose such matrices are HICO's labels and not scores."""
     variables_here = variables(source)
-    fitting = [name for name, of in variables_here.items() if of.kind == "numbers" and CLASSES in of.shape]
+    fitting = [name for name, it in variables_here.items() if it.kind == "numbers" and CLASSES in it.shape]
     return fitting[0] if len(fitting) == 1 and "list_action" not in variables_here else None

@@ -23,7 +23,7 @@ from hoicli.records.results import Setting
 OneSetting = TypeVar("OneSetting", bound=Setting)
 
 LISTED = "listed"
-"""The setting that names the order in which ground truth lists what released code takes the first of."""
+"""The setting that names the order in which ground truth lists its items: released code takes the first of several."""
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}:[a-z0-9][a-z0-9._-]{0,60}")
 """How a set is called: DATASET:PART. A path that looks so and exists is a path."""
@@ -33,10 +33,10 @@ _HICODET = "https://raw.githubusercontent.com/fredzzhang/hicodet/e4e234045e0a412
 
 @dataclass(frozen=True)
 class NamedTruth:
-    """An annotation set: DATASET:PART. url, checksum: of its file; digest: `records.fingerprint` of it, where that is
-    known; orders: the digests of the orders in which it lists the triplets of each class, the boxes of each label, and
-    (for Diag-HOI's code) all triplets; source: who publishes it, for people; terms: its licence, as far as its
-    publisher says."""
+    """A published annotation set, called DATASET:PART. url, checksum: those of its file. digest: the digest of its
+    annotations (`records.fingerprint`), if it is known. orders: the digests of the orders in which it lists the
+    triplets of each class, the boxes of each label, and (for Diag-HOI's code) all triplets. source: who publishes it,
+    for people. terms: its licence, as far as its publisher states it."""
 
     name: str
     title: str
@@ -71,15 +71,15 @@ NAMED: Mapping[str, NamedTruth] = {
 
 
 def digest_of(total: int) -> str:
-    """Eight hexadecimal digits for annotations whose hashes have this sum (`records.fingerprint`)."""
+    """Return eight hexadecimal digits for annotations whose hashes have this sum (`records.fingerprint`)."""
     return hashlib.blake2b((total % (1 << 64)).to_bytes(8, "little"), digest_size=4).hexdigest()
 
 
 def truth_settings(total: int | None, order: int = 0) -> dict[str, str]:
-    """Return the settings that say in signatures which annotations numbers are of: `gt`, a digest, after the name where
-    it is that of a published set, and `listed`, a digest of the order that a protocol reads, where it is not that of
-    the published set. total, order: sums of hashes (`records.fingerprint`); nothing where `total` is not known, no
-    `listed` for the order 0, where every order is alike."""
+    """Return the settings by which a signature names the ground truth: `gt`, the digest of its annotations, after the
+    name of the set if it is a published one; and `listed`, the digest of the order that a protocol reads, unless it is
+    the published set's. total, order: sums of hashes (`records.fingerprint`). There are no settings if `total` is not
+    known, and no `listed` for the order 0, which stands for any order."""
     if total is None:
         return {}
     digest = digest_of(total)
@@ -88,7 +88,7 @@ def truth_settings(total: int | None, order: int = 0) -> dict[str, str]:
 
 
 def also_listed(settings: Mapping[str, OneSetting], order: int) -> dict[str, OneSetting | str]:
-    """Return settings of ground truth whose `listed` is of a further order, too; 0 is every order."""
+    """Return settings of ground truth whose `listed` covers a further order, too; the order 0 adds nothing."""
     if not order:
         return dict(settings)
     listed = digest_of(int(str(settings.get(LISTED, "0")), 16) + order)
@@ -98,25 +98,25 @@ def also_listed(settings: Mapping[str, OneSetting], order: int) -> dict[str, One
 
 
 def folder() -> Path:
-    """The folder of the sets; raises `UsageError` for a relative HOICLI_DATA."""
+    """Return the folder of the user's sets. Raises `UsageError` if HOICLI_DATA is a relative path."""
     folder_set = os.environ.get("HOICLI_DATA", "")
     if folder_set:
         if not os.path.isabs(folder_set):
             raise UsageError(f"HOICLI_DATA={folder_set}: give an absolute path")
         return Path(folder_set)
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "hoicli" / "data"
+    cache_folder = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(cache_folder) if os.path.isabs(cache_folder) else Path.home() / ".cache") / "hoicli" / "data"
 
 
 def path_of(name: str) -> Path:
-    """The file of a set, whether or not it is there."""
+    """Return the file of a set, whether or not it exists."""
     dataset, _, part = name.partition(":")
     return folder() / dataset / f"{part}.jsonl"
 
 
 def locate_truth(text: str) -> str:
-    """The file that a --gt means: that of a set for its name, else the text itself. Raises `UsageError` for a set that
-    was never added, with the command that adds it."""
+    """Return the file that the value of --gt means: the set's file if it is the name of a set, else the text itself.
+    Raises `UsageError`, with the command that adds the set, for a set that was never added."""
     if NAME.fullmatch(text) is None or os.path.exists(text):
         return text
     path = path_of(text)

@@ -17,10 +17,8 @@ _DIGITS = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
 
 
 def whole_number(value: Any, field: str) -> int:
-    """An integer from a file: an int, a NumPy integer, a float without a fraction, or text ("27\n").
-
-    Raises `DataError` that names the field for anything else; int() would read 0.9 as 0, "1_0" as 10 and true as 1.
-    """
+    """Return an integer from a file, where it is an int, a NumPy integer, a float without a fraction, or text. Raises
+    `DataError` that names the field for anything else; int() would read 0.9 as 0, "1_0" as 10 and true as 1."""
     if type(value) is int:
         return value
     try:
@@ -40,7 +38,8 @@ NOTHING = "nothing (null, or missing)"
 
 
 def score_of(value: Any, field: str, image: str) -> float:
-    """A score from a file: a number, or text. Raises `DataError` that names image and field for what is none."""
+    """Return a score from a file, where it is a number or text. Raises `DataError` that names the image and the field
+    for anything else. image: the image's name."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -53,15 +52,16 @@ LARGEST = 1 << 63
 
 
 def shorten_value(value: Any) -> str:
-    """A value from a pickle as it appears in a message: a few characters."""
+    """Return a value from a file as it appears in a message: at most 60 characters, or the name of its type."""
     if type(value) is int and abs(value) >= LARGEST:
         return "an integer of more than 63 bits"
-    text = repr(value) if type(value) in (int, float, bool, type(None)) else str(value) if type(value) is str else ""
+    plain_scalar = type(value) in (int, float, bool, type(None))
+    text = repr(value) if plain_scalar else str(value) if type(value) is str else ""
     return text[:60] if text.isprintable() and text else f"a {type(value).__name__}"
 
 
 def finite(value: Any, field: str) -> int | float:
-    """A finite number. Raises `DataError` naming the field for anything else."""
+    """Return a number that is finite. Raises `DataError` that names the field for anything else."""
     if type(value) not in (int, float) or not -LARGEST < value < LARGEST:
         fix = f"fix what wrote it, or pass {arg('on_error', 'skip')}"
         raise DataError(f"{shorten_value(value)} is no finite number; {fix}", field=field)
@@ -70,12 +70,12 @@ def finite(value: Any, field: str) -> int | float:
 
 
 def plain(value: Any) -> Any:
-    """A NumPy array as lists, or as the number it is; anything else as it is."""
+    """Return a NumPy array as nested lists, a NumPy scalar as a number, and anything else unchanged."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def read_list(value: Any, field: str) -> list[Any]:
-    """A list, tuple or array as a list. Raises `DataError` naming the field for anything else."""
+    """Return a list, tuple or array as a list. Raises `DataError` that names the field for anything else."""
     value = plain(value)
     if not isinstance(value, list | tuple):
         raise DataError(
@@ -85,8 +85,9 @@ def read_list(value: Any, field: str) -> list[Any]:
 
 
 def finite_list(value: Any, field: str) -> list[Any]:
-    """A list of finite numbers. Raises `DataError` with the place of any other value."""
+    """Return a list of finite numbers. Raises `DataError` with the place of the first other value."""
     numbers = read_list(value, field)
+    # A sum within the bounds shows that no number is NaN or infinite; it is faster than a look at each.
     if {*map(type, numbers)} <= {float} and -LARGEST < sum(numbers) < LARGEST:
         return numbers
     return [finite(plain(number), f"{field}[{index}]") for index, number in enumerate(numbers)]
@@ -97,8 +98,8 @@ PAIR = "person x1 y1 x2 y2, object x1 y1 x2 y2"
 
 
 def table(value: Any, columns: tuple[str, ...], field: str = "") -> list[list[Any]]:
-    """A list of rows of finite numbers; columns: what comes before the PAIR in a row. Raises `DataError` with the place
-    of any other value."""
+    """Return a list of rows of finite numbers, each with the `columns` and then the eight of a PAIR. columns: the names
+    of the numbers before the pair, for messages. Raises `DataError` with the place of any other value."""
     rows, width = read_list(value, field), len(columns) + 8
     if (  # the common case, ten times as fast
         {*map(type, rows)} <= {list}
@@ -127,12 +128,12 @@ BOX_FORMS: Mapping[str, Callable[[Any, Any], tuple[Any, Any]]] = {
     "xywh": lambda corner, extent: (corner, corner + extent),
     "cxcywh": lambda centre, extent: (centre - extent / 2, centre + extent / 2),
 }
-"""`--box-form`: what the four numbers of a box are, each with (x1, x2) or (y1, y2) from the two numbers of one axis."""
+"""`--box-form`: for each form the function that gives (x1, x2) or (y1, y2) from a box's two numbers of that axis."""
 
 
 def corners(box: Any, field: str, off: Sequence[int] | None = None, form: str | None = None) -> list[Any]:
-    """[x1, y1, x2, y2], from a form of BOX_FORMS, minus `off`. Raises `DataError` that names the field if there are not
-    four numbers."""
+    """Return a box as [x1, y1, x2, y2]. box: four numbers in a form of BOX_FORMS (`form`), corners if it is None. off:
+    the shift, four numbers that are subtracted from the corners. Raises `DataError` unless there are four numbers."""
     if len(box) != 4:
         expected = "[x, y, width, height]" if form == "xywh" else "[x1, y1, x2, y2]"
         raise DataError(f"{str(box)[:60]} is no box; give {expected}", field=field)
@@ -160,18 +161,19 @@ and the names by number."""
 
 @dataclass(frozen=True)
 class Numbers(Generic[T]):
-    """What a file's numbers of verbs, objects or interactions mean; `refusal` ends the message about any other one."""
+    """What a file's numbers of verbs, objects or interactions mean. names: the label of each number. refusal: the end
+    of the message about a number without a label."""
 
     names: Mapping[int, T]
     refusal: str
 
     @classmethod
     def from_items(cls, items: Sequence[T], base: int = 0, hint: str = "") -> Numbers[T]:
-        """Items in their order, the first with the number `base`."""
+        """Return the numbering of items in their order, the first as `base`. hint: the end of the message."""
         return cls(dict(enumerate(items, start=base)), f", but there are {len(items)}, counted from {base}{hint}")
 
     def name(self, number: Any, field: str) -> T:
-        """Return what has the number. Raises `DataError` that names the field for any other number."""
+        """Return the label with a number. Raises `DataError` that names the field for a number without one."""
         known_name = self.names.get(number if type(number) is int else whole_number(number, field))
         if known_name is None:
             raise DataError(f"id {str(number).strip()}{self.refusal}", field=field, code="unknown-label")

@@ -29,19 +29,18 @@ from hoicli.vocabulary.datasets import load
 Content = Literal["lines", "dump", "unknown"]
 
 _RECORD = re.compile(rb'\{\s*("image_id"\s*:|[^"\s])')
-"""How a line of records or matches begins, where hoicli wrote it, and a line that is no JSON; others are parsed to see
-what they are."""
+"""How a line begins that hoicli wrote (a record or a match), or that is no JSON; others are parsed to find out."""
 _MORE_OPTIONS = "id|part|verb-base|object-order|coords|boxes|to-vocabulary|activation|lambda|threshold"
 """The options of `convert` that other commands do not have."""
 
 
 @dataclass(frozen=True)
 class Opening:
-    """What the paths of a command's streams are read as.
+    """The settings with which the files of a command are read; called with paths, it gives the streams' inputs.
 
-    dataset: the command's; said: whether the user named it with --dataset; fixed: whether a format of another dataset
-    is refused, since the command works in this one. source_format: a name in FORMATS, None to detect it. image_list:
-    the value of --image-list. policy: the command's, about bad items, too.
+    dataset: the command's dataset. said: whether the user named it with --dataset. fixed: whether the command works in
+    this dataset only, so that a format of another one is refused. source_format: a name in FORMATS, None to detect it.
+    image_list: the value of --image-list. policy: what the command does about bad items.
     """
 
     dataset: str = "hico"
@@ -52,44 +51,45 @@ class Opening:
     policy: ErrorPolicy = field(default_factory=ErrorPolicy)
 
     def specialise(self, *, truth: bool) -> Opening:
-        """For ground truth, or for predictions: a format of the other is not that of these files."""
+        """Return the settings for files of ground truth (`truth`) or of predictions. The user's format is dropped from
+        them if it is one of the other kind, since it was not meant for these files."""
         if self.source_format is None:
             return self
         from hoicli.converters.formats import FORMATS
 
-        fits = (FORMATS[self.source_format].holds == "ground truth") == truth
-        return self if fits else replace(self, source_format=None)
+        format_fits = (FORMATS[self.source_format].holds == "ground truth") == truth
+        return self if format_fits else replace(self, source_format=None)
 
     def __call__(self, paths: Sequence[str]) -> list[Input]:
-        """The paths with their dumps converted; `a.mat,b.mat` names two files. Raises `DataError` as `convert` does,
-        and `UsageError` for a format given for what is no file, and for a path given twice: its images would count
-        twice."""
+        """Return the inputs for some paths; files that are no JSONL are converted first. `a.mat,b.mat` names two files.
+        Raises `DataError` as `convert` does, and `UsageError` if a format was named but no path is a file, or if a path
+        is given twice, since its images would count twice."""
         files = list(chain.from_iterable(parts_of(path) for path in paths))
-        twice = next((path for path in files if files.count(path) > 1), None)
-        if twice is not None:
-            raise UsageError(f"{twice} is given twice; keep one")
-        named = [path != "-" and (os.path.isfile(path) or os.path.isdir(path)) for path in files]
+        repeated = next((path for path in files if files.count(path) > 1), None)
+        if repeated is not None:
+            raise UsageError(f"{repeated} is given twice; keep one")
+        is_on_disk = [path != "-" and (os.path.isfile(path) or os.path.isdir(path)) for path in files]
         if self.source_format is not None:
-            if not any(named) and all(path == "-" or os.path.exists(path) for path in files):
-                way = f"hoicli convert --from {self.source_format} - |"
+            if not any(is_on_disk) and all(path == "-" or os.path.exists(path) for path in files):
+                command = f"hoicli convert --from {self.source_format} - |"
                 raise UsageError(
-                    f"{arg('from_', self.source_format)}: stdin and pipes are JSONL; name the file, or: {way}"
+                    f"{arg('from_', self.source_format)}: stdin and pipes are JSONL; name the file, or: {command}"
                 )
-            contents: list[Content] = ["dump" if is_dump else "lines" for is_dump in named]
+            contents: list[Content] = ["dump" if on_disk else "lines" for on_disk in is_on_disk]
         else:
-            contents = [content(path) if is_dump else "lines" for path, is_dump in zip(files, named, strict=True)]
+            contents = [content(path) if on_disk else "lines" for path, on_disk in zip(files, is_on_disk, strict=True)]
         if "dump" in contents:  # a list of image ids, the companion of a dump
             contents = ["dump" if content_kind == "unknown" else content_kind for content_kind in contents]
         inputs: list[Input] = []
-        for converted, run in groupby(zip(files, contents, strict=True), key=lambda pair: pair[1] == "dump"):
-            together = [path for path, _ in run]
-            inputs += _spool_dumps(together, self) if converted else map(File, together)
+        for is_dump, run in groupby(zip(files, contents, strict=True), key=lambda pair: pair[1] == "dump"):
+            run_paths = [path for path, _ in run]
+            inputs += _spool_dumps(run_paths, self) if is_dump else map(File, run_paths)
         return inputs
 
 
 def content(path: str) -> Content:
-    """Return what a file holds: lines of JSON (any objects, one a line), what `convert` reads, or neither. Raises
-    `DataError` if it cannot be read."""
+    """Return what a file holds: "lines" of JSON (any objects, one on each line), a "dump" that `convert` reads, or
+    "unknown". Raises `DataError` if the file cannot be read."""
     if file_kind(path, b"") != "unknown":  # by its name alone
         return "dump"
     with open_input(path) as stream:
@@ -107,14 +107,14 @@ def content(path: str) -> Content:
         try:
             first = orjson.loads(line)
         except orjson.JSONDecodeError:
-            cut = len(line) <= LONGEST_LINE and line.strip() != b"{"  # a bad line, or the first of a document
-            return "lines" if cut and b'"image_id"' in line else "dump"
-        alone = not any(line.strip() for line in iter(partial(stream.readline, LONGEST_LINE + 1), b""))
-    return "dump" if alone and "image_id" not in first and _is_known(path) else "lines"
+            may_be_bad_line = len(line) <= LONGEST_LINE and line.strip() != b"{"  # not the first line of a document
+            return "lines" if may_be_bad_line and b'"image_id"' in line else "dump"
+        one_line = not any(line.strip() for line in iter(partial(stream.readline, LONGEST_LINE + 1), b""))
+    return "dump" if one_line and "image_id" not in first and _is_known(path) else "lines"
 
 
 def _ends_as_pickle(path: str) -> bool:
-    """Whether the last byte of a file ends a pickle: the first protocols have no mark at the beginning."""
+    """Whether the last byte of a file ends a pickle. Pickles of the first protocols have no mark at their beginning."""
     with open(path, "rb") as stream:
         stream.seek(max(0, os.path.getsize(path) - 1))
         return stream.read() == b"."
@@ -138,8 +138,7 @@ def _is_known(path: str) -> bool:
 
 
 def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
-    """The records of dumps, those of each in a file of their own. Raises `DataError` and `UsageError` as `convert`
-    does."""
+    """Convert files, and return the records of each in a temporary file. Raises errors as `convert` does."""
     # Most runs read JSONL, and need none of this.
     from hoicli.converters.context import DERIVED, Context
     from hoicli.converters.conversion import Conversion
@@ -168,7 +167,7 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
 
 
 def _spool(name: str, lines: Iterable[bytes]) -> Spool:
-    """Return the lines of a file, kept."""
+    """Return a temporary file that holds the lines; name: the file that they are from, for messages."""
     spool = Spool(name, numbered=False)
     with spool.filling() as file:
         file.writelines(lines)
@@ -176,6 +175,6 @@ def _spool(name: str, lines: Iterable[bytes]) -> Spool:
 
 
 def _advise_convert(text: str, opening: Opening) -> str:
-    """A message that names `convert` with an option that the command lacks."""
+    """Return a message in which an option that the command lacks is named as one of `hoicli convert`."""
     lacking = _MORE_OPTIONS if opening.fixed else f"{_MORE_OPTIONS}|dataset"
     return re.sub(rf"--(?:{lacking})\b", r"hoicli convert \g<0>", text, count=1)

@@ -19,18 +19,18 @@ from hoicli.records.parsing import Record, parse, short
 
 
 def is_records(source: Source) -> bool:
-    """JSON lines, the first with an image_id and no answer of a model."""
+    """Whether a file is JSON lines, the first of which has an image_id and no answer of a model."""
     return source.kind == "json-lines" and "image_id" in source.first_line() and not is_answers(source)
 
 
 def is_state(source: Source) -> bool:
-    """An .npz file with the counts of a state."""
+    """Whether a file is an .npz with the counts of an Evaluator's state."""
     return source.kind == "npz" and bool(arrays(source, ("triplet_counts",)))
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image, checked, with its boxes as corners."""
-    vocabulary, form = None if context.open_names else context.vocabulary, context.options.get("box_form")
+    """Yield one record for each image, checked, with its boxes as corners."""
+    vocabulary, box_form = None if context.open_names else context.vocabulary, context.options.get("box_form")
     for line in source.lines():
         with context.policy.item():
             record = parse(line)
@@ -39,13 +39,13 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             scored |= isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
             for problem in problems(record, vocabulary, scored=scored):
                 raise problem.error(line.place)
-            if form:
-                record["boxes"] = [corners(box, "boxes", form=form) for box in record["boxes"]]
+            if box_form:
+                record["boxes"] = [corners(box, "boxes", form=box_form) for box in record["boxes"]]
             yield record
 
 
 def read_state(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image of a state."""
+    """Return one record for each image in an Evaluator's state."""
     vocabulary, images = context.vocabulary, given_of(arrays(source, NAMES), context.vocabulary, source.name)
     items = ((f"image {short(image[0])}.", image) for image in images)
     return context.each(
@@ -54,7 +54,7 @@ def read_state(source: Source, context: Context) -> Iterator[Record]:
 
 
 def images(source: Source, context: Context) -> Iterator[Record]:
-    """The records as a list of images, of any dataset, since only the image's name is used."""
+    """Yield the records as a list of images. They may be of any dataset, since only the image's name is used."""
     for line in source.lines():
         with context.policy.item():
             record = parse(line)

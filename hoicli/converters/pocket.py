@@ -45,7 +45,7 @@ from hoicli.vocabulary.labels import SUBJECT, normalise
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image, also those without pairs."""
+    """Yield one record for each image, also for images without pairs."""
     content = source.mapping
     objects = _known_names(content["objects"], context.vocabulary.object_ids, source, "objects")
     verbs = [{"verb": name} for name in _known_names(content["verbs"], context.vocabulary.verb_ids, source, "verbs")]
@@ -67,7 +67,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 
 def read_vcoco(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image of fredzzhang/vcoco."""
+    """Yield one record for each image of fredzzhang/vcoco."""
     content = source.mapping
     for key in ("classes", "objects", "annotations"):
         if not isinstance(content.get(key), list):
@@ -97,18 +97,18 @@ def _pairs(
     shift: Sequence[int] | None,
     subject: str = SUBJECT,
 ) -> dict[str, Any]:
-    """The boxes and triplets of an image's columns: persons, objects, their classes and what happens. fields: the names
-    of the last two, for messages."""
+    """Return the boxes and triplets of an image, as keys of its record. columns: the persons' boxes, the objects'
+    boxes, the objects' classes and the verbs, one item for each pair. objects, verbs: what each class and verb number
+    means. fields: the names of the last two columns, for messages."""
     table = BoxTable(subject)
-    for person, other, label, verb in zip(*columns, strict=True):
+    for person, other, class_number, verb_number in zip(*columns, strict=True):
         boxes = corners(person, ".boxes_h", shift), corners(other, ".boxes_o", shift)
-        table.pair(*boxes, entry(objects, label, fields[0]), **entry(verbs, verb, fields[1]))
+        table.pair(*boxes, entry(objects, class_number, fields[0]), **entry(verbs, verb_number, fields[1]))
     return table.columns
 
 
 def _known_names(names: list[Any], vocabulary_names: Collection[str], source: Source, field: str) -> list[str]:
-    """A file's list of names, in the records' spelling. Raises `DataError` for a name that is not
-    `vocabulary_names`."""
+    """Return a file's list of names in the records' spelling. Raises `DataError` for one that the dataset lacks."""
     spelled = [normalise(name) for name in names]
     unknown = [name for name in spelled if name not in vocabulary_names]
     if unknown:
@@ -120,13 +120,13 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     """Write instances_*.json. Raises `DataError` for an image without its size, and for a score."""
     vocabulary, order = context.vocabulary, context.target_order or "alphabetical"
     objects = vocabulary.alphabetical_objects if order == "alphabetical" else vocabulary.objects
-    number_of = {name: at for at, name in enumerate(objects)}  # of roles none: V-COCO is refused with its first record
-    rows = [
-        [at, number_of.get(name), vocabulary.verb_ids[verb]] for at, (verb, name) in enumerate(vocabulary.interactions)
-    ]
+    number_of = {name: number for number, name in enumerate(objects)}
+    # get(), since V-COCO has roles for objects here: it is refused only with its first record.
+    verb_ids, pairs_by_id = vocabulary.verb_ids, enumerate(vocabulary.interactions)
+    rows = [[number, number_of.get(name), verb_ids[verb]] for number, (verb, name) in pairs_by_id]
     content: dict[str, Any] = {"annotation": [], "filenames": [], "empty": []}
-    listed = [name.replace("_", " ") for name in objects] if order == "coco" and vocabulary.coco_ids else objects
-    content |= {"objects": listed, "verbs": vocabulary.verbs, "correspondence": rows, "size": []}
+    spellings = [name.replace("_", " ") for name in objects] if order == "coco" and vocabulary.coco_ids else objects
+    content |= {"objects": spellings, "verbs": vocabulary.verbs, "correspondence": rows, "size": []}
     content |= {group: sorted(vocabulary.groups.get(group, ())) for group in ("rare", "non_rare")}
     for record in records:
         require_scores(record, context.target, scored=False)
@@ -138,7 +138,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         boxes = [corners(box, "", context.written_shift(ONE_BASED)) for box in record["boxes"]]
         names = [vocabulary.objects[vocabulary.object_ids[label]] for label in record["labels"]]
         pairs: dict[str, list[Any]] = {key: [] for key in ("boxes_h", "boxes_o", "hoi", "object", "verb")}
-        used = set()
+        used_boxes = set()
         for hoi in record["hois"]:
             person, other = hoi["subject"], hoi["object"]
             number = vocabulary.interaction_id(hoi["verb"], record["labels"][other])
@@ -147,18 +147,18 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
                 continue
             if names[person] != context.subject:
                 context.drop(f"labels of subjects (they will be read as {context.subject})", place)
-            used |= {person, other}
+            used_boxes |= {person, other}
             for column, value in zip(pairs.values(), (boxes[person], boxes[other], *rows[number]), strict=True):
                 column.append(value)
-        if len(used) < len(boxes):
-            context.drop("boxes without an interaction", place, len(boxes) - len(used))
-        if not used:
+        if len(used_boxes) < len(boxes):
+            context.drop("boxes without an interaction", place, len(boxes) - len(used_boxes))
+        if not used_boxes:
             content["empty"].append(len(content["filenames"]))
         content["annotation"].append(pairs)
         content["filenames"].append(file_name_of(record))
         content["size"].append([record["width"], record["height"]])
-    says = _ORDERS[order] if vocabulary.coco_ids else _ORDERS_OF_OTHERS[order]
-    context.announce(f"objects are numbered {says}; {arg('to_object_order')} chooses")
+    order_text = _ORDERS[order] if vocabulary.coco_ids else _ORDERS_OF_OTHERS[order]
+    context.announce(f"objects are numbered {order_text}; {arg('to_object_order')} chooses")
     with open_output(path) as output:
         output(dump(content))
 
@@ -170,4 +170,4 @@ _ORDERS = {
     "these numbers for alphabetical ones",
 }
 _ORDERS_OF_OTHERS = {"alphabetical": "alphabetically", "coco": "in the dataset's order"}
-"""The orders of the objects that are written, and for whom each is. Nothing in a loader notices the other one."""
+"""What the note says of each order of objects. A loader that expects the other order does not notice the error."""

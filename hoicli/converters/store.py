@@ -31,17 +31,14 @@ from hoicli.vocabulary.datasets import DATASETS, load
 PATIENCE = 60.0
 """Seconds in which a server begins to answer, and after which it counts as silent when no more bytes arrive."""
 LARGEST = 1 << 26
-"""Bytes at which a download is stopped: several times the largest of these files."""
+"""The most bytes of a download, which is then stopped: several times the largest of the published files."""
 
 
 def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_format: str | None = None) -> Path:
-    """Convert files of any format that `convert` reads, and keep them as the set of this name; its file. Of files that
-    hold two parts, DATASET:train takes the training part, every other name the test part. A note says how many images
-    it has, and what signatures write of its annotations.
-
-    Raises `UsageError` for a name that is none, `DataError` for files that convert refuses, that are predictions, or
-    that hold no image.
-    """
+    """Convert files of any format that `convert` reads, keep them as the ground truth of this name, and return its
+    file. If files hold two parts, DATASET:train takes the training part and every other name the test part. A note says
+    how many images it has, and how signatures name its annotations. Raises `UsageError` for a malformed name, and
+    `DataError` for files that convert refuses, that are predictions, or that hold no image."""
     if NAME.fullmatch(name) is None:
         raise UsageError(f"{name!r} is no name of ground truth; give DATASET:PART, such as hico:test or mine:val")
     prefix = name.partition(":")[0]
@@ -81,10 +78,8 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
 
 
 def fetch(name: str) -> Path:
-    """Download a set from its publishers, check it, and `add` it. Nothing downloaded is left.
-
-    Raises `UsageError` for a set that is unknown, `DataError` as `download` does.
-    """
+    """Download a published set of ground truth, check it, `add` it and return its file. The download itself is removed.
+    Raises `UsageError` for an unknown set, and `DataError` as `download` does."""
     row = NAMED.get(name)
     if row is None:
         raise UsageError(f"{name}: no published ground truth has this name; hoicli data list shows all")
@@ -93,8 +88,8 @@ def fetch(name: str) -> Path:
 
 
 def download(row: NamedTruth, folder: Path) -> Path:
-    """The file of a set, downloaded to `folder`. Raises `DataError` if the server cannot be reached, refuses, redirects
-    or sends something else than the published file."""
+    """Download the file of a set to `folder` and return its path. Raises `DataError` if the server cannot be reached,
+    refuses, redirects or sends something else than the published file."""
     target = folder / row.url.rpartition("/")[2]
     request = urllib.request.Request(row.url, headers={"User-Agent": "hoicli"})  # noqa: S310 (https: see `named`)
     with writable(str(target)), open(target, "wb") as file:
@@ -119,7 +114,7 @@ def download(row: NamedTruth, folder: Path) -> Path:
 
 
 def _pieces(response: Any, url: str) -> Iterator[bytes]:
-    """Yield what a server sends. Raises `DataError` for more than LARGEST."""
+    """Yield the bytes that a server sends, piece by piece. Raises `DataError` for more than LARGEST."""
     size = 0
     while piece := response.read1(1 << 18):
         response.allow(PATIENCE)
@@ -131,7 +126,7 @@ def _pieces(response: Any, url: str) -> Iterator[bytes]:
 
 
 def checksum(path: Path, like: str) -> str:
-    """The checksum of a file, of the kind of `like`: "sha256:HEX", or "git:HEX" (git's id of a file's content)."""
+    """Return the checksum of a file, of the kind of `like`: "sha256:HEX", or "git:HEX" (git's id of the content)."""
     kind = like.partition(":")[0]
     if kind == "git":  # how git names contents, and no protection by itself: the address is https at a fixed commit
         digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
@@ -144,12 +139,12 @@ def checksum(path: Path, like: str) -> str:
 
 
 def rows() -> list[Row]:
-    """Every set that is known or was added: name, title, where it is, where it comes from, and its terms. A file in
-    their folder that no name can mean is none."""
-    there = {f"{path.parent.name}:{path.stem}": str(path) for path in sorted(folder().glob("*/*.jsonl"))}
-    here = {name: path for name, path in there.items() if NAME.fullmatch(name)}
+    """Return a row for every set that is known or was added: its name, title, file, source and terms. A file in their
+    folder is passed over if no name can mean it."""
+    files = {f"{path.parent.name}:{path.stem}": str(path) for path in sorted(folder().glob("*/*.jsonl"))}
+    by_name = {name: path for name, path in files.items() if NAME.fullmatch(name)}
     listed_rows: list[Row] = []
     for row in NAMED.values():
-        path = here.pop(row.name, None)
+        path = by_name.pop(row.name, None)
         listed_rows.append({"name": row.name, "title": row.title, "path": path, "from": row.source, "terms": row.terms})
-    return [*listed_rows, *[{"name": name, "title": "added by you", "path": path} for name, path in here.items()]]
+    return [*listed_rows, *[{"name": name, "title": "added by you", "path": path} for name, path in by_name.items()]]

@@ -63,21 +63,23 @@ _NUMBERS = re.compile(rb"[\d.e+\s]+")
 
 
 def is_vsrl(source: Source) -> bool:
-    """The list of actions, or one of its companions: COCO's instances or a list of image ids."""
+    """Whether a file is V-COCO's list of actions or one of its companions: COCO's instances, or a list of image ids."""
     is_split = source.kind == "unknown" and _NUMBERS.fullmatch(source.data[:FIRST]) is not None
     return _is_actions(source) or _is_instances(source) or is_split
 
 
 def _is_actions(source: Source) -> bool:
+    """Whether a file is V-COCO's list of actions (VSRL)."""
     return source.first_has("action_name", "role_object_id")
 
 
 def _is_instances(source: Source) -> bool:
+    """Whether a file is COCO's instances."""
     return source.mapping_has("images", "annotations", "categories")
 
 
 def read_annotations(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image of the split."""
+    """Yield one record for each image of the split, or of the list of actions if no split's ids are given."""
     sources = [source, *source.companions]
     vsrl = next((file_source for file_source in sources if _is_actions(file_source)), None)
     instances = next(
@@ -105,7 +107,8 @@ def read_annotations(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _actions(vsrl: Source, context: Context) -> tuple[dict[int, list[Action]], list[int]]:
-    """(the actions of each annotated person, by annotation id; the images, ascending)."""
+    """Return the actions of each annotated person by annotation id (an empty list for a person who does nothing), and
+    the ids of the images in ascending order."""
     actions: dict[int, list[Action]] = {}
     images: set[int] = set()
     roles_of = context.vocabulary.roles_of
@@ -113,14 +116,15 @@ def _actions(vsrl: Source, context: Context) -> tuple[dict[int, list[Action]], l
         people = run_step(partial(_people_of, column, roles_of), vsrl, where)
         for image, person, action in people:
             images.add(image)
-            done = actions.setdefault(person, [])
+            actions_of_person = actions.setdefault(person, [])
             if action is not None:
-                done.append(action)
+                actions_of_person.append(action)
     return actions, sorted(images)
 
 
 def _people_of(column: Any, roles_of: Mapping[str, tuple[str, ...]]) -> list[tuple[int, int, Action | None]]:
-    """(image, person, the action or None) of everybody in the list of one action."""
+    """Return (image id, annotation id, action) of each person in the list of one action; the action is None for a
+    person who does not do it. column: the list of one action, an item of VSRL. roles_of: the roles of each verb."""
     verb = normalise(str(column["action_name"]))
     if verb not in roles_of:
         raise DataError(f"{verb!r} is no V-COCO action", field=".action_name")
@@ -129,21 +133,21 @@ def _people_of(column: Any, roles_of: Mapping[str, tuple[str, ...]]) -> list[tup
     if roles != ["agent", *roles_of[verb]]:
         expected = ", ".join(("agent", *roles_of[verb]))
         raise DataError(f"{roles} are not the roles of {verb}: {expected}", field=".role_name")
-    count, filled = len(columns[0]), column["role_object_id"]
-    if {len(each) for each in columns} != {count} or len(filled) != count * len(roles):
+    count, role_objects = len(columns[0]), column["role_object_id"]
+    if {len(each) for each in columns} != {count} or len(role_objects) != count * len(roles):
         problem = f"image_id, ann_id, label and role_object_id / {len(roles)} differ in length; fetch the file again"
         raise DataError(problem)
-    by_role = [filled[number * count : (number + 1) * count] for number in range(1, len(roles))]
-    fillers = zip(*by_role, strict=True) if by_role else [()] * count
+    objects_by_role = [role_objects[number * count : (number + 1) * count] for number in range(1, len(roles))]
+    fillers = zip(*objects_by_role, strict=True) if objects_by_role else [()] * count  # for each person
     people: list[tuple[int, int, Action | None]] = []
     for image, person, label, objects in zip(*columns, fillers, strict=True):
-        done = (verb, tuple(whole_number(each, ".role_object_id") for each in objects)) if label == 1 else None
-        people.append((whole_number(image, ".image_id"), whole_number(person, ".ann_id"), done))
+        action = (verb, tuple(whole_number(filler, ".role_object_id") for filler in objects)) if label == 1 else None
+        people.append((whole_number(image, ".image_id"), whole_number(person, ".ann_id"), action))
     return people
 
 
 def _ids(split: Source) -> list[int]:
-    """The image ids of a split, one a line; NumPy writes 2.94e+02."""
+    """Return the image ids of a split's file, which has one on each line; NumPy writes them like 2.94e+02."""
     ids = []
     for number, line in enumerate(split.data.decode("utf-8", "replace").split("\n"), start=1):
         try:
@@ -155,7 +159,8 @@ def _ids(split: Source) -> list[int]:
 
 
 class _Instances:
-    """COCO's rows of the chosen images, by id; their annotations, in the file's order; the categories' names."""
+    """COCO's instances, of the chosen images only. images: the rows of the images by id. annotations: the rows of each
+    image's annotations, in the file's order. names: the name of each category by id."""
 
     def __init__(self, content: Mapping[str, Any], chosen: set[int]) -> None:
         self.images = {row["id"]: row for row in content["images"] if row["id"] in chosen}
@@ -167,32 +172,36 @@ class _Instances:
 
 
 def _action_triplets(
-    subject: int, verb: str, fillers: Sequence[int], place_of: Mapping[int, int], context: Context, place: str
+    subject: int, verb: str, fillers: Sequence[int], box_index_of: Mapping[int, int], context: Context, place: str
 ) -> Iterator[Record]:
-    """Yield a triplet for each role of a person's action, or one without an object for an action without roles."""
+    """Yield a triplet for each role of a person's action, or one without an object for an action without roles.
+    subject: the index of the person's box. fillers: the annotation id that fills each role, 0 for none. box_index_of:
+    the index of each annotation's box. place: where the action stands, for the count of objects without a valid box."""
     if not fillers:
         yield {"subject": subject, "object": None, "verb": verb}
     for role, filler in zip(context.vocabulary.roles_of[verb], fillers, strict=True):
-        if filler and filler not in place_of:
+        if filler and filler not in box_index_of:
             context.drop(LOST_OBJECT, f"{place}, {verb} {role}")
-        yield {"subject": subject, "object": place_of.get(filler), "verb": verb, "role": role}
+        yield {"subject": subject, "object": box_index_of.get(filler), "verb": verb, "role": role}
 
 
 def _record(
     image: Mapping[str, Any], coco: _Instances, actions: Mapping[int, list[Action]], context: Context, file: str
 ) -> Record:
+    """Return the record of an image. image: its row in COCO's instances. actions: the actions of each person, by
+    annotation id. file: the name of the list of actions, for the places of what is left out."""
     width, height, annotations = image["width"], image["height"], coco.annotations.get(image["id"], ())
     boxes: list[list[float]] = []
     labels: list[str] = []
     annotated: list[bool] = []
-    place_of: dict[int, int] = {}
+    box_index_of: dict[int, int] = {}
     for row in annotations:
         box = _corners(row, width, height)
         if box is None:
             continue
         if row["category_id"] not in coco.names:
             raise DataError(f"no category {row['category_id']}", field=f", annotation {row['id']}")
-        place_of[row["id"]] = len(boxes)
+        box_index_of[row["id"]] = len(boxes)
         boxes.append(box)
         labels.append(coco.names[row["category_id"]])
         annotated.append(labels[-1] != SUBJECT or row["id"] in actions)
@@ -200,8 +209,8 @@ def _record(
     for row in annotations:
         place = f"{file}: annotation {row['id']}"
         for verb, fillers in actions.get(row["id"], ()):
-            if row["id"] in place_of:
-                hois += _action_triplets(place_of[row["id"]], verb, fillers, place_of, context, place)
+            if row["id"] in box_index_of:
+                hois += _action_triplets(box_index_of[row["id"]], verb, fillers, box_index_of, context, place)
             else:
                 context.drop("actions of people without a valid box", place)
     head = {"image_id": image["id"], "file_name": image["file_name"], "width": width, "height": height}
@@ -209,7 +218,8 @@ def _record(
 
 
 def _corners(row: Mapping[str, Any], width: float, height: float) -> list[float] | None:
-    """[x1, y1, x2, y2] as the official evaluator clips it, None for a box that it leaves out."""
+    """Return an annotation's box as [x1, y1, x2, y2], clipped as the official evaluator does it; None for a box that
+    the evaluator leaves out: one marked `ignore`, or without an area."""
     if row.get("ignore") == 1:
         return None
     x, y, w, h = row["bbox"]
@@ -224,12 +234,12 @@ UNSTATED = {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}
 
 
 def read_detections(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image, in the order of first appearance."""
+    """Yield one record for each image of the official list of detections, in the order of first appearance."""
     images: dict[Any, list[tuple[str, dict[str, Any]]]] = {}
     for where, item in _people(source, context):
         images.setdefault(item["image_id"], []).append((where, item))
     items = (("", image) for image in images.items())  # the builder's errors name the dictionary
-    keys, counts = _keys(context.vocabulary), Counter[str]()
+    known_keys, counts = _keys(context.vocabulary), Counter[str]()
 
     def build(image: tuple[int | str, list[tuple[str, dict[str, Any]]]]) -> Record:
         image_id, people = image
@@ -238,27 +248,27 @@ def read_detections(source: Source, context: Context) -> Iterator[Record]:
         hois: list[dict[str, Any]] = []
         left_out: list[dict[str, Any]] = []
         for subject, (where, person) in enumerate(people):
-            stated = keys.keys() & person.keys()
+            stated_keys = known_keys.keys() & person.keys()
             for key in (key for key in person if key not in ("image_id", "person_box")):
                 field = f"{where}.{str(key)[:40]}"
-                if key not in stated:
+                if key not in stated_keys:
                     context.drop("keys that are no V-COCO action", f"{source.name}: {field}")
                     continue
-                verb, role = keys[key]
+                verb, role = known_keys[key]
                 *box, score = _numbers(person[key] if role else [person[key]], 5 if role else 1, field)
-                named = {"verb": verb, "role": role} if role else {"verb": verb}
+                verb_and_role = {"verb": verb, "role": role} if role else {"verb": verb}
                 if math.isnan(score):
                     context.drop("statements with a score of NaN", f"{source.name}: {field}")
-                    left_out.append({"subject": subject, **named})
+                    left_out.append({"subject": subject, **verb_and_role})
                     continue
-                filled = role and not all(map(math.isnan, box))
-                object_ = len(people) + objects.add(box, "") if filled else None  # role boxes come after the people
-                hois.append({"subject": subject, "object": object_, "verb": verb, "score": score, **named})
-            counts.update(people=1, incomplete=len(stated) != len(keys))
-        complete = all(keys.keys() <= person.keys() for _, person in people)
-        if complete:  # nothing is filled in: only an action can be derived, from a role of it
-            roles = {(hoi["subject"], hoi["verb"]) for hoi in hois if "role" in hoi}
-            left_out = [item for item in left_out if "role" not in item and (item["subject"], item["verb"]) in roles]
+                has_object = role and not all(map(math.isnan, box))
+                object_ = len(people) + objects.add(box, "") if has_object else None  # role boxes come after the people
+                hois.append({"subject": subject, "object": object_, "verb": verb, "score": score, **verb_and_role})
+            counts.update(people=1, incomplete=len(stated_keys) != len(known_keys))
+        complete = all(known_keys.keys() <= person.keys() for _, person in people)
+        if complete:  # no missing key is filled in, but a reader may derive an action's score from its roles
+            acting = {(hoi["subject"], hoi["verb"]) for hoi in hois if "role" in hoi}
+            left_out = [item for item in left_out if "role" not in item and (item["subject"], item["verb"]) in acting]
         labels = [SUBJECT] * len(people) + [None] * len(objects.boxes)
         record: Record = {"image_id": image_id, "boxes": boxes + objects.boxes, "labels": labels, "hois": hois}
         return {
@@ -276,7 +286,8 @@ def read_detections(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _people(source: Source, context: Context) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The dictionaries that name an image."""
+    """Yield (place in the file, dictionary) for each person whose dictionary names an image; its image_id is made an
+    integer or a text. A dictionary without an image goes to the error policy."""
     for where, item in source.items():
         image_id = item.get("image_id") if isinstance(item, dict) else None
         number = int(image_id) if isinstance(image_id, float) and image_id.is_integer() else image_id
@@ -288,12 +299,13 @@ def _people(source: Source, context: Context) -> Iterator[tuple[str, dict[str, A
 
 
 def _keys(vocabulary: Vocabulary) -> dict[str, tuple[str, str]]:
-    """`hold_agent`, `hold_obj`, ... with (verb, role), the role "" for the agent, verb by verb."""
+    """Return (verb, role) of each key of a detection, such as `hold_agent` and `hold_obj`, verb by verb; the role is ""
+    for the agent, whose key says that the person does the action."""
     return {_key(verb, role): (verb, role) for verb, roles in vocabulary.roles_of.items() for role in ("", *roles)}
 
 
 def _numbers(values: Any, count: int, field: str) -> list[float]:
-    """`count` numbers, as floats. Raises `DataError` for anything else."""
+    """Return `count` numbers as floats, NaN for null. Raises `DataError` for any other content."""
     try:
         numbers = [math.nan if value is None else float(value) for value in values]  # JSON has null for NaN
     except (TypeError, ValueError):
@@ -308,19 +320,19 @@ def _numbers(values: Any, count: int, field: str) -> list[float]:
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """The official list of all records, pickled. Raises `DataError` for a statement without a score."""
+    """Write the official list of detections, pickled. Raises `DataError` for a statement without a score."""
     people: list[dict[str, Any]] = []
     for record in records:
         require_scores(record, context.target)
         people += _dictionaries(record, context.vocabulary)
-    with open_output(path) as put:
-        put(pickle.dumps(people, protocol=2))
+    with open_output(path) as output:
+        output(pickle.dumps(people, protocol=2))
 
 
 def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
-    """The people of a record. Each has every key, as the evaluator requires: missing statements get a score of NaN,
-    which it skips, or the values of the record's `unstated`. Further values of a key are in further dictionaries.
-    """
+    """Yield the dictionaries of a record's people, in the order of their boxes. Each has every key, as the evaluator
+    requires: a key that the record does not state gets a score of NaN, which the evaluator skips, or the values of the
+    record's `unstated`. If a key has several values, further dictionaries of the same person hold the others."""
     image_id = number_or_name(record["image_id"])
     hois: dict[int, list[dict[str, Any]]] = {}
     for hoi in record["hois"]:
@@ -330,28 +342,29 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
     for item in record.get("left_out") or ():
         left_out.setdefault(item["subject"], set()).add(_key(item["verb"], item.get("role")))
     silent: dict[str, Any] = {"score": math.nan, "object": [math.nan] * 4}
-    everybody = [index for index, label in enumerate(record["labels"]) if unstated and label == SUBJECT]
-    for subject in sorted({*hois, *everybody}):
-        silenced = left_out.get(subject, set())
-        stated = _collect_values(record, hois.get(subject, []), silenced)
-        for turn in range(max(map(len, stated.values()), default=1)):
-            default = unstated if unstated and turn == 0 else silent
+    all_people = [index for index, label in enumerate(record["labels"]) if unstated and label == SUBJECT]
+    for subject in sorted({*hois, *all_people}):
+        silent_keys = left_out.get(subject, set())
+        stated = _collect_values(record, hois.get(subject, []), silent_keys)
+        for repetition in range(max(map(len, stated.values()), default=1)):
+            default = unstated if unstated and repetition == 0 else silent
             person: dict[str, Any] = {"image_id": image_id, "person_box": record["boxes"][subject]}
             for key, (_, role) in _keys(vocabulary).items():
-                flags, values = silent if key in silenced else default, stated.get(key, ())
-                filler = [*flags["object"], flags["score"]] if role else flags["score"]
-                person[key] = values[turn] if turn < len(values) else filler
+                fallback, values = silent if key in silent_keys else default, stated.get(key, ())
+                filler = [*fallback["object"], fallback["score"]] if role else fallback["score"]
+                person[key] = values[repetition] if repetition < len(values) else filler
             yield person
 
 
 def _key(verb: str, role: str | None) -> str:
-    """The key of a statement in the official list."""
+    """Return the key of a verb and its role in the official list; without a role, that of the action itself."""
     return f"{verb}_{role or 'agent'}"
 
 
 def _collect_values(record: Record, hois: list[dict[str, Any]], left_out: set[str]) -> dict[str, list[Any]]:
-    """The values of each key that is stated about one subject. An action with roles only gets their best score, unless
-    it is `left_out`."""
+    """Return the values of each key that is stated about one person. hois: the person's triplets. left_out: the keys
+    that stay without a value. If only roles of an action are stated, the action gets their best score, unless it is in
+    `left_out` or the record says what unstated keys count as."""
     stated: dict[str, list[Any]] = {}
     best: dict[str, float] = {}
     for hoi in hois:

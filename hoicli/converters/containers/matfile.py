@@ -52,32 +52,32 @@ LARGEST, DENSE, DENSEST = 1 << 30, 1 << 26, 200
 """A variable may unpack to DENSE bytes, and to more only up to DENSEST times its compressed size, and LARGEST."""
 
 PACKED_PIECE = 1 << 14
-"""Compressed bytes unpacked at a time: at most a thousand times as many come of them before they are counted."""
+"""Compressed bytes that are unpacked at a time; at most a thousand times as many come of them."""
 
 PLACES, PLACES_PER_BYTE = 1 << 21, 32
-"""Cells and fields of structs that a variable may have in any case, and a byte of the file: of the cells of detections
-nearly all are empty, and compressed they are less than a byte each."""
+"""How many cells and fields of structs a variable may have, in all or for each byte of the file. Nearly all cells of
+detections are empty, and take less than a byte each when compressed."""
 OF_A_MATRIX = 8
-"""The places that a matrix in them counts for, but for empty ones that are spelled alike. HICO-DET's annotations have
+"""The places that a matrix in a cell or field counts for; equal empty matrices are free. HICO-DET's annotations have
 0.2 matrices a byte."""
 
 MOST_DIMENSIONS, DEEPEST = 32, 32
-"""As many dimensions as NumPy's arrays have; structs within structs, of which bbox_test has four."""
+"""The most dimensions, as in NumPy's arrays; the deepest structs within structs: bbox_test has four levels."""
 
 
 class Numbers(NamedTuple):
-    """A numeric matrix as stored, column by column; `code` is the format of one number."""
+    """A numeric matrix as stored, column by column. code: the format of one number, for `struct` and NumPy."""
 
     shape: tuple[int, ...]
     code: str
     data: bytes
 
     def flat(self) -> tuple[float, ...]:
-        """The numbers, column by column."""
+        """Return the numbers, column by column."""
         return struct.unpack(f"<{len(self.data) // struct.calcsize(self.code)}{self.code[1]}", self.data)
 
     def array(self) -> NDArray[Any]:
-        """The matrix as a NumPy array."""
+        """Return the matrix as a NumPy array."""
         return np.frombuffer(self.data, self.code).reshape(self.shape, order="F")
 
 
@@ -86,21 +86,21 @@ NOTHING = Numbers((0, 0), "<d", b"")
 
 
 class Cells(NamedTuple):
-    """A cell array, column by column."""
+    """A cell array, whose items come column by column."""
 
     shape: tuple[int, ...]
     items: list[Any]
 
 
 class Structs(NamedTuple):
-    """A struct array, column by column; each row has the values of `names`."""
+    """A struct array, whose rows come column by column; each row has the values of the fields `names`."""
 
     names: tuple[str, ...]
     rows: list[tuple[Any, ...]]
 
 
 class Variable(NamedTuple):
-    """A variable's place in the file, its kind (cell, numbers, or another class's number), its shape."""
+    """A variable's place in the file (start, end), its shape, and its kind: cell, numbers, or a class's number."""
 
     start: int
     end: int
@@ -109,10 +109,8 @@ class Variable(NamedTuple):
 
 
 def variables(source: Source) -> dict[str, Variable]:
-    """Every variable by its name, without its content.
-
-    Raises `DataError` for a file that is cut off.
-    """
+    """Return every variable by its name, without its content, which `load` reads. Raises `DataError` for a file that is
+    cut off, or no MATLAB 5 file."""
     data, variables_read = source.data, {}
     version = data[124:HEADER]
     if version != b"\x00\x01IM":  # little-endian, level 5
@@ -125,14 +123,14 @@ def variables(source: Source) -> dict[str, Variable]:
             end = position + 8 + size
             if kind not in (MATRIX, COMPRESSED) or end > len(data):
                 raise ValueError("a variable goes beyond its end" if end > len(data) else f"unknown element {kind}")
-            name, content, shape = _MatrixReader(_head(data, position, end)).head()
-            variables_read[name] = Variable(position, end, content, shape)
+            name, variable_kind, shape = _MatrixReader(_head(data, position, end)).head()
+            variables_read[name] = Variable(position, end, variable_kind, shape)
         position = end
     return variables_read
 
 
 def load(source: Source, name: str) -> Any:
-    """A variable: `Numbers`, `Cells`, `Structs` or text, and the same inside. Raises `DataError` for a damaged file."""
+    """Return a variable: `Numbers`, `Cells`, `Structs` or text, nested. Raises `DataError` for a damaged file."""
     start, end, *_ = variables(source)[name]
     with _damage_as_error(source):
         element = _element(source.data, start, end, source.stored)
@@ -153,17 +151,15 @@ def _damage_as_error(source: Source) -> Iterator[None]:
 
 
 def _head(data: bytes, start: int, end: int) -> bytes:
-    """The first bytes of the matrix between `start` and `end`, with its header and name."""
+    """Return the first bytes of the matrix between `start` and `end`, decompressed: its header and its name."""
     content = data[start : min(end, start + PACKED_PIECE)]
-    packed = TAG(data, start)[0] == COMPRESSED
-    return zlib.decompressobj().decompress(content[8:], HEAD) if packed else content[:HEAD]
+    is_compressed = TAG(data, start)[0] == COMPRESSED
+    return zlib.decompressobj().decompress(content[8:], HEAD) if is_compressed else content[:HEAD]
 
 
 def _element(data: bytes, start: int, end: int, stored: int) -> bytes:
-    """The matrix between `start` and `end`, decompressed, of a file that has `stored` bytes on the disk.
-
-    Raises ValueError where it unpacks to more than that justifies, or has no end; what follows the end does not count.
-    """
+    """Return the matrix between `start` and `end`, decompressed. stored: the bytes of the file on the disk. Raises
+    ValueError if it unpacks to more than that justifies, or has no end; what follows the end does not count."""
     if TAG(data, start)[0] == MATRIX:
         return data[start:end]
     stream = zlib.decompressobj()
@@ -172,8 +168,8 @@ def _element(data: bytes, start: int, end: int, stored: int) -> bytes:
     for position in range(start + 8, end, PACKED_PIECE):
         pieces.append(stream.decompress(data[position : min(end, position + PACKED_PIECE)]))
         unpacked += len(pieces[-1])
-        packed = min(stored, position + PACKED_PIECE - start - len(stream.unused_data))
-        if unpacked > min(LARGEST, max(DENSE, DENSEST * packed)):
+        packed_bytes = min(stored, position + PACKED_PIECE - start - len(stream.unused_data))
+        if unpacked > min(LARGEST, max(DENSE, DENSEST * packed_bytes)):
             raise ValueError(f"unpacks to more than {unpacked >> 20} MiB, as no file of {stored:,} bytes does")
         if stream.eof:
             return b"".join(pieces)
@@ -181,26 +177,27 @@ def _element(data: bytes, start: int, end: int, stored: int) -> bytes:
 
 
 class _MatrixReader:
-    """Reads the matrices of one variable. Raises ValueError or struct.error for damaged bytes."""
+    """Reads the matrices of one variable. places: how many more it may have (`take_places`). empty: the bytes of the
+    last empty cell, and its row. Raises ValueError or struct.error for damaged bytes."""
 
     def __init__(self, data: bytes, stored: int = 0) -> None:
-        """`stored`: bytes of the file on the disk."""
+        """stored: the bytes of the file on the disk."""
         self.data = data
         self.places = max(PLACES, PLACES_PER_BYTE * stored)
         self.field_names: dict[tuple[int, bytes], tuple[str, ...]] = {}
         self.empty = b"", (NOTHING,)
 
     def head(self) -> tuple[str, str, tuple[int, ...]]:
-        """The name of the variable (the third element of its matrix, after the flags and the dimensions), its kind and
-        its shape."""
+        """Return the variable's name (the third element, after the flags and the dimensions), kind and shape."""
         _, _, word, _, _, size, *_ = FLAGS_AND_SHAPE(self.data, 8)
         kind = word & 0xFF
-        named = "numbers" if kind in NUMBERS else "cell" if kind == CELL else f"class {kind}"
+        kind_name = "numbers" if kind in NUMBERS else "cell" if kind == CELL else f"class {kind}"
         name = self.content(32 + size + -size % 8, len(self.data))[1].decode("latin-1")
-        return name, named, struct.unpack_from(f"<{size // 4}I", self.data, 32)
+        return name, kind_name, struct.unpack_from(f"<{size // 4}I", self.data, 32)
 
     def matrix(self, start: int, limit: int, levels: int) -> tuple[Any, int]:
-        """The matrix whose tag is at `start`, and where the next one begins; both lie before `limit`."""
+        """Return the matrix whose tag is at `start`, and where the next one begins. limit: where both must end. levels:
+        how many matrices may still lie within each other."""
         data = self.data
         kind, size = TAG(data, start)
         end = start + 8 + size
@@ -218,7 +215,7 @@ class _MatrixReader:
             raise ValueError(f"{dimension_size // 4:,} dimensions at byte {start}")
         if dimension_size > 8:
             shape = [*struct.unpack_from(f"<{dimension_size // 4}I", data, start + 32)]
-        position = start + 32 + dimension_size + -dimension_size % 8
+        position = start + 32 + dimension_size + -dimension_size % 8  # elements are padded to eight bytes
         kind, size = TAG(data, position)
         position += 8 if kind >> 16 else 8 + size + -size % 8  # the name
         kind = word & 0xFF
@@ -234,13 +231,13 @@ class _MatrixReader:
         raise ValueError(f"a matrix of class {kind} at byte {start}")
 
     def take_places(self, number: int) -> None:
-        """Raises ValueError for more cells, fields and matrices than the file's size justifies."""
+        """Raise ValueError for more cells, fields and matrices than the file's size justifies."""
         self.places -= number
         if self.places < 0:
             raise ValueError("more cells, fields and matrices than any file of its size has")
 
     def content(self, start: int, limit: int) -> tuple[int, bytes, int]:
-        """Type and bytes of the data element at `start`, and where the next element begins."""
+        """Return the type and the bytes of the data element at `start`, and where the next element begins."""
         kind, size = TAG(self.data, start)
         small = kind >> 16  # a small element: its bytes are in place of the size
         begin = start + 4 if small else start + 8
@@ -250,7 +247,7 @@ class _MatrixReader:
         return kind & 0xFFFF, self.data[begin : begin + size], start + 8 if small else begin + size + -size % 8
 
     def numbers(self, start: int, end: int, shape: tuple[int, ...]) -> Numbers:
-        """A numeric matrix (of complex numbers the real part)."""
+        """Return a numeric matrix; of complex numbers it has the real part."""
         kind, content, _ = self.content(start, end)
         if kind not in CODES:
             raise ValueError(f"numbers of type {kind} at byte {start}")
@@ -260,29 +257,30 @@ class _MatrixReader:
         return Numbers(shape, code, content)
 
     def structs(self, start: int, end: int, count: int, levels: int) -> Structs:
-        """A struct array: the length of a field's name, the names one after another, and the values row by row."""
-        _, width, position = self.content(start, end)
+        """Return a struct array of `count` rows. The file has the length of a field's name, the names one after
+        another, and the values row by row."""
+        _, length_bytes, position = self.content(start, end)
         _, content, position = self.content(position, end)
-        length = struct.unpack("<I", width)[0]
+        length = struct.unpack("<I", length_bytes)[0]
         if length < 1:
             raise ValueError(f"field names without a length at byte {start}")
         names = self.field_names.get((length, content))
         if names is None:
-            parts = (content[at : at + length] for at in range(0, len(content), length))
+            parts = (content[offset : offset + length] for offset in range(0, len(content), length))
             self.take_places(len(content) // length)
             names = tuple(part.split(b"\0")[0].decode("latin-1") for part in parts)
             self.field_names[length, content] = names
         return Structs(names, self.rows(position, end, count, len(names), levels))
 
     def rows(self, position: int, end: int, count: int, width: int, levels: int) -> list[tuple[Any, ...]]:
-        """`count` rows of `width` matrices. They are taken as they come: what is declared takes no room."""
+        """Return `count` rows of `width` matrices. Only rows that are really there take room, whatever is declared."""
         self.take_places(min(count * width, (end - position) // 8))  # as many as there can be
         rows: list[tuple[Any, ...]] = []
         for _ in range(count if width else 0):
-            spelled, empty = self.empty
-            if spelled and width == 1 and self.data.startswith(spelled, position):
-                rows.append(empty)  # detections have millions of empty cells with equal bytes
-                position += len(spelled)
+            empty_bytes, empty_row = self.empty
+            if empty_bytes and width == 1 and self.data.startswith(empty_bytes, position):
+                rows.append(empty_row)  # detections have millions of empty cells with equal bytes
+                position += len(empty_bytes)
                 continue
             start, row = position, []
             for _ in range(width):
@@ -296,7 +294,7 @@ class _MatrixReader:
         return rows
 
     def text(self, start: int, end: int) -> str:
-        """A char matrix; one of several rows comes out column by column."""
+        """Return a char matrix as text; if it has several rows, it comes out column by column."""
         kind, content, _ = self.content(start, end)
         if kind not in ENCODINGS:
             raise ValueError(f"text of type {kind} at byte {start}")

@@ -29,8 +29,8 @@ from hoicli.errors import DataError
 
 SUFFIX = ".npy"
 DENSE, DENSEST = 1 << 22, 64
-"""Bytes that an array may unpack to, and beyond which it is a bomb if they are so many times what they come from: the
-numbers of a model hardly compress at all."""
+"""Bytes that any array may unpack to; beyond them, it may unpack to so many times its compressed size: the numbers of a
+model hardly compress at all, so more is a bomb."""
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """What numpy.savez and numpy.savez_compressed write. Other methods may ask for gigabytes before a byte is read."""
 _DAMAGE = (
@@ -51,8 +51,8 @@ def _readable(source: Source, name: str = "") -> Iterator[None]:
 
 
 def arrays(source: Source, names: Collection[str]) -> dict[str, NDArray[Any]]:
-    """Return those of an .npz file's arrays that have one of these names. Raises `DataError` for damage, for anything
-    but numbers and text, and for more bytes than the file's size justifies."""
+    """Return the arrays of an .npz file that have one of these names. Raises `DataError` for damage, for anything but
+    numbers and text, and for more bytes than the file's size justifies."""
     arrays_read = {}
     with _readable(source):
         archive = zipfile.ZipFile(BytesIO(source.data))
@@ -72,13 +72,13 @@ def arrays(source: Source, names: Collection[str]) -> dict[str, NDArray[Any]]:
 
 
 def npy(source: Source) -> NDArray[Any]:
-    """The array of a .npy file. Raises `DataError` for damage and for anything but numbers and text."""
+    """Return the array of a .npy file. Raises `DataError` for damage and for anything but numbers and text."""
     with _readable(source):
         return _array(BytesIO(source.data), len(source.data))
 
 
 def _array(stream: IO[bytes], size: int) -> NDArray[Any]:
-    """The array of a .npy file of so many bytes. Raises ValueError for anything else."""
+    """Return the array of a .npy file of `size` bytes. Raises ValueError for anything else."""
     read_header = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
     version = npy_format.read_magic(stream)
     if version not in read_header:

@@ -21,8 +21,6 @@ from hoicli.io.inputs import FIRST, MARK, file_kind, open_input, packed_size
 from hoicli.io.messages import display_name
 from hoicli.io.streams import Line
 
-"""Bytes read to detect the container."""
-
 
 class Source:
     """One input of `convert`: a path, `-`, or a folder; `companions` are the other paths of a joint format."""
@@ -35,7 +33,7 @@ class Source:
 
     @cached_property
     def data(self) -> bytes:
-        """The whole decompressed file. Raises `DataError` for an empty one."""
+        """The whole file, decompressed. Raises `DataError` for an empty one."""
         with open_input(self.path) as stream:
             data = stream.read()
             self._packed = packed_size(stream)
@@ -45,7 +43,7 @@ class Source:
 
     @cached_property
     def stored(self) -> int:
-        """Bytes of the file where it lies, before .gz is unpacked: what it may cost is measured by that."""
+        """The bytes of the file on the disk, before .gz is unpacked: the measure of what a file may cost."""
         if self.path != "-" and os.path.isfile(self.path):
             return os.path.getsize(self.path)
         content = len(self.data)
@@ -53,8 +51,8 @@ class Source:
 
     @cached_property
     def kind(self) -> str:
-        """The file's kind as `file_kind` says it, json-lines where a second object follows, and pickle for one of the
-        first protocols, which have no mark at the beginning."""
+        """The file's kind of container, as `file_kind` names it; but "json-lines" if a second object follows the first,
+        and "pickle" for a pickle of the first protocols, which have no mark at the beginning."""
         kind = file_kind(self.path, b"" if self.path != "-" and os.path.isdir(self.path) else self.data[:FIRST])
         if kind == "json-object" and self._has_lines():
             return "json-lines"
@@ -71,7 +69,7 @@ class Source:
             return False
 
     def describe(self) -> str:
-        """A description of the file for the message that its format is unknown."""
+        """Return a description of the file for the message that its format is unknown."""
         content = self.first_item if self.is_list else self.mapping
         if isinstance(content, dict) and content:
             keys = (key[:40] if isinstance(key, str) else type(key).__name__ for key in islice(content, 6))
@@ -83,14 +81,14 @@ class Source:
     # Lines
 
     def lines(self) -> Iterator[Line]:
-        """The lines that are not empty."""
+        """Yield the lines that are not empty."""
         for number, data in enumerate(self.data.split(b"\n"), start=1):
             line = data.removeprefix(MARK)
             if line.strip():
                 yield Line(self.name, number, line)
 
     def first_line(self) -> Any:
-        """The first line as JSON, None if it is not JSON."""
+        """Return the first line as parsed JSON, or None if it is not JSON."""
         try:
             return orjson.loads(self.data.lstrip(MARK + b" \t\r\n").partition(b"\n")[0])
         except orjson.JSONDecodeError:
@@ -107,7 +105,7 @@ class Source:
 
     @cached_property
     def first_item(self) -> Any:
-        """The first item of a list, None if it is empty or the file holds no list."""
+        """The first item of a list; None if the list is empty or the file holds no list."""
         return next((item for _, item in self.items()), None) if self.is_list else None
 
     def first_has(self, *keys: str) -> bool:
@@ -115,10 +113,8 @@ class Source:
         return isinstance(self.first_item, dict) and self.first_item.keys() >= {*keys}
 
     def items(self) -> Iterator[tuple[str, Any]]:
-        """(position as `[3]`, item) of a list: JSON, pickled, or under `preds` of a dictionary written as text.
-
-        Raises `DataError` if the list is cut off, an item is not readable, or there is no list.
-        """
+        """Yield (position as `[3]`, item) of a list: of JSON, of a pickle, or under `preds` of a dictionary written as
+        text. Raises `DataError` if the list is cut off, an item is not readable, or there is no list."""
         if not self.is_list:
             problem = f"holds no list ({self.kind}); {arg('from_', like='NAME')} chooses another format"
             raise DataError(problem, place=self.name)
@@ -137,7 +133,7 @@ class Source:
 
     @cached_property
     def text(self) -> bytes:
-        """The content of a JSON document that is one string (with its quotes, if there are no escapes)."""
+        """The content of a JSON document that is one string. It keeps its quotes if it has no escapes."""
         if b"\\" not in self.data:
             return self.data
         try:
@@ -146,6 +142,7 @@ class Source:
             raise DataError(f"not JSON ({error}); the file may be cut off", place=self.name, code="damaged") from None
 
     def _number_items(self, items: Iterator[Any]) -> Iterator[tuple[str, Any]]:
+        """Yield (position as `[3]`, item) of some items. Raises `DataError` with the position of an unreadable one."""
         position = 0
         try:
             for item in items:
@@ -159,7 +156,7 @@ class Source:
 
     @cached_property
     def mapping(self) -> dict[Any, Any]:
-        """The dictionary of a JSON object or a pickle; empty for anything else."""
+        """The dictionary that a JSON object or a pickle holds; empty for anything else."""
         if self.kind == "pickle":
             return self.unpickled if isinstance(self.unpickled, dict) else {}
         if self.kind != "json-object":
@@ -167,17 +164,17 @@ class Source:
         try:
             mapping = json_item(self.data)
         except orjson.JSONDecodeError as error:
-            several = error.msg.startswith("unexpected content") and error.doc[error.pos :][:1] == "{"
-            mend = (
+            several_objects = error.msg.startswith("unexpected content") and error.doc[error.pos :][:1] == "{"
+            advice = (
                 "several objects over several lines become one each by jq -c . FILE"
-                if several
+                if several_objects
                 else "the file may be cut off"
             )
-            raise not_json(error, self.name, mend) from None
+            raise not_json(error, self.name, advice) from None
         return mapping if isinstance(mapping, dict) else {}
 
     def entries(self) -> dict[Any, Any]:
-        """The dictionary. Raises `DataError` if there is none, or nothing in it."""
+        """Return the dictionary. Raises `DataError` if there is none, or if it is empty."""
         if not self.mapping:
             problem = f"holds no dictionary ({self.kind}); {arg('from_', like='NAME')} chooses another format"
             raise DataError(problem, place=self.name)
@@ -189,9 +186,9 @@ class Source:
 
     @cached_property
     def xml(self) -> Element:
-        """The root of an XML document. Entities and files outside cannot be declared without a document type, and every
-        one is refused where it begins: nothing is expanded, and nothing else is opened. Raises `DataError` with the
-        line of it, or of what is no XML."""
+        """The root of an XML document. A document type is refused where it begins, since only it can declare entities
+        and files outside: so nothing is expanded, and nothing else is opened. Raises `DataError` with the line of a
+        document type, or of a place that is no XML."""
         builder, parser = TreeBuilder(), expat.ParserCreate()
         parser.buffer_text = True
 
@@ -211,7 +208,7 @@ class Source:
 
     @cached_property
     def unpickled(self) -> Any:
-        """The content of a pickle, through the restricted unpickler."""
+        """The content of a pickle, which the restricted unpickler loads."""
         from hoicli.converters.containers.unpickle import load_pickle
 
         return load_pickle(self.data, self.name)

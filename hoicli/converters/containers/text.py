@@ -16,13 +16,14 @@ from hoicli.io.outputs import open_output
 
 
 def items_of(data: bytes, start: int, parse: Callable[[bytes], Any], *, to_end: bool = False) -> Iterator[Any]:
-    """The items of the list whose content starts at `start`, parsed one by one, without a tree of the whole.
+    """Yield the items of a list in text, parsed one by one without a tree of the whole. start: where the list's content
+    begins. parse: makes a value of an item's text. to_end: whether nothing may follow the list's closing bracket.
 
     Items that are dictionaries nearly always begin with the same key, so the text is cut where that beginning recurs;
-    where what is before the cut is no whole item, the brackets are followed one by one. Each cut is looked for and
-    tried once, so that the work is that of reading the file a few times. The list ends at its own closing bracket
-    (`to_end`: with nothing behind it). Raises ValueError where it breaks off, and what `parse` raises.
+    if the text before the cut is no whole item, its end is found by following the brackets one by one. Each cut is
+    tried once, so that the work is that of reading the file a few times. Raises ValueError where the list breaks off.
     """
+    # begin: where the item begins; after: where what follows the item begins; cut: where the next item may begin.
     begin = after = cut = _skip_space(data, start)
     first_key = _FIRST_KEY.match(data, begin)
     while data[after : after + 1] != b"]":
@@ -50,17 +51,19 @@ _SPACE = re.compile(rb"\s*")
 _STRING = r"""(?:"[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*')"""
 _FIRST_KEY = re.compile(rb"""\{\s*(?:"[^"\\]*"|'[^'\\]*')\s*:""")
 _TO_BRACKET = re.compile(rb"""[^][{}()"']*(?:%b[^][{}()"']*){0,500}([][{}()]?)""" % _STRING.encode(), re.DOTALL)
-"""Up to the next bracket, or over so many strings: each takes 400 bytes while it is matched."""
+"""The text up to the next bracket, or over 500 strings: each string takes 400 bytes while it is matched."""
 _SCALAR = re.compile(rb"""%b|[^][{}()"',\s]+""" % _STRING.encode(), re.DOTALL)
 
 
 def _skip_space(data: bytes, position: int) -> int:
+    """Return the position of the next byte that is no white space."""
     match = _SPACE.match(data, position)
     return match.end() if match else position
 
 
 def _followed_end(data: bytes, begin: int) -> int:
-    """Where the value at `begin` ends; brackets in strings do not count. Raises ValueError if it does not end."""
+    """Return where the value at `begin` ends, by following its brackets; brackets in strings do not count. Raises
+    ValueError if it does not end."""
     if data[begin : begin + 1] not in (b"{", b"[", b"("):
         scalar = _SCALAR.match(data, begin)
         if scalar is None:
@@ -69,7 +72,7 @@ def _followed_end(data: bytes, begin: int) -> int:
     depth, position = 0, begin
     while (bracket := _TO_BRACKET.match(data, position)) and bracket.end() > position:
         position = bracket.end()
-        depth += (bracket[1] in b"[{(") - (bracket[1] in b"]})")  # nothing is in both
+        depth += (bracket[1] in b"[{(") - (bracket[1] in b"]})")  # +1 if it opens, -1 if it closes
         if depth == 0:
             return position
     raise ValueError(BROKEN_OFF)
@@ -86,8 +89,8 @@ def write_items(path: str, items: Iterable[bytes]) -> None:
 
 
 def json_item(span: bytes) -> Any:
-    """A JSON text, or one item of a list; NaN (from json.dump) is accepted, so that the check of records can name its
-    place. Raises orjson.JSONDecodeError."""
+    """Return the value of a JSON text, or of one item of a list. NaN (from json.dump) is accepted, so that the check of
+    records can name its place. Raises orjson.JSONDecodeError."""
     try:
         return orjson.loads(span)
     except orjson.JSONDecodeError as error:
@@ -100,7 +103,7 @@ def json_item(span: bytes) -> Any:
 
 
 def _writable(value: Any) -> Any:
-    """The value; raises ValueError if it holds half a surrogate pair, which no file can hold."""
+    """Return a value unchanged; raise ValueError if it holds half a surrogate pair, which no file can hold."""
     json.dumps(value, ensure_ascii=False).encode()
     return value
 
@@ -114,16 +117,15 @@ _TOKEN = re.compile(
     |(?P<word>(?<![\w.])[^\W\d]\w*)""",
     re.DOTALL | re.VERBOSE,
 )
-"""What JSON writes otherwise than Python: strings, NumPy's scalars, tuples, and words."""
+"""The parts of a Python literal that JSON writes differently: strings, NumPy's scalars, tuples, and words."""
 _WORDS = {"None": "null", "True": "true", "False": "false", "nan": "NaN", "inf": "Infinity"}
 
 
 def literal(span: bytes) -> Any:
-    """A Python literal of containers, strings, numbers, NumPy scalars, nan and inf; nothing is evaluated.
-
-    Tuples become lists. Most reprs become JSON by exchanging quotes and are then parsed at C speed; of the rest each
-    string and word is made JSON. Raises ValueError for whatever is more than a literal, and for keys that are no text.
-    """
+    """Return the value of a Python literal of containers, strings, numbers, NumPy scalars, nan and inf; nothing is
+    evaluated. Tuples become lists. Most literals become JSON by exchanging the quotes, and are then parsed at C speed;
+    in the others each string and word is rewritten as JSON. Raises ValueError for anything more than a literal, and for
+    keys that are no text."""
     text = span.decode()
     if '"' not in text and "\\" not in text:
         try:
@@ -134,7 +136,7 @@ def literal(span: bytes) -> Any:
 
 
 def _token_to_json(token: re.Match[str]) -> str:
-    """A part of a Python literal as JSON writes it."""
+    """Return a part of a Python literal (a match of _TOKEN) as JSON writes it."""
     if token["string"] is not None:
         content = token["string"][1:-1]
         if "\\" in content:
@@ -150,14 +152,15 @@ def _token_to_json(token: re.Match[str]) -> str:
 
 
 def _unwrap_scalars(text: str) -> str:
-    """`np.float32(0.5)` as 0.5, if only such scalars have parentheses (file names may have them, too)."""
+    """Return a text with `np.float32(0.5)` as 0.5, or unchanged if anything but such scalars has parentheses (file
+    names may have them, too)."""
     if "np." not in text:
         return text
     strings = "".join(text.split("'")[1::2])
     if "(" in strings or ")" in strings:
         return text
-    opened = text.count("(")
+    other_brackets = text.count("(")
     for scalar in _SCALARS:
-        opened -= text.count(scalar)
+        other_brackets -= text.count(scalar)
         text = text.replace(scalar, "")
-    return text if opened else text.replace(")", "")
+    return text if other_brackets else text.replace(")", "")

@@ -33,22 +33,19 @@ from hoicli.errors import DataError
 from hoicli.io.workers import no_garbage_collection
 
 MEMORY_FLOOR, MEMORY_RATIO = 1 << 30, 64
-"""Bytes for building, and more for each byte of the file; a list of empty lists, the densest content, takes 50."""
+"""The memory for building: so many bytes, and so many more for each of the file. The densest content takes 50."""
 VALUES, VALUES_PER_BYTE = 1 << 20, 4
-"""Values in the tree that a pickle stands for, what stands in several places counted in each. Dumps have 0.2 to 0.5 a
-byte; a shared box of four numbers is two bytes."""
+"""The most values in the tree that a pickle stands for: so many, and so many more for each byte of the file. A part
+that stands in several places counts in each. Dumps have 0.2 to 0.5 values a byte; a shared box takes two bytes."""
 DEEPEST = 100
-"""Containers within containers; a dump has six."""
+"""The most levels of containers within containers; a dump has six."""
 PIECE = 1 << 14
-"""Containers looked into at once."""
+"""How many containers are looked into at once."""
 
 
 def load_pickle(data: bytes, name: str) -> Any:
-    """The content of a pickle, as plain values.
-
-    Raises `DataError` (with `name` as its place) for a damaged or cut-off file, for sizes that the file cannot hold,
-    and for anything that is not data, which is never imported or run.
-    """
+    """Return the content of a pickle as plain values. Raises `DataError` (with `name` as its place) for a damaged or
+    cut-off file, for sizes that the file cannot hold, and for anything but data, which is never imported or run."""
     try:
         return _load(data)
     except DataError as error:
@@ -62,12 +59,13 @@ def load_pickle(data: bytes, name: str) -> Any:
 
 
 def _quote_text(text: str) -> str:
-    """Text from a pickle for a message: printable, on one line, cut to 80 characters."""
+    """Return text from a pickle as a message may have it: printable, on one line, cut to 80 characters."""
     plain = text[:200].encode("unicode_escape").decode()
     return plain if len(plain) <= 80 else plain[:77] + "..."
 
 
 def _refuse(named: str) -> NoReturn:
+    """Raise the `DataError` about a pickle that is no plain data; named: what it wants."""
     raise DataError(
         f"wants {named}, which hoicli does not build (nothing was run); "
         "save it again as lists, dictionaries, numbers, text and numpy arrays (a tensor's .tolist())"
@@ -78,7 +76,7 @@ def _refuse(named: str) -> NoReturn:
 
 
 class _Machine(pickle.Unpickler):
-    """CPython's, with a table of names in the place of imports."""
+    """CPython's unpickler, which looks names up in a table instead of importing them."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         if global_name == "CacheTemplate":
@@ -93,6 +91,7 @@ class _Machine(pickle.Unpickler):
 
 
 def _load(data: bytes) -> Any:
+    """Return the content of a pickle as plain values, built within the limits of memory."""
     # Refused the memory for a bytearray, CPython (3.11) complains on stderr beside raising MemoryError.
     quiet = redirect_stderr(io.StringIO())
     with quiet, no_garbage_collection(), _bounded_memory(MEMORY_FLOOR + MEMORY_RATIO * len(data)):
@@ -106,8 +105,8 @@ def _load(data: bytes) -> Any:
 
 
 def _require_tree(value: Any, size: int) -> None:
-    """Raises `DataError` for what is nested beyond DEEPEST, or stands for far more than `size` bytes can hold: a list
-    that stands in many places is converted as often as it stands."""
+    """Raise `DataError` for a value that is nested beyond DEEPEST, or that stands for far more values than `size` bytes
+    can hold: a list that stands in many places is converted as often as it stands."""
     containers = {list, dict, tuple, set, frozenset, _Array}
     level, remaining = [value], VALUES + VALUES_PER_BYTE * size
     for _ in range(DEEPEST):
@@ -118,7 +117,7 @@ def _require_tree(value: Any, size: int) -> None:
             remaining -= sum([part.size if type(part) is _Array else len(part) for part in containers_inside])
             if remaining < 0:
                 raise DataError("repeats its parts so often that no dump would; save it again without shared lists")
-            below += filter(gc.is_tracked, containers_inside)  # not dictionaries of numbers and text alone
+            below += filter(gc.is_tracked, containers_inside)  # passes over dictionaries of only numbers and text
         if not below:
             return
         level = below
@@ -127,12 +126,10 @@ def _require_tree(value: Any, size: int) -> None:
 
 @contextmanager
 def _bounded_memory(extra: int) -> Iterator[None]:
-    """Let the process grow by `extra` bytes of address space at most.
-
-    A ten-byte pickle can use place four billion of the memo, which the unpickler then allocates before it calls any
-    code here; only the operating system can turn that into a MemoryError. The soft limit is lowered and restored. On
-    systems other than Linux nothing is done, since the usage is unknown.
-    """
+    """Let the process grow by at most `extra` bytes of address space. A pickle of ten bytes can use place four billion
+    of the memo, which the unpickler then allocates before it calls any code here; only the operating system can turn
+    that into a MemoryError. The soft limit is lowered and restored. On systems other than Linux nothing is done, since
+    the usage is unknown."""
     try:
         import resource
 
@@ -154,8 +151,7 @@ def _bounded_memory(extra: int) -> Iterator[None]:
 
 
 class _Name:
-    """The object that a pickle gets for a name: calling it builds a plain value. It is immutable (BUILD sets
-    attributes)."""
+    """The object that a pickle gets for a name: a call builds a plain value. BUILD cannot set its attributes."""
 
     __slots__ = ("_build",)
 
@@ -170,19 +166,19 @@ class _Name:
 
 
 def _factory(kind: type) -> _Name:
-    """A type that a defaultdict names; called, it takes no arguments."""
+    """Return the name of a type as a defaultdict's factory uses it: called without arguments."""
     return _Name(lambda: kind())
 
 
 def _dictionary(items: Any = None, /) -> dict[Any, Any]:
-    """A dict, for defaultdict(factory) (its items follow) and for Python 2's OrderedDict([[key, value], ...])."""
+    """Build a dict for defaultdict(factory), whose items follow, or Python 2's OrderedDict([[key, value], ...])."""
     if type(items) is tuple:
         _refuse("an odd dictionary")
     return dict(items) if type(items) is list else {}
 
 
 def _encode_latin(text: str, encoding: str) -> bytes:
-    """Bytes in protocols 0 to 2: text, to be encoded as latin-1."""
+    """Return the bytes that protocols 0 to 2 write as text, to be encoded as latin-1."""
     return (
         text.encode("latin-1") if encoding in ("latin1", "latin-1") else _refuse(f"the codec {_quote_text(encoding)}")
     )
@@ -232,14 +228,15 @@ class _Array(np.ndarray[Any, Any]):
 
 
 def _empty_array(kind: Any, shape: Any, *_: Any) -> _Array:
-    """The array that a state will fill (numpy.core.multiarray._reconstruct)."""
+    """Return the empty array that a state will fill (numpy.core.multiarray._reconstruct)."""
     if kind is not _NDARRAY or shape != (0,):
         _refuse("an odd numpy array")
     return _Array((0,), np.uint8)
 
 
 def _array_of_buffer(buffer: Any, dtype: Any, shape: Any, order: Any, axes: Any = None) -> Any:
-    """The form of protocol 5 (numpy.core.numeric._frombuffer); order K lists the axes of a transposed array."""
+    """Return an array in the form of protocol 5 (numpy.core.numeric._frombuffer). axes: those of a transposed array,
+    which has the order K."""
     if type(order) is not str:
         _refuse("an odd numpy array")
     array = _Array((0,), np.uint8)
@@ -248,7 +245,7 @@ def _array_of_buffer(buffer: Any, dtype: Any, shape: Any, order: Any, axes: Any 
 
 
 def _scalar(dtype: Any, raw: Any) -> Any:
-    """A NumPy scalar as a Python value (numpy.core.multiarray.scalar)."""
+    """Return a NumPy scalar as a Python value (numpy.core.multiarray.scalar)."""
     if type(dtype) is not _Dtype or type(raw) not in (bytes, str):
         _refuse("an odd numpy scalar")
     if dtype.real.itemsize == 0:  # numpy.str_("")

@@ -22,7 +22,7 @@ NO_BOX = "a box without a name, or that is not four numbers"
 Place = list[float] | int | str | None
 """Where something is: a box's numbers, the index or id of a box, its name alone, or nothing."""
 Persons = Callable[[str], bool]
-"""Whether a name is one of who acts: a person, or the dataset's own subjects."""
+"""A function that says whether a name is that of a subject: a person, or one of the dataset's own subjects."""
 
 # Keys, after `_plain_key`.
 _HUMAN, _OTHER = "(?:human|person|subject|sub|agent|h)", "(?:object|obj|target|o)"
@@ -45,20 +45,20 @@ _BESIDE = re.compile(
     r"reason(?:ing|s)?|explanations?|rationale|thoughts?|analysis|evidence|comments?|notes?|description|caption|summary|"
     r"(?:image_|img_|pair_|hoi_|triplet_|interaction_|relation_)?(?:id|idx|index)|image|file_name|image_path|width|height"
 )
-"""The keys of what may stand beside a claim, and is not read."""
+"""The keys that may stand beside a claim; their values are not read."""
 _OF_ID = re.compile(r"([^\W\d][^\d.]{0,60}?)(?:[._ #-]?\d{1,4})?")
-"""An id with a name in it, as R1-SGG's `person.1`."""
+"""An id that contains a name, such as R1-SGG's `person.1`."""
 
 
 class NotReadError(Exception):
-    """An answer that is not read, and why."""
+    """An answer cannot be read; the message says why."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One triplet of an answer: the subject's and the object's place, the object's name, verbs, and a score. `acts`:
-    the subject's name, if it has one. `of_box`: the object's name is that of a box of the answer. `spans`: where the
-    answer says each verb; `label_span`: where it says the object's name; None where that is not known."""
+    """One triplet that an answer claims. subject, object: where the two are. label: the object's name. acts: the
+    subject's name, if it has one. of_box: whether the object's name is that of a box in the answer. spans: where the
+    answer says each verb; label_span: where it says the object's name; None for a place that is not known."""
 
     subject: Place
     object: Place
@@ -75,10 +75,11 @@ class Claim:
 class Claims:
     """Collects the claims of one answer.
 
-    persons: who may act. verbs, label: those of the question, for answers with boxes only (grounding). triplets;
-    `located`, (box, name as records spell it) of its own; `ids`, the rows of `located` by the id that the answer gives
-    them; `acting`, the rows of `located` that are a triplet's subject. `reports`: why parts are left out. `tokens`: the
-    kind of its box tokens, "" for none or several; `form`: json or tokens, "" for an answer that is refused.
+    persons: tells whether a name may act. verbs, label: the question's verbs and object, for answers that have boxes
+    only (grounding). triplets: the claims. located: (box, name as records spell it) of each box that the answer lists.
+    ids: the indices in `located` of the boxes with each id. acting: the indices in `located` of boxes that are a
+    triplet's subject. reports: why parts are left out. tokens: the kind of the answer's box tokens, "" for none or
+    several. form: "json" or "tokens", "" for an answer that is refused.
     """
 
     persons: Persons
@@ -93,18 +94,18 @@ class Claims:
     form: str = ""
 
     def read_all(self, values: Sequence[Any]) -> None:
-        """Add the claims in the values of the answer. Raises `NotReadError` for a value of another shape."""
+        """Add the claims in all values of the answer. Raises `NotReadError` for a value of another shape."""
         for value in values:
             self.read(value)
         if self.located:
             self.triplets = [claim for claim in map(self._look_up_boxes, self.triplets) if claim is not None]
 
     def read(self, value: Any) -> None:
-        """Add the claims in a value."""
+        """Add the claims in one value of the answer: a list of two boxes, a list of values, or a JSON object."""
         if isinstance(value, list):
             items = [_by_plain_key(item) if isinstance(item, dict) else item for item in value]
-            boxes = len(items) == 2 and all(isinstance(item, dict) and _is_located(item) for item in items)
-            if boxes and (self.verbs or any(_value_of(item, _VERBS) is not None for item in items)):
+            are_two_boxes = len(items) == 2 and all(isinstance(item, dict) and _is_located(item) for item in items)
+            if are_two_boxes and (self.verbs or any(_value_of(item, _VERBS) is not None for item in items)):
                 self._read_pair(*items)
                 return
             for item in value:
@@ -115,6 +116,7 @@ class Claims:
             raise NotReadError("an answer with a list of other things than objects")
 
     def _read_object(self, entry: dict[str, Any]) -> None:
+        """Add the claims in a JSON object, which is a box, a triplet, or a wrapper of lists of them."""
         if _is_located(entry):
             self._read_located(entry)
         elif any(map(_SUBJECT.fullmatch, entry)) or (
@@ -125,8 +127,7 @@ class Claims:
             self._read_wrapper(entry)
 
     def _read_pair(self, first: dict[str, Any], second: dict[str, Any]) -> None:
-        """A list of two boxes with names: the person and the object, in this order unless only the second is named as a
-        person."""
+        """Add the claim of two named boxes: the person and the object, or reversed if only the second is a person."""
         for entry in (first, second):
             _check(entry, _BOX, _NAME, _VERBS, _SCORE)
         names = [_name_of(entry) for entry in (first, second)]
@@ -139,12 +140,12 @@ class Claims:
         label, verb_beside = _name_of(second), _value_of(first, _VERBS)
         verb_value = _value_of(second, _VERBS) or verb_beside
         verbs = verbs_of(verb_value, label) or self.verbs
-        if (
+        if (  # a phrase beside the person may name the object, too
             verb_value is verb_beside
             and isinstance(verb_value, str)
-            and (parts := split_phrase(verb_value))[1] == label
+            and (verbs_and_object := split_phrase(verb_value))[1] == label
         ):
-            verbs = parts[0]
+            verbs = verbs_and_object[0]
         places = [numbers_of(_value_of(entry, _BOX)) for entry in (first, second)]
         claim = Claim(
             places[0], places[1], label or self.label, tuple(verbs), self._score(second), acts=_name_of(first)
@@ -152,32 +153,37 @@ class Claims:
         self._add(claim, verb_value, _value_of(second, _NAME))
 
     def _read_triplet(self, entry: dict[str, Any]) -> None:
+        """Add the claim of a JSON object that has keys of a subject, or of an object and its verb."""
         _check(entry, _SUBJECT, _OBJECT, _LABEL, _NAME, _VERBS, _SCORE)
         subject, object_ = (_value_of(entry, kind) for kind in (_SUBJECT, _OBJECT))
-        ends = [_by_plain_key(end) if isinstance(end, dict) else {} for end in (subject, object_)]
-        for end in ends:
-            _check(end, _BOX, _NAME, _SCORE)
-        entries = (entry.get(key) for key in ("subject", "human", "person"))
-        named = next((_OF_ID.sub(r"\1", text) for text in map(_text_of, entries) if text and text is not subject), "")
-        acts = _name_of(ends[0]) or label_of(named) or None
+        parts = [_by_plain_key(part) if isinstance(part, dict) else {} for part in (subject, object_)]
+        for part in parts:
+            _check(part, _BOX, _NAME, _SCORE)
+        subject_values = (entry.get(key) for key in ("subject", "human", "person"))
+        subject_name = next(
+            (_OF_ID.sub(r"\1", text) for text in map(_text_of, subject_values) if text and text is not subject), ""
+        )
+        acts = _name_of(parts[0]) or label_of(subject_name) or None
         if acts is not None and not self.persons(acts):
             self.reports.append(NO_PERSON)
             return
-        others = [entry.get(key) for key in ("object", "target", "label", "category", "class", "name")]
-        labels = [_value_of(entry, _LABEL), *others, _value_of(ends[1], _NAME)]
+        further_labels = [entry.get(key) for key in ("object", "target", "label", "category", "class", "name")]
+        labels = [_value_of(entry, _LABEL), *further_labels, _value_of(parts[1], _NAME)]
         label = next((text for text in map(_text_of, labels) if text and not text.strip().isdecimal()), None)
-        other = _place_of(object_)
-        verb_value, source = _value_of(entry, _VERBS), label
+        object_place = _place_of(object_)
+        verb_value, label_value = _value_of(entry, _VERBS), label
         verbs = self.verbs if verb_value is None else verbs_of(verb_value, label or self.label)
-        if label is None and self.label is None and isinstance(verb_value, str) and not isinstance(other, int):
+        # Without a name of its own, the object may be named in the verb's phrase ("riding a bicycle").
+        if label is None and self.label is None and isinstance(verb_value, str) and not isinstance(object_place, int):
             verbs, label = split_phrase(verb_value)
-            source = verb_value
+            label_value = verb_value
         label = self.label if label is None else label_of(label)
-        claim = Claim(_place_of(subject), other, label, tuple(verbs), self._score(entry), acts=acts)
-        self._add(claim, verb_value, source)
+        claim = Claim(_place_of(subject), object_place, label, tuple(verbs), self._score(entry), acts=acts)
+        self._add(claim, verb_value, label_value)
 
     def _add(self, claim: Claim, verb_value: Any, named: Any) -> None:
-        """Add a claim whose verbs are in the value `verb_value`, and its object's name in `named`."""
+        """Add a claim, unless it has no verb or its object's name cannot be read; then a report says so. verb_value,
+        named: the values of the answer that say the verbs and the object's name."""
         label = claim.label
         if not claim.verbs:
             self.reports.append("a pair without a verb that can be read")
@@ -188,6 +194,7 @@ class Claims:
             self.reports.append("an object whose name cannot be read")
 
     def _score(self, entry: dict[str, Any]) -> float | None:
+        """Return the score that a triplet states, None without one; a score that is no number is reported."""
         value = _value_of(entry, _SCORE)
         score = _number_of(value)
         if value is not None and score is None:
@@ -195,12 +202,13 @@ class Claims:
         return score
 
     def _read_located(self, entry: dict[str, Any]) -> None:
+        """Add a box that the answer lists with its name. Raises `NotReadError` if a verb stands beside it."""
         if _value_of(entry, _VERBS) is not None:
             raise NotReadError("an answer with a verb beside one box, and nothing that says whose")
         _check(entry, _BOX, _NAME, _SCORE)
         own_id = next((entry[key] for key in ("id", "idx", "index") if key in entry), None)
-        of_id = _OF_ID.fullmatch(own_id) if isinstance(own_id, str) else None
-        box, name = numbers_of(_value_of(entry, _BOX)), _name_of(entry) or label_of(of_id[1] if of_id else "")
+        id_match = _OF_ID.fullmatch(own_id) if isinstance(own_id, str) else None
+        box, name = numbers_of(_value_of(entry, _BOX)), _name_of(entry) or label_of(id_match[1] if id_match else "")
         if box is None or not is_name(name):
             self.reports.append(NO_BOX)
             return
@@ -209,7 +217,7 @@ class Claims:
         self.located.append((box, name))
 
     def _read_wrapper(self, entry: dict[str, Any]) -> None:
-        """An object with lists of triplets or of boxes."""
+        """Add the claims of a JSON object that holds lists of triplets or of boxes."""
         _check(entry, _LISTS)
         lists = [value for key, value in entry.items() if not _BESIDE.fullmatch(key)]
         if not lists or not all(isinstance(value, list) for value in lists):
@@ -218,23 +226,23 @@ class Claims:
             self.read(item)
 
     def _look_up_boxes(self, claim: Claim) -> Claim | None:
-        """A claim with boxes of the answer for ids; None, and reported, where there is none or which one is not
-        said."""
+        """Return a claim with the answer's boxes in place of their ids. Return None, and report it, if an id is that of
+        no box or of several, or if the subject's box is no person."""
         boxes_of_ends: dict[str, Any] = {}
         for end in ("subject", "object"):
             place = getattr(claim, end)
-            rows = self.ids.get(str(place)) if isinstance(place, int | str) else None
-            if rows is None and type(place) is not int:
+            indices = self.ids.get(str(place)) if isinstance(place, int | str) else None
+            if indices is None and type(place) is not int:
                 continue
-            if rows is None or len(rows) > 1:
+            if indices is None or len(indices) > 1:
                 self.reports.append("a triplet with the index of a box that is not there")
                 return None
-            box, name = self.located[rows[0]]
+            box, name = self.located[indices[0]]
             if end == "object":
                 boxes_of_ends |= {"object": box, "label": name, "of_box": True}
             elif self.persons(name):
                 boxes_of_ends |= {"subject": box, "acts": name}
-                self.acting.add(rows[0])
+                self.acting.add(indices[0])
             else:
                 self.reports.append(NO_PERSON)
                 return None
@@ -242,7 +250,7 @@ class Claims:
 
 
 def _check(entry: dict[str, Any], *patterns: re.Pattern[str]) -> None:
-    """Raise `NotReadError` for a key that is of none of the patterns, and none that may stand beside."""
+    """Raise `NotReadError` for a key that fits none of the patterns and may not stand beside a claim."""
     for key in entry:
         if not any(pattern.fullmatch(key) for pattern in (_BESIDE, *patterns)):
             raise NotReadError(f"an answer with a key that is not read ({key[:40]})")
@@ -252,14 +260,14 @@ def _check(entry: dict[str, Any], *patterns: re.Pattern[str]) -> None:
 
 
 def _plain_key(key: str) -> str:
-    """ "Object Class", "object-class" and "objectClass" as object_class; what stands in brackets is left off."""
+    """Return a key in one spelling, without parts in brackets: "Object Class", "objectClass" are object_class."""
     key = re.sub(r"[(\[][^)\]]*[)\]]?", " ", key[:200])
     key = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip())
     return re.sub(r"[\s\-_]+", "_", key).lower()
 
 
 def _by_plain_key(entry: dict[str, Any]) -> dict[str, Any]:
-    """An object with plain keys. Raises `NotReadError` for two keys that are one."""
+    """Return a JSON object with plain keys. Raises `NotReadError` if two keys become the same."""
     plain = {_plain_key(key): value for key, value in entry.items()}
     if len(plain) < len(entry):
         raise NotReadError("an answer with a key twice in one object")
@@ -267,29 +275,29 @@ def _by_plain_key(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _value_of(entry: dict[str, Any], keys: re.Pattern[str]) -> Any:
-    """The first value under one of the keys that is not null; boxes before names, which are the shorter keys."""
+    """Return the first value that is not null under a key of the pattern; keys of boxes come before others."""
     matching_keys = [key for key, value in entry.items() if value is not None and keys.fullmatch(key)]
     return entry[max(matching_keys, key=lambda key: "box" in key)] if matching_keys else None
 
 
 def _is_located(entry: dict[str, Any]) -> bool:
-    """Whether an entry has a box of its own, without a subject."""
+    """Whether a JSON object has a box of its own, and no subject."""
     return _value_of(entry, _BOX) is not None and _value_of(entry, _SUBJECT) is None
 
 
 def _name_of(entry: dict[str, Any]) -> str | None:
-    """The name of a box, as records spell it."""
+    """Return the name of a box as records spell it, or None if it has none."""
     name = _text_of(_value_of(entry, _NAME))
     return None if name is None else label_of(name)
 
 
 def _text_of(value: Any) -> str | None:
-    """A text with something in it, else None."""
+    """Return a value that is a text with more than spaces in it, else None."""
     return value if isinstance(value, str) and value.strip() else None
 
 
 def _place_of(value: Any) -> Place:
-    """The place that a value describes."""
+    """Return the place that a value describes: a box, an index or id, a name, or None."""
     if isinstance(value, dict):
         entry = _by_plain_key(value)
         box = _value_of(entry, _BOX)
@@ -303,8 +311,8 @@ def _place_of(value: Any) -> Place:
 
 
 def numbers_of(value: Any) -> list[float] | None:
-    """The four numbers of a box, in any convention; None if there are not four finite ones. Numbers may be text, the
-    list nested ([[x1, y1, x2, y2]] or two points)."""
+    """Return the four numbers of a box, in any convention, or None if there are not four finite ones. The numbers may
+    be text, and the list nested ([[x1, y1, x2, y2]] or two points)."""
     if not isinstance(value, list):
         return None
     if len(value) == 1:
@@ -316,7 +324,7 @@ def numbers_of(value: Any) -> list[float] | None:
 
 
 def _number_of(value: Any) -> float | None:
-    """A finite number, which may be a text; None for anything else."""
+    """Return a finite number, which may be written as text; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

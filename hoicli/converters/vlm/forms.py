@@ -24,16 +24,16 @@ from hoicli.converters.vlm.text import Spoken, final_part, values_in
 
 
 def is_phrase(answer: str) -> bool:
-    """Whether an answer is a few words, as for what a given pair does."""
+    """Whether an answer is only a few words, as is usual where the question gives the pair and asks for the verb."""
     return len(answer) <= 200 and not set("[{<`").intersection(answer)
 
 
 def read_answer(
     answer: Any, verbs: Sequence[str] = (), label: str | None = None, persons: Persons = names_person
 ) -> Claims:
-    """Return what is read in an answer, a text or parsed already; without a form, the report says why it is refused.
-    verbs, label: the verbs and the object of the question, for answers of boxes alone; persons: who may act, by
-    name."""
+    """Return the claims of an answer. If it is refused they have no `form`, and their report says why. answer: text, or
+    what was parsed already. verbs, label: the verbs and the object of the question, for answers of boxes alone.
+    persons: tells whether a name may act."""
     claims = Claims(persons, verbs, label)
     try:
         text = final_part(answer) if isinstance(answer, str) else Spoken.starting_at("", 0)
@@ -67,19 +67,21 @@ _MENTION = re.compile(
     r"(?P<loc>(?:<loc_\d{1,4}>){1,400})|(?P<bins>(?:<loc\d{4}>){1,400})(?P<after>[^<;]{0,200}))"
 )
 _BETWEEN = re.compile(r"(?:[\s.,;]|</?s>|\b(?:and|an?|the)\b)*", re.IGNORECASE)
-"""What may stand beside boxes with names."""
+"""What may stand between the boxes and their names."""
 OTHER_WORDS = "an answer with box tokens and other words than their names"
 
 
 def _read_tokens(text: str, claims: Claims) -> None:
-    """Add the claims of an answer in tokens. Raises `NotReadError` for an answer that has other words."""
+    """Add the claims of an answer in box tokens. Raises `NotReadError` if it has other words than names."""
     if not _BETWEEN.fullmatch(_MENTION.sub(" ; ", text)):
         raise NotReadError(OTHER_WORDS)
     mentions = [_named_places(match) for match in _MENTION.finditer(text)]
     if claims.verbs and claims.label is not None and len(mentions) % 2 == 0:
-        for (subject, people), (object_, others) in zip(mentions[::2], mentions[1::2], strict=True):
-            if len(people) == len(others) == 1 and (not subject or claims.persons(subject)):
-                claims.triplets.append(Claim(people[0], others[0], object_ or claims.label, tuple(claims.verbs)))
+        for (subject, person_places), (object_, object_places) in zip(mentions[::2], mentions[1::2], strict=True):
+            if len(person_places) == len(object_places) == 1 and (not subject or claims.persons(subject)):
+                claims.triplets.append(
+                    Claim(person_places[0], object_places[0], object_ or claims.label, tuple(claims.verbs))
+                )
             else:
                 claims.reports.append(NO_PERSON)
         return
@@ -92,12 +94,13 @@ def _read_tokens(text: str, claims: Claims) -> None:
 
 
 def _kind(match: re.Match[str]) -> str:
+    """Return the kind of box tokens that a mention has: the group of _MENTION that matched."""
     return next(kind for kind in ("box", "region", "roi", "loc", "bins") if match[kind] is not None)
 
 
 def _named_places(match: re.Match[str]) -> tuple[str, list[Place]]:
-    """(the name of a mention, "" without one; its boxes, or the number of a region). Florence-2's names stand before
-    the tokens and PaliGemma's behind, without a tag of their own."""
+    """Return the name of a mention ("" without one), and its boxes or the number of its region. Florence-2's names
+    stand before the tokens and PaliGemma's behind, without a tag of their own."""
     kind = _kind(match)
     label = label_of(next(filter(None, (match[part] for part in ("tag", "qwen", "before", "after"))), ""))
     if match["before"] and not is_name(label):
@@ -107,7 +110,7 @@ def _named_places(match: re.Match[str]) -> tuple[str, list[Place]]:
     numbers = [float(digits) for digits in re.findall(r"-?\d{1,9}(?:\.\d{0,18})?", match[kind])]
     if kind == "loc":  # the middle of a thousandth, as the model's processor has it
         numbers = [number + 0.5 for number in numbers]
-    boxes = [numbers[at : at + 4] for at in range(0, len(numbers), 4)] or [[]]
+    boxes = [numbers[index : index + 4] for index in range(0, len(numbers), 4)] or [[]]
     if kind == "bins":
-        boxes = [[box[at] / 1024 for at in (1, 0, 3, 2)] if len(box) == 4 else [] for box in boxes]
+        boxes = [[box[index] / 1024 for index in (1, 0, 3, 2)] if len(box) == 4 else [] for box in boxes]
     return label, [*boxes]

@@ -42,16 +42,15 @@ Size = tuple[float, float]
 
 @dataclass(frozen=True)
 class Frame:
-    """A convention: the `kind`, and for some kinds two numbers, the bounds on the copy's area or its size."""
+    """A convention for the numbers of boxes. kind: its name. numbers: for qwen2.5 the bounds on the copy's area, for
+    resized the copy's size."""
 
     kind: str
     numbers: tuple[int, int] = (0, 0)
 
     def _scale(self, size: Size | None) -> tuple[float, float, float, float]:
-        """(width, units of it, height, units of it): how many of the convention's units the image's sides have.
-
-        Raises `DataError` if the image's (width, height) is needed and unknown.
-        """
+        """Return (width, units across, height, units down): the image's sides, and how many of the convention's units
+        each has. Raises `DataError` if the image's (width, height) is needed and unknown."""
         if self.kind == "pixels":
             return 1.0, 1.0, 1.0, 1.0
         if size is None:
@@ -67,7 +66,7 @@ class Frame:
         return width, copy[0], height, copy[1]
 
     def scale_to_pixels(self, box: Sequence[float], size: Size | None) -> list[float]:
-        """A box of four numbers as [x1, y1, x2, y2] in pixels of the original image."""
+        """Return a box of four numbers as [x1, y1, x2, y2] in pixels of the original image."""
         width, across, height, down = self._scale(size)
         x1, y1, x2, y2 = map(float, box)
         if self.kind == "1000-yx":
@@ -75,36 +74,38 @@ class Frame:
         return [x1 * width / across, y1 * height / down, x2 * width / across, y2 * height / down]
 
     def scale_from_pixels(self, box: Sequence[float], size: Size | None) -> list[float]:
-        """The inverse of `scale_to_pixels`, in whole numbers (`relative`: four decimals), for prompts. Raises
-        `DataError` for a number that overflows."""
+        """Return a box in pixels as the convention writes it, in whole numbers (`relative`: four decimals), for
+        prompts: the inverse of `scale_to_pixels`. Raises `DataError` for a number that overflows."""
         width, across, height, down = self._scale(size)
-        x1, x2 = (box[at] * across / width for at in (0, 2))
-        y1, y2 = (box[at] * down / height for at in (1, 3))
+        x1, x2 = (box[index] * across / width for index in (0, 2))
+        y1, y2 = (box[index] * down / height for index in (1, 3))
         values = [y1, x1, y2, x2] if self.kind == "1000-yx" else [x1, y1, x2, y2]
         if not all(map(math.isfinite, values)):
             raise DataError("a number of a box is too large for a prompt", field="boxes")
         return [round(value, 4) for value in values] if self.kind == "relative" else [round(value) for value in values]
 
     def contradicts_scale(self, boxes: Sequence[Sequence[float]]) -> bool:
-        """Whether boxes are all fractions below 1 where the convention has none, or go far beyond 1 where it has."""
+        """Whether the boxes do not fit this convention: all are fractions below 1 although its numbers are larger, or
+        some go far beyond 1 although it is `relative`."""
         if self.kind == "relative":
-            return any(max(box) > 2.0 for box in boxes)  # over more than the picture's size out of it
+            return any(max(box) > 2.0 for box in boxes)  # beyond the image by more than its own size
         small = all(0 <= number <= 1 for number in chain.from_iterable(boxes))
         return small and any(number % 1 for number in chain.from_iterable(boxes))
 
     def __str__(self) -> str:
-        """Return the text that `--coords` takes, but for the bounds of qwen2.5."""
+        """Return the text that `--coords` takes for this convention, without the bounds of qwen2.5."""
         return f"resized:{self.numbers[0]}x{self.numbers[1]}" if self.kind == "resized" else self.kind
 
 
 def size_of(record: Record) -> Size | None:
-    """Width and height of a row or a record, None unless both are positive numbers."""
+    """Return (width, height) of a row or a record, or None unless both are positive numbers."""
     width, height = (record[key] if is_number(record.get(key)) else 0 for key in ("width", "height"))
     return (width, height) if width > 0 and height > 0 else None
 
 
 def parse_frame(text: str, place: str = "") -> Frame:
-    """The frame that `--coords` names, or a file at `place`. Raises `UsageError` that lists them."""
+    """Return the convention that a text of `--coords` names. place: where a file has the text, for the message. Raises
+    `UsageError` that lists the conventions for any other text."""
     if text in PLAIN:
         return Frame(text)
     if text == "qwen2.5":
@@ -119,9 +120,9 @@ def parse_frame(text: str, place: str = "") -> Frame:
 
 
 def resized_by_qwen(width: float, height: float, fewest: int, maximum: int) -> tuple[int, int]:
-    """(width, height) of the copy Qwen2.5-VL's processor makes: each side the nearest multiple of 28, unless the area
-    then leaves [fewest, maximum] pixels; then both are scaled by the root of the ratio and rounded towards the bound.
-    """
+    """Return (width, height) of the copy that Qwen2.5-VL's processor makes. Each side is the nearest multiple of 28,
+    unless the area then leaves [fewest, maximum] pixels; then both sides are scaled by the root of the ratio and
+    rounded towards the bound."""
     sides = [max(FACTOR, round(side / FACTOR) * FACTOR) for side in (width, height)]
     area = sides[0] * sides[1]
     if area > maximum:

@@ -31,7 +31,7 @@ PERSONS = frozenset(
 _ARTICLES = frozenset(("a", "an", "the", "a/an", "his", "her", "their", "its", "another"))
 """Words before a noun that are not part of its name."""
 MOST_WORDS = 3
-"""Words of a verb, or of a name; what is longer is prose."""
+"""The most words of a verb or of a name; anything longer is prose."""
 _DENIALS = frozenset(("no", "not", "never", "nobody", "nothing", "none", "neither", "nor", "cannot", "without"))
 _DOUBTS = frozenset({
     "non", "absent", "except", "false", "hardly", "barely", "almost", "nearly", "or", "either", "if", "maybe",
@@ -42,23 +42,21 @@ _DOUBTS = frozenset({
 
 
 def denies(words: Iterable[str]) -> bool:
-    """Whether one of the words, in lower case, says that something is not so."""
+    """Whether one of the words, which are in lower case, says that something is not so."""
     return any(word in _DENIALS or word.endswith(("n't", "n\N{RIGHT SINGLE QUOTATION MARK}t")) for word in words)
 
 
 def label_of(text: str) -> str:
-    """A name in the records' spelling: lower case, no article, underscores for spaces."""
+    """Return a name in the records' spelling: lower case, no article, underscores for spaces."""
     words = re.sub(r"[`*\"]+", "", replace_typography(text)).strip().strip(".!?,;:'").lower()
     words = re.sub(r"^(?:a/an|a|an|the)[\s_]+", "", words)
     return re.sub(r"[\s_]+", "_", words)
 
 
 def verbs_of(value: Any, label: str | None = None) -> list[str]:
-    """The verbs in a value of an answer: a list, or one text with several ("ride, sit on"), each as `sit_on`.
-
-    Articles and the object's own name at the end ("riding the bicycle") are left off; a text of more than `MOST_WORDS`
-    words, and one that denies or doubts, gives none. Gerunds stay as they are: the evaluation lemmatises.
-    """
+    """Return the verbs in a value of an answer: a list, or one text with several ("ride, sit on"), each as `sit_on`.
+    Articles and the object's name (`label`) at the end, as in "riding the bicycle", are left off. A text of more than
+    `MOST_WORDS` words gives no verb, nor does one that denies or doubts. Gerunds stay; the evaluation lemmatises."""
     if isinstance(value, list):
         return list(dict.fromkeys(chain.from_iterable(verbs_of(item, label) for item in value)))
     verbs = []
@@ -72,17 +70,15 @@ def verbs_of(value: Any, label: str | None = None) -> list[str]:
 
 
 def split_phrase(phrase: str) -> tuple[list[str], str | None]:
-    """(verbs, object) of a phrase that holds both, "riding a bicycle", "sit on bench" or "hold and ride bicycle".
-
+    """Return (verbs, object) of a phrase that has both, "riding a bicycle", "sit on bench" or "hold and ride bicycle".
     The object begins after the article; without one, after the first word and the prepositions that follow it. A phrase
-    of one word, or of more than twice `MOST_WORDS`, names no object.
-    """
+    of one word, or of more than twice `MOST_WORDS`, names no object."""
     verbs, label = [], None
     for words in _phrases(phrase):
         end = 1
         while end < len(words) and words[end] in PREPOSITIONS:
             end += 1
-        article = next((place for place, word in enumerate(words) if place and word in _ARTICLES), None)
+        article = next((index for index, word in enumerate(words) if index and word in _ARTICLES), None)
         verb, name = (words[:end], words[end:]) if article is None else (words[:article], words[article + 1 :])
         if len(words) <= 2 * MOST_WORDS and _is_plain(verb):
             verbs.append(_verb(verb))
@@ -91,7 +87,7 @@ def split_phrase(phrase: str) -> tuple[list[str], str | None]:
 
 
 def is_name(label: str) -> bool:
-    """Whether a label as records spell it is a name: a few words, none of which denies or doubts."""
+    """Whether a label, as records spell it, is a name: it has few words, and no word that denies or doubts."""
     return _is_plain([word for word in label.split("_") if not word.strip("#.").isdecimal()])
 
 
@@ -104,6 +100,7 @@ def names_person(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_person(word: str) -> bool:
+    """Whether a word is one of PERSONS, or its first sense in WordNet is a person's."""
     if word in PERSONS:
         return True
     if not word.isalpha() or len(word) > 40:
@@ -116,28 +113,28 @@ def _is_person(word: str) -> bool:
 
 
 def _verb(words: list[str]) -> str:
-    """`no_interaction with` is no_interaction, as the datasets spell it."""
+    """Return the words of a verb as records spell it; `no_interaction with` becomes no_interaction."""
     verb = "_".join(words)
     return "no_interaction" if verb.startswith("no_interaction") else verb
 
 
 def _is_plain(words: list[str]) -> bool:
-    """Whether words are a verb or a name, and nothing that denies, doubts or goes on."""
+    """Whether words are a verb or a name: not too many of them, and none that denies, doubts or is strange."""
     if not 0 < len(words) <= MOST_WORDS:
         return False
     return words[0] == "no_interaction" or not (denies(words) or any(map(_is_strange, words)))
 
 
 def _is_strange(word: str) -> bool:
-    """Whether a word doubts, is empty, or has other signs than letters."""
+    """Whether a word expresses doubt, is empty, begins with a digit, or has characters that words do not have."""
     if word in _DOUBTS or not word or word[0].isdigit():
         return True
     return not all(letter.isalnum() or letter in "-'&." or unicodedata.category(letter)[0] == "M" for letter in word)
 
 
 def _phrases(text_said: str) -> Iterator[list[str]]:
-    """The words, in lower case, of each phrase of a text: commas, semicolons, line ends and "and" stand between them.
-    "no interaction" is one word."""
+    """Yield the words, in lower case, of each phrase of a text. Phrases are separated by commas, semicolons, line ends
+    and "and". "no interaction" is one word."""
     text = re.sub(
         r"[^\S\n]+", " ", re.sub(r"[`*\"]+", "", replace_typography(text_said))
     ).strip()  # a run of spaces is looked at once
@@ -150,7 +147,7 @@ def _phrases(text_said: str) -> Iterator[list[str]]:
 
 
 def _strip_object(words: list[str], label: str) -> list[str]:
-    """The words without the object's name at their end."""
+    """Return the words of a phrase without the object's name (or its plural) at their end."""
     name = label_of(label).split("_")
     for ending in (name, [*name[:-1], name[-1] + "s"], [*name[:-1], name[-1] + "es"]):
         if len(words) > len(ending) and words[-len(ending) :] == ending:
@@ -159,39 +156,41 @@ def _strip_object(words: list[str], label: str) -> list[str]:
 
 
 class Spelling:
-    """A dataset's names for a model's words (`--to-vocabulary`), by spelling only: case, spaces and, where no two names
-    differ by them alone, accents do not matter, and a gerund is also looked up as its base form."""
+    """The look-up of a model's words among a dataset's names (`--to-vocabulary`), by spelling only. Case and spaces do
+    not matter, nor do accents unless two names differ by them alone; a gerund is also looked up as its base form."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._verbs, self._objects = _index_spellings(vocabulary.verbs), _index_spellings(vocabulary.objects)
 
     def object(self, name: str) -> str | None:
-        """The vocabulary's spelling of an object, None for one it does not have."""
+        """Return the vocabulary's spelling of an object, or None if it does not have the object."""
         return next((self._objects[form] for form in _forms(name) if form in self._objects), None)
 
     def verb(self, name: str) -> str | None:
-        """The vocabulary's spelling of a verb, None for one it does not have: "riding" is ride, "sitting_on" sit_on."""
+        """Return the vocabulary's spelling of a verb, or None if it does not have the verb: "riding" is ride."""
         first, *rest = name.split("_")
         spelled = chain.from_iterable(_forms("_".join((form, *rest))) for form in (first, *_base_forms(first)))
         return next((self._verbs[form] for form in spelled if form in self._verbs), None)
 
 
 def _index_spellings(names: Sequence[str]) -> dict[str, str]:
-    """The names by what is looked up of them; of two that one spelling fits, the one that is nearest to it."""
+    """Return each name by the spellings under which it is found; of two names, the one spelled exactly so."""
+    # Spellings with accents come second, so that they override equal ones without.
     return {_forms(name)[1]: name for name in names} | {_forms(name)[0]: name for name in names}
 
 
 def _forms(name: str) -> tuple[str, str]:
-    """The letters of a name in lower case, and these without accents."""
+    """Return two spellings of a name, its letters and digits in lower case: with accents, and without."""
     return _fold_spelling(replace_typography(name)), _fold_spelling(strip_accents(replace_typography(name)))
 
 
 def _fold_spelling(name: str) -> str:
+    """Return the letters and digits of a name in lower case."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 def _base_forms(word: str) -> list[str]:
-    """The possible base forms of a gerund: riding -> rid, ride; sitting -> sitt, sitte, sit; lying -> ly, lye, lie."""
+    """Return the base forms that a gerund may have: riding -> rid, ride; sitting -> sitt, sitte, sit; lying -> lie."""
     stem = word[:-3]
     if not word.endswith("ing") or len(stem) < 2:
         return []

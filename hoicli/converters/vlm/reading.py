@@ -41,7 +41,7 @@ sniff = is_answers
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record for each image with a readable answer, in the order of first appearance."""
+    """Yield one record for each image with a readable answer, in the order of first appearance."""
     reader = _AnswerReader(context)
     for place, row in rows(source, context):
         context.place = place
@@ -56,9 +56,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 @dataclass
 class _Image:
-    """An image while its answers are read: its triplets with their scores, and the record of --boxes that was
-    `detections`. `read`: some answer about it could be read. `caveat`: where its scores are from, unless the answers
-    said them."""
+    """An image while its answers are read. table: its boxes. hois: the score of each triplet (subject, object, verb).
+    detections: its record in --boxes. read: whether some answer about it could be read. caveat: where its scores come
+    from, "" if the answers state them."""
 
     image_id: str | int
     file_name: str | None
@@ -70,7 +70,7 @@ class _Image:
     caveat: str = ""
 
     def record(self) -> Record:
-        """The image as a record."""
+        """Return the image's record."""
         record: Record = {"image_id": self.image_id}
         if self.file_name is not None:
             record["file_name"] = self.file_name
@@ -89,11 +89,12 @@ class _Image:
 
 
 class _NotPlacedError(Exception):
-    """There is no such box; the message is the reason that is counted."""
+    """A triplet or a box has no usable place; the message is the reason under which it is counted."""
 
 
 class _AnswerReader:
-    """Turns rows into images, row by row (`context.place` is the current row); `records` yields them."""
+    """Turns rows of answers into images, one row after another (`context.place` is the current row); `records` then
+    yields the images' records."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -108,7 +109,7 @@ class _AnswerReader:
         self._outside, self._first_outside = 0, ""
 
     def add(self, row: Any) -> None:
-        """Add a row. Raises `DataError` for a bad row, or one that lacks a needed key."""
+        """Add the answer of a row to its image. Raises `DataError` for a bad row, or one that lacks a needed key."""
         if not isinstance(row, dict):
             raise DataError("is no object; each answer is an object with its image and its text")
         if row.get("task") == "choice" or isinstance(row.get("options"), dict):
@@ -118,11 +119,11 @@ class _AnswerReader:
             return
         image = self._image(row)
         key, answer = answer_in(row)
-        person, other = (numbers_of(row.get(name)) for name in ("person_bbox", "object_bbox"))
+        person_box, object_box = (numbers_of(row.get(name)) for name in ("person_bbox", "object_bbox"))
         label = next((row[name] for name in ("object_category", "object") if isinstance(row.get(name), str)), None)
         verbs = verbs_of(row.get("action"), label) if isinstance(row.get("action"), str) else []
-        if person and other and isinstance(answer, str) and is_phrase(answer):
-            answer = [{"subject": person, "object": other, "object_class": label, "verb": answer}]
+        if person_box and object_box and isinstance(answer, str) and is_phrase(answer):
+            answer = [{"subject": person_box, "object": object_box, "object_class": label, "verb": answer}]
             key = "person_bbox"
         self._answers += 1
         claims = read_answer(answer, verbs, label, self._acts)
@@ -136,7 +137,7 @@ class _AnswerReader:
             self._refused += 1
             self._drop(f"an answer whose boxes have another scale than {arg('coords')}")
             return
-        image.read |= key != "person_bbox" or bool(claims.triplets)
+        image.read |= key != "person_bbox" or bool(claims.triplets)  # a bare phrase must give a triplet
         if self._scores == "tokens":
             claims.triplets = self._score_by_tokens(claims.triplets, answer, logprobs_in(row))
             if any(claim.score is not None for claim in claims.triplets):
@@ -144,9 +145,9 @@ class _AnswerReader:
         elif self._scores == "ones":
             claims.triplets = [replace(claim, score=1.0) for claim in claims.triplets]
             image.caveat = ALL_ONES
-        for at, (box, name) in enumerate(claims.located):
+        for index, (box, name) in enumerate(claims.located):
             try:
-                label = self._actor(name) if at in claims.acting else self._box_name(name)
+                label = self._actor(name) if index in claims.acting else self._box_name(name)
                 image.table.add(self._pixels(box, image, frame), label)
             except _NotPlacedError as error:
                 self._drop(str(error))
@@ -157,7 +158,7 @@ class _AnswerReader:
                 self._drop(str(error))
 
     def records(self) -> Iterator[Record]:
-        """The images with a readable answer."""
+        """Yield the record of each image with a readable answer."""
         if self._refused:
             share = f"{self._refused:,} of {self._answers:,} answers ({self._refused / self._answers:.2%})"
             self._context.announce(f"{share} could not be read: they give no record")
@@ -169,50 +170,46 @@ class _AnswerReader:
             ones = f"({arg('scores', 'ones')})"
             self._context.announce(f"{missing}: good for mF1 (hoicli shoe-eval), mAP needs one on each {ones}")
         if self._outside:
-            many = f"{self._outside:,} of {self._boxes:,} boxes reach over a tenth of a side out of their image"
-            self._context.announce(f"{many} (the first: {self._first_outside}): is it another {arg('coords')}?")
-        apart = len({str(image.image_id) for image in self._images.values()}) == len(self._images)
+            far_out = f"{self._outside:,} of {self._boxes:,} boxes reach over a tenth of a side out of their image"
+            self._context.announce(f"{far_out} (the first: {self._first_outside}): is it another {arg('coords')}?")
+        ids_differ = len({str(image.image_id) for image in self._images.values()}) == len(self._images)
         for image in self._images.values():
-            if image.file_name is not None and apart and not self._context.id_rule:
+            if image.file_name is not None and ids_differ and not self._context.id_rule:
                 image.file_name = image.file_name.replace("\\", "/").rsplit("/", 1)[-1]
             if image.read:
                 yield image.record()
 
     def _image(self, row: dict[str, Any]) -> _Image:
-        """The image of a row, created at its first row; with --boxes it begins with these."""
+        """Return the image of a row, created at its first row; with --boxes it starts with their record's boxes."""
         image_id, file_name = image_named_in(row)
         path = path_of(file_name) if file_name is not None and image_id == image_id_of(file_name) else ""
-        name, detections = str(image_id), self._detections
-        image = self._images.get(path or name)
+        id_text, detections = str(image_id), self._detections
+        image = self._images.get(path or id_text)
         if image is None:
             size = known_size({"image_id": image_id, "file_name": file_name}, self._context)
             image = _Image(image_id, file_name, size)
-            self._images[path or name] = image
-            if (boxes := detections.get(path) or detections.get(name)) is not None:
-                image.detections = boxes
-                image.size = image.size or size_of(boxes)
-                image.file_name = image.file_name or boxes.get("file_name")
-                image.table.boxes += boxes["boxes"]
-                image.table.labels += boxes["labels"]
+            self._images[path or id_text] = image
+            if (shown := detections.get(path) or detections.get(id_text)) is not None:
+                image.detections = shown
+                image.size = image.size or size_of(shown)
+                image.file_name = image.file_name or shown.get("file_name")
+                image.table.boxes += shown["boxes"]
+                image.table.labels += shown["labels"]
         image.size = image.size or size_of(row)
         return image
 
     # Conventions and scores
 
     def _convention(self, row: dict[str, Any], key: str, answer: Any, tokens: str) -> Frame | None:
-        """The convention of an answer's boxes: that of tokens which count bins, else that of --coords, of the row, or
-        of its container; None if none has one. Raises `UsageError` if the row says another one than --coords."""
+        """Return the convention of an answer's boxes: that of tokens which count bins, else that of --coords, of the
+        row, or of its container; None if none of them says it. key: the row's key of the answer. tokens: the kind of
+        box tokens. Raises `UsageError` if the row states another convention than --coords."""
         if tokens in ("loc", "bins"):
             self._context.announce(f"boxes in <{tokens}> tokens: taken as their model writes them")
             return Frame("1000" if tokens == "loc" else "relative")
         name = "coords" if isinstance(row.get("coords"), str) else "box_scale"
-        frame_text = (
-            row.get("coords")
-            if name == "coords"
-            else _resized_coords(row["box_scale"])
-            if row.get("box_scale")
-            else None
-        )
+        row_coords, scale = (row["coords"], None) if name == "coords" else (None, row.get("box_scale"))
+        frame_text = _resized_coords(scale) if scale else row_coords
         own_frame = None if frame_text is None else parse_frame(frame_text, f"{self._context.place}: {name}")
         if self._frame is not None:
             if own_frame not in (None, self._frame):
@@ -235,12 +232,13 @@ class _AnswerReader:
         return None
 
     def _note_frame(self, kind: str, what: str) -> Frame:
-        """The frame of boxes whose convention is known; a note says so once."""
+        """Return the convention of boxes that is known from the row's shape (`what`); a note says so once."""
         self._context.announce(f"{what}: taken as {kind}; {arg('coords')} says otherwise")
         return Frame(kind)
 
     def _score_by_tokens(self, claims: Sequence[Claim], answer: Any, logprobs: Any) -> list[Claim]:
-        """The claims of one verb each with the score of their tokens, or without, and counted, where there is none.
+        """Return the claims split into one for each verb, scored by the tokens of its words. A claim whose words are
+        not found among the tokens has no score, and is counted.
 
         The score of a triplet is the probability with which the model said its words, where this triplet says them.
         Boxes, keys and punctuation do not count; the object does not where the answer names it by a number. The
@@ -265,28 +263,28 @@ class _AnswerReader:
         return scored_claims
 
     def _drop(self, reason: str) -> None:
-        """Count a part that is left out."""
+        """Count a part of the current row that is left out."""
         self._context.drop(reason, self._context.place)
 
     # Boxes and names
 
     def _acts(self, name: str) -> bool:
-        """Whether a name is one of who acts: one of the dataset's subjects, or a person's where that is one of them."""
+        """Whether a name may act: it is one of the dataset's subjects, or a person's if `person` is one of them."""
         return name in self._subjects or (SUBJECT in self._subjects and names_person(name))
 
     def _actor(self, name: str | None) -> str:
-        """The label of who acts, by the name that an answer gives it."""
+        """Return the label of a subject. name: what the answer calls it, None if it does not say."""
         if name in self._subjects:
             return name
         return SUBJECT if name is not None and SUBJECT in self._subjects else self._context.subject
 
     def _add_triplets(self, image: _Image, claim: Claim, frame: Frame | None) -> None:
-        """Add one triplet for each verb of a claim; the boxes only if it has both."""
-        named = self._box_name if claim.of_box else self._object_name
-        label = None if claim.label is None else named(label_of(claim.label))
-        ends = (claim.subject, self._actor(claim.acts)), (claim.object, label)
-        placed = [self._place_claim(image, *end, frame) for end in ends]
-        subject, object_ = (end if isinstance(end, int) else image.table.add(*end) for end in placed)
+        """Add one triplet for each verb of a claim, and its two boxes; no box is added unless both have a place."""
+        label_for = self._box_name if claim.of_box else self._object_name
+        label = None if claim.label is None else label_for(label_of(claim.label))
+        claimed = (claim.subject, self._actor(claim.acts)), (claim.object, label)
+        placed = [self._place_claim(image, *place, frame) for place in claimed]
+        subject, object_ = (place if isinstance(place, int) else image.table.add(*place) for place in placed)
         for verb_text in claim.verbs:
             verb = verb_text if self._spelling is None else self._spelling.verb(verb_text)
             if verb is None:
@@ -297,20 +295,21 @@ class _AnswerReader:
                 image.hois[subject, object_, verb] = claim.score
 
     def _object_name(self, label: str) -> str:
+        """Return an object's label, with --to-vocabulary as the dataset spells it."""
         spelled = label if self._spelling is None else self._spelling.object(label)
         if spelled is None:
             raise _NotPlacedError("an object outside the vocabulary")
         return spelled
 
     def _box_name(self, name: str) -> str:
-        """The label of a box that does not act; all names of persons become `person`, but for the dataset's own."""
+        """Return the label of a box that does not act. Names of persons, but not the dataset's, become `person`."""
         return name if name in self._own else self._object_name(SUBJECT if name in PERSONS else name)
 
     def _place_claim(
         self, image: _Image, place: Place, label: str | None, frame: Frame | None
     ) -> int | tuple[list[float], str]:
-        """A claim's person or object: the index of one of --boxes (those of the answer itself are found by then), or
-        its box in pixels with its label."""
+        """Return where a claim's subject or object is: the index of one of --boxes, or its box in pixels with its
+        label. (The boxes that the answer itself lists were looked up before.)"""
         if isinstance(place, list):
             pixels = self._pixels(place, image, frame)
             if label is None:
@@ -326,7 +325,7 @@ class _AnswerReader:
         return place
 
     def _pixels(self, box: Sequence[float], image: _Image, frame: Frame | None) -> list[float]:
-        """The box in pixels; raises `UsageError` if the convention of its numbers is unknown."""
+        """Return a box in pixels. Raises `UsageError` if the convention of its numbers is unknown."""
         if len(box) != 4:
             raise _NotPlacedError("a box that is not four numbers")
         if frame is None:
@@ -344,19 +343,19 @@ class _AnswerReader:
 
 
 def _boxes(claims: Claims) -> list[list[float]]:
-    """The boxes of an answer."""
+    """Return all boxes of an answer: those of its triplets, then those that it lists."""
     places = list(chain.from_iterable((claim.subject, claim.object) for claim in claims.triplets))
     return [box for box in (*places, *(box for box, _ in claims.located)) if isinstance(box, list) and len(box) == 4]
 
 
 def _resized_coords(copy: Any) -> str:
-    """R1-SGG's [width, height] of the copy that its boxes are pixels of, as `--coords` has it."""
+    """Return, as `--coords` writes it, R1-SGG's [width, height] of the copy in whose pixels its boxes are."""
     sides = copy if isinstance(copy, list) and all(map(is_number, copy)) else [copy]
     return "resized:" + "x".join(f"{side:.0f}" if is_number(side) else str(side) for side in sides)
 
 
 def _detections(path: str | None) -> dict[str, Record]:
-    """The records of --boxes by image."""
+    """Return the records of the file of --boxes by image id."""
     detections_by_image: dict[str, Record] = {}
     for line in Stream([path], "boxes") if path is not None else ():
         record = parse(line)

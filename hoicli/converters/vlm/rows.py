@@ -32,27 +32,28 @@ ID_KEYS = ("image_id", "img_id", "custom_id", "id")
 
 
 def is_answers(source: Source) -> bool:
-    """HOI-R1's three lists, or rows with an answer; lines with boxes of their own are records."""
+    """Whether a file has rows with an answer, or is HOI-R1's three lists. Lines with boxes of their own are records."""
     if source.kind == "json-list":
         return is_row(source.first_item)
     return source.kind in ("json-lines", "json-object") and (is_row(source.first_line()) or _is_hoi_r1(source))
 
 
 def _is_hoi_r1(source: Source) -> bool:
+    """Whether a file is HOI-R1's dictionary of lists: outputs, preds and gt_paths."""
     return source.kind != "json-lines" and {"outputs", "gt_paths"} <= source.mapping.keys()
 
 
 def is_row(item: Any) -> bool:
     """Whether an item is a row with an answer, not a record or an image of another format."""
-    of_others = {"hois", "boxes", "hoi_prediction", "annotations", "box_annotations"}
-    if not isinstance(item, dict) or of_others & item.keys():
+    keys_of_others = {"hois", "boxes", "hoi_prediction", "annotations", "box_annotations"}
+    if not isinstance(item, dict) or keys_of_others & item.keys():
         return False
     return any(key in item for key in ANSWER_KEYS) and any(key in item for key in (*FILE_KEYS, *ID_KEYS))
 
 
 def failure_in(row: Mapping[str, Any]) -> str:
-    """Why a result of a batch has no answer, in a few words; "" for any other row. Results are {custom_id, response:
-    {status_code, body}, error}, as OpenAI's Batch API reference has them."""
+    """Return why a result of a batch has no answer, in a few words; "" for any other row. Results are {custom_id,
+    response: {status_code, body}, error}, as OpenAI's Batch API reference has them."""
     response = row["response"] if isinstance(row.get("response"), dict) else {}
     status, error = response.get("status_code", 200), row.get("error")
     if "custom_id" not in row or (status == 200 and not error):
@@ -65,7 +66,7 @@ def failure_in(row: Mapping[str, Any]) -> str:
 
 
 def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
-    """(image id, file name or None) of the image a row is about. Raises `DataError` for a row that names none."""
+    """Return (image id, file name or None) of the image that a row is about. Raises `DataError` if it names none."""
     file_name = next((row[key] for key in FILE_KEYS if isinstance(row.get(key), str) and row[key]), None)
     stated_id = next((row[key] for key in ID_KEYS if type(row.get(key)) in (str, int)), None)
     stem = image_id_of(file_name) if file_name is not None else None
@@ -76,7 +77,7 @@ def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
         image_id = stated_id if stated_id is not None else ""
     elif isinstance(stated_id, str) and "image_id" in row:
         image_id = stated_id
-    else:  # another number is that of the row
+    else:  # an id that is not the file name's number is the row's own
         image_id = stem
     if isinstance(image_id, str) and PurePosixPath(image_id).suffix.lower() in PICTURE_ENDINGS:
         return image_id_of(image_id), file_name or image_id
@@ -84,21 +85,21 @@ def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
 
 
 def iterate_list(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
-    """(place, item) of a list. Where it breaks off, the policy is asked; what came before is kept."""
+    """Yield (place, item) of a list. If it breaks off, the policy decides; the items before are kept."""
     with policy.item():
         for position, item in source.items():
             yield Place.in_file(source.name, position), item
 
 
 def parsed_lines(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
-    """(place, value) of JSON lines; lines that are no JSON go to the policy."""
+    """Yield (place, value) of JSON lines; lines that are no JSON go to the policy."""
     for line in source.lines():
         with policy.item():
             yield line.place, parse(line)
 
 
 def rows_in(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]] | None:
-    """(place, row) of a list or of lines; None for an object by file name."""
+    """Return (place, row) of each item of a list, or of each line; None for an object of answers by file name."""
     if source.is_list:
         return iterate_list(source, policy)
     if source.kind == "json-lines" or is_row(source.first_line()):
@@ -107,7 +108,7 @@ def rows_in(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]] | 
 
 
 def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
-    """(place, row) of every row of the file, in any container."""
+    """Return (place, row) of every row of the file, in any container."""
     if (rows_found := rows_in(source, context.policy)) is not None:
         return rows_found
     if _is_hoi_r1(source):
@@ -119,15 +120,15 @@ def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
 
 
 def answer_in(row: Mapping[str, Any]) -> tuple[str, Any]:
-    """(key, answer) of a row: the text, or what was parsed already. Raises `DataError` for a row without one."""
-    keys = sorted((key for key in ANSWER_KEYS if key in row), key=lambda key: row[key] is None)
+    """Return (key, answer) of a row: text, or what was parsed already. Raises `DataError` for a row without one."""
+    keys = sorted((key for key in ANSWER_KEYS if key in row), key=lambda key: row[key] is None)  # null comes last
     if not keys:
         raise DataError(f"has no answer; put the model's text under {ANSWER_KEYS[0]!r}")
     return keys[0], _content(row[keys[0]])
 
 
 def _hoi_r1(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
-    """Rows of {outputs, preds, gt_paths}: three lists of one length. A repeated image is left out."""
+    """Yield the rows of {outputs, preds, gt_paths}, three lists of one length. A repeated image is left out."""
     outputs, truth = source.mapping["outputs"], source.mapping["gt_paths"]
     if not isinstance(outputs, list) or not isinstance(truth, list) or len(outputs) != len(truth):
         raise DataError("outputs and gt_paths are not lists of one length; write the file again", place=source.name)
@@ -144,7 +145,7 @@ def _hoi_r1(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
 
 
 def _content(answer: Any) -> Any:
-    """The text of an answer in a chat completion or a batch's response; anything else unchanged."""
+    """Return the text of an answer in a chat completion or a batch's response; anything else unchanged."""
     for _ in range(6):
         if isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], dict):
             keys: tuple[str, ...] = ("message", "text", "generated_text")
@@ -159,8 +160,7 @@ def _content(answer: Any) -> Any:
 
 
 def logprobs_in(row: dict[str, Any]) -> Any:
-    """The log-probabilities of a row's answer: its own `logprobs`, or those of the first choice of a chat
-    completion."""
+    """Return the log-probabilities of a row's answer: its own `logprobs`, or those of a completion's first choice."""
     if row.get("logprobs") is not None:
         return row["logprobs"]
     holder: Any = row

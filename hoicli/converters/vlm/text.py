@@ -16,20 +16,20 @@ from itertools import accumulate
 from typing import Any
 
 DEEPEST = 40
-"""Levels of brackets; answers have four."""
+"""The most levels of brackets; answers have four."""
 LONGEST = 100_000
-"""Characters of an answer; a longer one, by a model that repeats itself without end, is not read."""
+"""The most characters of an answer. A longer one is by a model that repeats itself without end, and is not read."""
 
 
 class Spoken(str):
-    """A string of an answer with its place: `start`, the index of its first character in the answer's text."""
+    """A string of an answer that knows its place. start: the index of its first character in the answer's text."""
 
     __slots__ = ("start",)
     start: int
 
     @classmethod
     def starting_at(cls, text: str, start: int) -> Spoken:
-        """A text that begins at `start` of the answer."""
+        """Return a text that begins at `start` of the answer."""
         spoken = cls(text)
         spoken.start = start
         return spoken
@@ -40,8 +40,8 @@ Span = tuple[int, int]
 
 
 def span_of(value: Any, words: str) -> Span | None:
-    """Where in an answer a value says the words of a verb or a label, spaces for underscores; None for a value without
-    a place, as in an answer that was parsed before. In a list it is the first item that has them."""
+    """Return where a value of an answer says some words, which are a verb or a label; it may have spaces for their
+    underscores. For a list it is the first item that says them. Return None for a value without a place."""
     if isinstance(value, list):
         return next((span for item in value if (span := span_of(item, words)) is not None), None)
     if not isinstance(value, Spoken) or not re.search(r"[^\W_]", words):
@@ -52,8 +52,8 @@ def span_of(value: Any, words: str) -> Span | None:
 
 
 def final_part(text: str) -> Spoken:
-    """The part of an answer that counts: after its thoughts, within `<answer>`. Raises `ValueError`, whose text is the
-    reason, for a text that is too long, a thought without an end, and several answers."""
+    """Return the part of an answer that counts: after its thoughts, within `<answer>`. Raises `ValueError`, whose text
+    is the reason, for a text that is too long, a thought without an end, and several answers."""
     if len(text) > LONGEST:
         raise ValueError(f"an answer of more than {LONGEST:,} characters")
     final = text[text.rfind("</think>") + len("</think>") :] if "</think>" in text else text
@@ -69,9 +69,9 @@ def final_part(text: str) -> Spoken:
 
 
 def values_in(part: Spoken) -> tuple[list[Any], bool]:
-    """(objects and lists in order, whether the last was cut off) of a final part that is nothing but these, or of its
-    one code fence, whatever stands around it. None of any other text. Raises `ValueError`, whose text is the
-    reason, for several fences, and for a key that occurs twice in one object: these are two conclusions."""
+    """Return the objects and lists of a final part, in order, and whether the last one was cut off. The part must be
+    nothing but these, or have them in its one code fence; for any other text the list is empty. Raises `ValueError`,
+    whose text is the reason, for several fences or a key that occurs twice in one object: these are two conclusions."""
     fences = list(_FENCE.finditer(part))
     if len(fences) > 1:
         raise ValueError("several code fences in one answer")
@@ -106,15 +106,15 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 class _NotJsonError(Exception):
-    """There is no value at this place."""
+    """No value begins at this position of the text."""
 
 
 class _CutOffError(Exception):
-    """The text ends within a value of which nothing complete is left."""
+    """The text ends within a value, and nothing complete is left of that value."""
 
 
 class _ValueReader:
-    """Reads the values of a text one by one; `cut` says that the text ended within the last."""
+    """Reads the values of a text one by one. cut: whether the text ended within the last value."""
 
     def __init__(self, text: Spoken) -> None:
         self.cut = False
@@ -122,7 +122,7 @@ class _ValueReader:
         self._at = 0
 
     def next_mark(self) -> str:
-        """The next character, "" at the end of the text; spaces and comments are left behind."""
+        """Skip spaces and comments, and return the next character, "" at the end of the text."""
         self._at = _SKIP.match(self._text, self._at).end()  # type: ignore[union-attr]
         return self._text[self._at : self._at + 1]
 
@@ -133,7 +133,7 @@ class _ValueReader:
         return self.next_mark() in ("{", "[")
 
     def value(self, depth: int) -> Any:
-        """The next value. Raises `_NotJsonError`, or `_CutOffError` at the end of the text."""
+        """Return the next value. Raises `_NotJsonError`, or `_CutOffError` at the end of the text."""
         token = self._token()
         source, kind = token[0], token.lastgroup
         if source in _CLOSING and depth < DEEPEST:
@@ -149,7 +149,7 @@ class _ValueReader:
         raise _NotJsonError
 
     def _list(self, closing: str, depth: int) -> list[Any]:
-        """The items to the closing bracket; of a list that is cut off those that are complete."""
+        """Return the items up to the closing bracket; of a list that is cut off, the complete items."""
         items: list[Any] = []
         try:
             while self.next_mark() != closing:
@@ -167,8 +167,8 @@ class _ValueReader:
         return items
 
     def _object(self, depth: int) -> dict[str, Any]:
-        """The entries to the closing bracket; one that is cut off is kept if its last value is complete but for the end
-        of a list of objects or lists."""
+        """Return the entries up to the closing bracket. An object that is cut off is kept if its last value is complete
+        but for the end of a list of objects or lists."""
         entries: dict[str, Any] = {}
         while self.next_mark() != "}":
             if self.next_mark() == ",":
@@ -184,14 +184,15 @@ class _ValueReader:
                 raise ValueError("an answer with a key twice in one object")
             entries[key] = value = self.value(depth)
             if self.cut:
-                whole = isinstance(value, list) and value and all(isinstance(item, dict | list) for item in value)
-                if whole or isinstance(value, dict):
+                whole_items = isinstance(value, list) and value and all(isinstance(item, dict | list) for item in value)
+                if whole_items or isinstance(value, dict):
                     return entries
                 raise _CutOffError
         self._at += 1
         return entries
 
     def _token(self) -> re.Match[str]:
+        """Return the next token. Raises as `value` does."""
         mark = self.next_mark()
         token = _TOKEN.match(self._text, self._at)
         if token is None:
@@ -200,13 +201,13 @@ class _ValueReader:
         return token
 
     def _string(self, token: re.Match[str]) -> str:
-        """The content of a string, or a word, with its place."""
+        """Return the content of a string or a word, with its place."""
         kind = token.lastgroup or ""
         return Spoken.starting_at(_unescape(token[kind]), self._text.start + token.start(kind))
 
 
 def _unescape(text: str) -> str:
-    """A string's content with escapes resolved; an unknown escape means its character."""
+    """Return a string's content with escapes resolved; an unknown escape means its character."""
     if "\\" not in text:
         return text
 
@@ -220,11 +221,11 @@ def _unescape(text: str) -> str:
 
 
 class Tokens:
-    """The tokens of an answer with their log-probabilities, by the bytes they spell. Raises `ValueError` if they do not
-    spell the answer, or have no log-probabilities."""
+    """The tokens of an answer with their log-probabilities, found by the bytes that they spell. Raises `ValueError` if
+    they do not spell the answer, or have no log-probabilities."""
 
     def __init__(self, answer: Any, logprobs: Any) -> None:
-        """logprobs: OpenAI's {content: [{token, logprob, bytes}]}, or such a list."""
+        """logprobs: OpenAI's {content: [{token, logprob, bytes}]}, or only the list in it."""
         if isinstance(logprobs, dict):
             logprobs = logprobs.get("content")
         if not isinstance(answer, str) or not isinstance(logprobs, list) or not logprobs:
@@ -236,7 +237,7 @@ class Tokens:
         self._answer = answer
 
     def score(self, spans: Sequence[Span]) -> float:
-        """The probability of the tokens that hold a character of the spans, each whole and once."""
+        """Return the probability of all tokens that have a character in the spans; each counts whole, and once."""
         tokens_used: set[int] = set()
         for span in spans:
             first, last = (len(_encode_text(self._answer[:end])) for end in span)
@@ -245,11 +246,13 @@ class Tokens:
 
 
 def _encode_text(text: str) -> bytes:
+    """Return text in UTF-8; half a surrogate pair is encoded, too."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def _piece(item: Any) -> tuple[bytes, float]:
-    """The bytes of a token (its `bytes`, which also tell of half a character, or its text), and its log-probability."""
+    """Return the bytes of a token and its log-probability. The bytes are its `bytes`, which can be half a character, or
+    else those of its text. Raises `ValueError` for any other item."""
     if not isinstance(item, dict):
         raise ValueError
     token_bytes, text, log = item.get("bytes"), item.get("token"), item.get("logprob")
