@@ -18,30 +18,32 @@ from hoicli.tables.values import number_text
 SURE = 0.05
 """The p below which a difference counts as shown, if its interval leaves 0 out as well."""
 NO_WIDTH = 1e-9
-"""Points between the ends of an interval that are rounding."""
+"""An interval narrower than this, in points, has no width but for rounding."""
 CLASSES_BETTER, CLASSES_WORSE = "classes_better", "classes_worse"
 _OF_NOTHING = frozenset({"count_diff", "delta_mAP_diff", "image_diff", CLASSES_BETTER, CLASSES_WORSE})
-"""Metrics whose rows say nothing where they are 0."""
+"""Metrics whose rows say nothing if their value is 0."""
 
 AnyRow = Mapping[str, Any]
 Finding = tuple[float, str]
-"""How many points of mAP it explains, and in words."""
+"""How many points of a mAP difference a finding explains, and the finding in words."""
 NAMES = {
     metric.name: metric.words for metric in printed_by("compare") if metric.kinds == (DIFFERENCE,) and metric.words
 }
-"""What a sentence calls each metric that it may be about."""
+"""The words for each metric that a sentence may be about."""
 
 
 def answers(rows: Sequence[AnyRow]) -> list[str]:
-    """A sentence for each model and metric (NAMES) that `rows` compare with a baseline, in their order: about the first
-    protocol and view, and the subset with the most classes there; after that of a mAP, where its difference comes from.
+    """Return a sentence for each model and metric of NAMES that `rows` compare with a baseline, in their order: about
+    the first protocol and view, and the subset with the most classes there. A difference of mAP is followed by a
+    sentence about where it comes from.
 
-    Better and worse are said only where p is below SURE and the 95 % interval leaves 0 out.
-    """
+    Better and worse are said only if p is below SURE and the 95 % interval excludes 0."""
     sentences = []
     for model, baseline, row in _headlines(rows):
-        same = [other for other in rows if _view(other) == _view(row) and other.get("subset") == row["subset"]]
-        counts = {str(other["metric"]): other for other in same if other["metric"] in (CLASSES_BETTER, CLASSES_WORSE)}
+        related = [other for other in rows if _view(other) == _view(row) and other.get("subset") == row["subset"]]
+        counts = {
+            str(other["metric"]): other for other in related if other["metric"] in (CLASSES_BETTER, CLASSES_WORSE)
+        }
         details = _classes(counts, int(row["n"])) if row["metric"] == "mAP_diff" else ()
         sentences.append("; ".join([_verdict(model, baseline, row), *details]))
         if row["metric"] == "mAP_diff" and row["value"]:
@@ -50,43 +52,42 @@ def answers(rows: Sequence[AnyRow]) -> list[str]:
 
 
 def _headlines(rows: Sequence[AnyRow]) -> Iterator[tuple[str, str, AnyRow]]:
-    """(model, baseline, row) of the difference that each sentence is about."""
-    of_model: dict[tuple[str, str, str], list[AnyRow]] = {}
+    """Yield (model, baseline, row) for each sentence; the row is the difference that the sentence is about."""
+    rows_by_pair: dict[tuple[str, str, str], list[AnyRow]] = {}
     for row in rows:
         tags, metric = row.get("tags", {}), str(row.get("metric"))
         if metric in NAMES and "baseline" in tags:
-            of_model.setdefault((str(tags.get("model")), str(tags["baseline"]), metric), []).append(row)
-    for (model, baseline, _), means in of_model.items():
-        first = means[0]
-        yield model, baseline, max((row for row in means if _view(row) == _view(first)), key=lambda row: int(row["n"]))
+            rows_by_pair.setdefault((str(tags.get("model")), str(tags["baseline"]), metric), []).append(row)
+    for (model, baseline, _), found in rows_by_pair.items():
+        first = found[0]
+        yield model, baseline, max((row for row in found if _view(row) == _view(first)), key=lambda row: int(row["n"]))
 
 
 def failure(rows: Sequence[AnyRow], margin: float) -> HoicliError | None:
-    """The error of `--fail-if-worse`: a model is worse by more than `margin` points if the whole interval of the
-    difference that its sentence is about is below -margin (of a miss rate above margin). None if none is.
+    """Return the error of `--fail-if-worse`, None if no model is worse. A model is worse by more than `margin` points
+    if the whole interval of the difference that its sentence is about is below -margin (of a miss rate above margin).
 
-    Without such an interval nothing is decided, which is an error, too.
-    """
+    If a difference has no interval, nothing can be decided: that is an error, too."""
     worse, untested = [], ""
     for model, baseline, row in _headlines(rows):
-        low, high, less = row["ci_low"], row["ci_high"], _less_is_better(row)
+        low, high, less_is_better = row["ci_low"], row["ci_high"], _less_is_better(row)
         if low is None:
             untested = _verdict(model, baseline, row)
-        elif (low if less else -high) > margin:
-            limit = f"above {margin:g}" if less else f"below {-margin or 0.0:g}"
+        elif (low if less_is_better else -high) > margin:
+            limit = f"above {margin:g}" if less_is_better else f"below {-margin or 0.0:g}"
             failed = f"{model} fails {arg('fail_if_worse')} against {baseline}"
-            places = next((n for n in range(2, 9) if round(low if less else -high, n) > margin), 9)
-            ends = f"[{low:.{places}f}, {high:.{places}f}]"
-            what = f"the whole interval {ends} of the difference in {NAMES[row['metric']]} ({_subset_text(row)})"
+            digits = next((n for n in range(2, 9) if round(low if less_is_better else -high, n) > margin), 9)
+            interval = f"[{low:.{digits}f}, {high:.{digits}f}]"
+            finding = f"the whole interval {interval} of the difference in {NAMES[row['metric']]} ({_subset_text(row)})"
             doubt = f" (p = {row['p']:.2g} does not confirm it)" if (row["p"] or 0.0) >= SURE else ""
-            worse.append(f"{failed}: {what} is {limit}{doubt}")
+            worse.append(f"{failed}: {finding} is {limit}{doubt}")
     if worse:
         return HoicliError(", and ".join(worse), code="worse")
     return DataError(untested, code="untested") if untested else None
 
 
 def _less_is_better(row: AnyRow) -> bool:
-    """Return whether the lower values of the metric whose difference a row has are the better ones."""
+    """Return whether lower values are better for the metric whose difference a row has."""
     return better(row["metric"].removesuffix("_diff")) == LOWER
 
 
@@ -95,23 +96,24 @@ def _view(row: AnyRow) -> tuple[Any, Any]:
 
 
 def _verdict(model: str, baseline: str, row: AnyRow) -> str:
+    """Return the sentence on whether a model is better than the baseline, from the row of their difference."""
     value, low, high = row["value"], row["ci_low"], row["ci_high"]
-    of = _subset_text(row)
+    subset_text = _subset_text(row)
     metric, less_is_better = NAMES[row["metric"]], _less_is_better(row)
     if value is None:
-        why = f"{of} has no class to average" if metric == "mAP" else f"one of them has no {metric}"
+        why = f"{subset_text} has no class to average" if metric == "mAP" else f"one of them has no {metric}"
         return f"{model} cannot be compared with {baseline}: {why}"
-    numbers = f"{number_text(value, 2, signed=True)} {metric} ({of}: {row['from']:.2f} to {row['to']:.2f})"
-    name = "p" if row["p"] is not None else "p_bootstrap"
-    chance = row[name]
+    numbers = f"{number_text(value, 2, signed=True)} {metric} ({subset_text}: {row['from']:.2f} to {row['to']:.2f})"
+    chance_name = "p" if row["p"] is not None else "p_bootstrap"
+    chance = row[chance_name]
     if low is None or chance is None:
         tested = "boot" in settings_of(row)
         why = "ground truth in fewer than two images" if tested else "no resamples were asked for"
         ahead, behind = ("ahead of", "behind") if less_is_better else ("above", "below")
-        than = "as good as" if value == 0 else ahead if (value < 0) == less_is_better else behind
-        return f"{model} is {than} {baseline} here, but no test was run ({why}): {numbers}"
-    leaves_out, unlikely = low > 0 or high < 0, chance < SURE
-    significant = leaves_out and unlikely
+        relation = "as good as" if value == 0 else ahead if (value < 0) == less_is_better else behind
+        return f"{model} is {relation} {baseline} here, but no test was run ({why}): {numbers}"
+    excludes_zero, unlikely = low > 0 or high < 0, chance < SURE
+    significant = excludes_zero and unlikely
     verdict = (
         "is not shown to differ from"
         if not significant
@@ -120,25 +122,25 @@ def _verdict(model: str, baseline: str, row: AnyRow) -> str:
         else "is worse than"
     )
     doubt = ""
-    if leaves_out and not unlikely:
-        doubt = f" (its interval excludes 0, but {name} does not confirm it)"
-    elif unlikely and not leaves_out:
-        doubt = f" ({name} is small, but its interval includes 0)"
+    if excludes_zero and not unlikely:
+        doubt = f" (its interval excludes 0, but {chance_name} does not confirm it)"
+    elif unlikely and not excludes_zero:
+        doubt = f" ({chance_name} is small, but its interval includes 0)"
     span = f"[{number_text(low, 2)}, {number_text(high, 2)}]"
     if value != 0 and high - low < NO_WIDTH:
         span += " (without width, as all resamples agree: it does not show how images differ)"
-    return f"{model} {verdict} {baseline}: {numbers}, 95 % interval {span}, {name} = {chance:.2g}{doubt}"
+    return f"{model} {verdict} {baseline}: {numbers}, 95 % interval {span}, {chance_name} = {chance:.2g}{doubt}"
 
 
 def _subset_text(row: AnyRow) -> str:
-    """The protocol of a row, its subset, and what it is a view of."""
+    """Return a row's protocol, its subset unless that is full, and its view, in words."""
     return ", ".join(
         [str(row["protocol"]), *([] if row["subset"] == "full" else [str(row["subset"])]), *_view_parts(row)]
     )
 
 
 def _view_parts(row: AnyRow) -> Iterator[str]:
-    """Yield what the row is a view of."""
+    """Yield in words what limits the row's view: another IoU threshold, a delta, a part of a slice."""
     tags = row.get("tags", {})
     if "iou" in tags:
         yield f"IoU {tags['iou']}"
@@ -149,7 +151,8 @@ def _view_parts(row: AnyRow) -> Iterator[str]:
 
 
 def _classes(counts: Mapping[str, AnyRow], compared: int) -> Iterator[str]:
-    """Yield how many of the classes differ; nothing where the rows do not say."""
+    """Yield how many of the `compared` classes differ; nothing unless `counts` has the rows of better and worse
+    ones."""
     if counts.keys() != {CLASSES_BETTER, CLASSES_WORSE}:
         return
     better, worse = (int(counts[name]["value"]) for name in (CLASSES_BETTER, CLASSES_WORSE))
@@ -157,72 +160,75 @@ def _classes(counts: Mapping[str, AnyRow], compared: int) -> Iterator[str]:
     if not tested:
         yield "no class can be tested (each has ground truth in fewer than two images)"
         return
-    of = f"{tested:,} classes" if tested == compared else f"the {tested:,} classes that can be tested"
-    sides = f": {better:,} better, {worse:,} worse" if better + worse else ""
-    yield f"{better + worse:,} of {of} {'differs' if better + worse == 1 else 'differ'} at q < {SURE}{sides}"
+    total = f"{tested:,} classes" if tested == compared else f"the {tested:,} classes that can be tested"
+    directions = f": {better:,} better, {worse:,} worse" if better + worse else ""
+    yield f"{better + worse:,} of {total} {'differs' if better + worse == 1 else 'differ'} at q < {SURE}{directions}"
 
 
 # Where a difference of mAP comes from
 
 
 def readable(rows: Sequence[AnyRow]) -> list[dict[str, Any]]:
-    """The rows for a table: without counts and gains that differ in nothing, and without the models and protocol that
-    all rows of a metric share."""
+    """Return the rows for a table that people read: without counts and gains that do not differ visibly, and without
+    the models and the protocol where all rows of a metric have the same."""
     readable_rows = [row for row in rows if row["metric"] not in _OF_NOTHING or _is_visible(row)]
-    notes_by_view: dict[tuple[str, str], set[str]] = {}
+    values_by_key: dict[tuple[str, str], set[str]] = {}
     for row in readable_rows:
         for key, value in {"protocol": row["protocol"], **row["tags"]}.items():
-            notes_by_view.setdefault((row["metric"], key), set()).add(value)
-    short = []
+            values_by_key.setdefault((row["metric"], key), set()).add(value)
+    short_rows = []
     for row in readable_rows:
         shared = [
-            key for key in ("protocol", "model", "baseline") if len(notes_by_view.get((row["metric"], key), ())) == 1
+            key for key in ("protocol", "model", "baseline") if len(values_by_key.get((row["metric"], key), ())) == 1
         ]
         tags = {key: value for key, value in row["tags"].items() if key not in shared}
-        short.append({key: value for key, value in row.items() if key not in shared} | {"tags": tags})
-    return short
+        short_rows.append({key: value for key, value in row.items() if key not in shared} | {"tags": tags})
+    return short_rows
 
 
 def origin(mean: AnyRow, rows: Sequence[AnyRow]) -> str:
-    """The three findings that explain most of a `mAP_diff` in a sentence, "" where rows have none: what is found and
-    the order of its scores; the error type that costs more, where that is shown; the listed classes and image.
-    """
-    same = [row for row in rows if (row.get("tags"), row.get("subset")) == (mean["tags"], mean["subset"])]
-    findings = sorted((*_order(mean, rows, same), *_errors(mean, same), *_places(mean, rows, same)), reverse=True)
+    """Return a sentence with the three findings that explain most of the difference of mAP in the row `mean`, "" if
+    `rows` have none: recall and order of the scores, a type of error, the listed classes, the listed image."""
+    related = [row for row in rows if (row.get("tags"), row.get("subset")) == (mean["tags"], mean["subset"])]
+    findings = sorted(
+        (*_order(mean, rows, related), *_errors(mean, related), *_places(mean, rows, related)), reverse=True
+    )
     texts = "; ".join(text for _, text in findings[:3])
     return f"{mean['tags']['model']}: where {mean['value']:+.2f} mAP comes from: {texts}" if texts else ""
 
 
-def _order(mean: AnyRow, rows: Sequence[AnyRow], same: Sequence[AnyRow]) -> Iterator[Finding]:
-    """mAP is what is found whatever the scores (mean max recall) less what their order costs."""
+def _order(mean: AnyRow, rows: Sequence[AnyRow], related: Sequence[AnyRow]) -> Iterator[Finding]:
+    """Yield how the difference splits in two: mAP is the mean max recall (what is found, whatever the scores) less what
+    the order of the scores costs. related: the rows with the tags and the subset of `mean`."""
     tags, models = dict(mean["tags"]), (mean["tags"]["baseline"], mean["tags"]["model"])
     del tags["baseline"]
-    of = [
+    max_recalls = [
         row["value"]
         for model, row in product(models, rows)
         if row.get("metric") == "mean_max_recall"
         and (row["protocol"], row["subset"], row["tags"]) == (mean["protocol"], mean["subset"], tags | {"model": model})
     ]
-    if len(of) != len(models):
+    if len(max_recalls) != len(models):
         return
-    recall_gain, counts = (
-        of[1] - of[0],
-        [row for row in same if row["metric"] == "count_diff" and row["error"] != MISSED],
-    )
+    recall_gain = max_recalls[1] - max_recalls[0]
+    counts = [row for row in related if row["metric"] == "count_diff" and row["error"] != MISSED]
     if abs(recall_gain) > 1e-9:
-        order, recall = mean["value"] - recall_gain, f"mean max recall {of[0]:.2f} to {of[1]:.2f}"
+        order, recall = mean["value"] - recall_gain, f"mean max recall {max_recalls[0]:.2f} to {max_recalls[1]:.2f}"
         yield (
             max(abs(recall_gain), abs(order)),
             f"what is found accounts for {recall_gain:+.2f} ({recall}), the order of the scores for {order:+.2f}",
         )
         return
     as_many = "same predictions, other scores: as many of each type of error"
-    why = as_many if counts and not any(map(_is_visible, counts)) else f"as much is found, mean max recall {of[0]:.2f}"
+    as_much = f"as much is found, mean max recall {max_recalls[0]:.2f}"
+    why = as_many if counts and not any(map(_is_visible, counts)) else as_much
     yield abs(mean["value"]), f"the order of the scores accounts for all of it ({why})"
 
 
-def _errors(mean: AnyRow, same: Sequence[AnyRow]) -> Iterator[Finding]:
-    costs = [row for row in same if row["metric"] == "delta_mAP_diff" and row["oracle"] not in OF_A_SIDE]
+def _errors(mean: AnyRow, related: Sequence[AnyRow]) -> Iterator[Finding]:
+    """Yield the type of error that costs the worse model most, compared with the better one. Types whose difference was
+    tested and is not significant are left out."""
+    costs = [row for row in related if row["metric"] == "delta_mAP_diff" and row["oracle"] not in OF_A_SIDE]
     costs = [row for row in costs if row["value"] is not None]
     significant = [
         row for row in costs if row["ci_low"] is None or (row["ci_low"] * row["ci_high"] > 0 and row["p"] < SURE)
@@ -234,21 +240,22 @@ def _errors(mean: AnyRow, same: Sequence[AnyRow]) -> Iterator[Finding]:
             yield size, f"{row['oracle']} errors cost {size:.2f} mAP {more} ({gains}, by {row['protocol']})"
 
 
-def _places(mean: AnyRow, rows: Sequence[AnyRow], same: Sequence[AnyRow]) -> Iterator[Finding]:
-    """A class's share of the mean is its difference over the number of classes."""
-    of_classes = [row for row in rows if row["metric"] == "AP_diff" and row["tags"] == mean["tags"]]
-    of_classes = [row for row in of_classes if row["protocol"] == mean["protocol"] and row["value"] * mean["value"] > 0]
-    if largest := sorted(of_classes, key=lambda row: -abs(row["value"]))[:10]:
+def _places(mean: AnyRow, rows: Sequence[AnyRow], related: Sequence[AnyRow]) -> Iterator[Finding]:
+    """Yield how much of the difference the listed classes account for, and the first listed image, of those that differ
+    in the same direction. A class's share is its difference divided by the number of classes."""
+    class_rows = [row for row in rows if row["metric"] == "AP_diff" and row["tags"] == mean["tags"]]
+    class_rows = [row for row in class_rows if row["protocol"] == mean["protocol"] and row["value"] * mean["value"] > 0]
+    if largest := sorted(class_rows, key=lambda row: -abs(row["value"]))[:10]:
         share, first = sum(row["value"] for row in largest) / mean["n"], largest[0]
         name = " ".join(first[key] for key in ("verb", "object", "role") if first.get(key))
-        alone = len(largest) == 1
-        who = f"the class {name} accounts" if alone else f"{len(largest)} classes account"
-        largest_part = f"{first['value']:+.2f} AP" if alone else f"most of all {name}, {first['value']:+.2f} AP"
-        yield abs(share), f"{who} for {share:+.2f} ({largest_part})"
-    for row in [row for row in same if row["metric"] == "image_diff" and row["value"] * mean["value"] > 0][:1]:
+        single = len(largest) == 1
+        classes_text = f"the class {name} accounts" if single else f"{len(largest)} classes account"
+        largest_part = f"{first['value']:+.2f} AP" if single else f"most of all {name}, {first['value']:+.2f} AP"
+        yield abs(share), f"{classes_text} for {share:+.2f} ({largest_part})"
+    for row in [row for row in related if row["metric"] == "image_diff" and row["value"] * mean["value"] > 0][:1]:
         yield abs(row["value"]), f"image {row['image_id']} accounts for {row['value']:+.2f}"
 
 
 def _is_visible(row: AnyRow) -> bool:
-    """Whether a difference, or one end of its interval, is printed as more than 0."""
+    """Return whether a difference, or an end of its interval, is printed as something other than 0."""
     return any(abs(row.get(key) or 0.0) >= 0.005 for key in ("value", "ci_low", "ci_high"))

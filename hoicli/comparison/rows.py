@@ -1,7 +1,6 @@
-"""Several prediction dumps compared on one ground truth, as result rows: each model's mAP, then what changed from the
-baseline to it; classes by p, images by size. A row's `value` is `to` less `from`; `p` is from swaps, `p_bootstrap` from
-resamples.
-"""
+"""Several models' predictions compared on one ground truth, as result rows: each model's mAP, then the differences from
+the first model, the baseline; classes are ordered by p, images by size. A row's `value` is `to` less `from`; `p` is
+from swaps, `p_bootstrap` from resamples."""
 
 from __future__ import annotations
 
@@ -48,8 +47,8 @@ from hoicli.vocabulary.labels import Vocabulary
 
 
 class Compared(NamedTuple):
-    """One model under one protocol: its name, its ranked lists, and its numbers: of all classes, then of the parts of
-    slices of classes."""
+    """One model under one protocol: its name, its ranked lists, and its results: `parts` has those of all classes, then
+    those of each part of a slice of classes."""
 
     name: str
     lists: RankedLists
@@ -57,13 +56,13 @@ class Compared(NamedTuple):
 
     @property
     def evaluated(self) -> Evaluated:
-        """Its numbers of all classes."""
+        """Return the results of all classes."""
         return self.parts[0]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What all rows of a comparison share. `top`: so many images are listed."""
+    """What all rows of a comparison share. top: how many images are listed."""
 
     vocabulary: Vocabulary
     image_ids: Sequence[str]
@@ -73,11 +72,11 @@ class Comparison:
 
     @property
     def tested(self) -> bool:
-        """Whether there are rounds to test differences with."""
+        """Return whether there are rounds to test differences with."""
         return self.resampling.rounds > 0
 
     def ends(self, protocol: str, baseline: str, model: str, settings: Settings, view: Mapping[str, str]) -> Row:
-        """Return what the row of a difference ends in; `settings` are those of the two models, `view` what it is of."""
+        """Return the last entries of a difference's row. settings: of both models; view: the tags of its view."""
         tags = {"model": model, "baseline": baseline, **self.tags, **view}
         return row_ends(protocol, tags, {**settings, **self.resampling.signature()})
 
@@ -98,12 +97,11 @@ def compare(
     tags: Mapping[str, str],
     views: Views = ALONE,
 ) -> Iterator[Row]:
-    """The rows, the first model being the baseline of the others; `errors` adds the types of
-    errors. `views`: the protocols at other thresholds and on parts of the data, where errors have them, too (but for
-    triplets and classes). `named` as `served` has it.
+    """Yield the rows of a comparison; the first model is the baseline. errors: whether types of errors are compared,
+    too. views: thresholds and parts of the data for further protocols; types of errors are compared on them, too, but
+    not on parts of triplets or classes. named: as for `choose_computable`.
 
-    Raises `DataError` for what is wrong with a stream, `UsageError` for match records.
-    """
+    Raises `DataError` for what is wrong with a stream, `UsageError` for match records."""
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     protocols = views.views_of(choose_computable(truth, protocols, named), named)
     diagnosed = protocol_of(vocabulary) if errors else None
@@ -122,7 +120,7 @@ def compare(
     settings = {**filters.signature(), "data": vocabulary.signed, **requested.settings()}
 
     def rows_by_protocol() -> Iterator[Row]:
-        """Apart, so that the ranked lists are gone before those of the errors come."""
+        """Yield the rows of mAP, apart so that ranked lists are freed before those of errors are made."""
         ranked = [side.tally.ranked_results(vocabulary, shared.image_ids) for side in sides]
         for protocol_results in zip(*ranked, strict=True):
             compared = []
@@ -142,18 +140,18 @@ def compare(
 
 
 def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Row]:
-    """Under one protocol every model's means; then, of each but the first, the differences from the first: mAP_diff by
-    subset, AP_diff by class, image_diff by image."""
+    """Yield each model's means under one protocol; then, for each model but the first, its differences from the first:
+    mAP_diff by subset, AP_diff by class, image_diff by image."""
     baseline = models[0]
     protocol = baseline.evaluated.protocol
     rounds = resample([model.lists for model in models], shared.resampling, f"{protocol.key}: resamples")
-    for model, alone in zip(models, rounds, strict=True):
+    for model, own_rounds in zip(models, rounds, strict=True):
         for part in model.parts:
-            yield from part.rows(part.intervals(model.lists, alone, shared.resampling) if shared.tested else None)
-    for model, alone in zip(models[1:], rounds[1:], strict=True):
+            yield from part.rows(part.intervals(model.lists, own_rounds, shared.resampling) if shared.tested else None)
+    for model, own_rounds in zip(models[1:], rounds[1:], strict=True):
         label = f"{protocol.key}: {model.name}, swaps"
         first, second = swap_outputs(baseline.lists, model.lists, shared.resampling, label)
-        paired = PairedRounds((rounds[0], alone), (first, second))
+        paired = PairedRounds((rounds[0], own_rounds), (first, second))
         for before, after in zip(baseline.parts, model.parts, strict=True):
             settings = {**before.settings, **after.settings}
             ends = shared.ends(protocol.name, baseline.name, model.name, settings, after.view)
@@ -166,7 +164,7 @@ def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Ro
 def difference_row(
     metric: str, named: Mapping[str, object], change: Difference, n: int, ends: Row, *, unit: str = "%"
 ) -> Row:
-    """A row of a difference; what is in percent was in [0, 1]."""
+    """Return the row of a difference. named: what it is of; ends: its last entries. If in percent, it was in [0, 1]."""
     low, high = change.ci or (None, None)
     numbers = {"from": change.before, "to": change.after, "value": change.value, "n": n, "ci_low": low, "ci_high": high}
     if unit == "%":
@@ -176,7 +174,7 @@ def difference_row(
 
 
 def _means(lists: RankedLists, before: Evaluated, after: Evaluated, paired: PairedRounds, ends: Row) -> Iterator[Row]:
-    """Yield the rows of the means of one part. lists: the baseline's."""
+    """Yield the differences of means of one part. lists: the baseline's; before, after: the baseline and the model."""
     for first, second in zip(before.means, after.means, strict=True):
         members = before.members[first.subset]
         rounds = paired.differences(partial(Rounds.means, members=members, unannotated=lists.unannotated))
@@ -185,6 +183,7 @@ def _means(lists: RankedLists, before: Evaluated, after: Evaluated, paired: Pair
 
 
 def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: Comparison, ends: Row) -> Iterator[Row]:
+    """Yield how many classes of each subset are better and worse, then each class's difference, the surest first."""
     evaluated, after = baseline.evaluated, model.evaluated.results.ap
     vocabulary, results = evaluated.classes, evaluated.results
     subset = class_subsets(vocabulary, evaluated.protocol)
@@ -195,18 +194,20 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: 
     for number in numbers:
         sides = float(results.ap[number]), float(after[number])
         changes[number] = difference(*sides, resamples[number], np.zeros(0), int(images[number]), largest=1.0)
-    tested = {number: each.value or 0.0 for number, each in changes.items() if each.p_bootstrap is not None}
+    tested = {number: change.value or 0.0 for number, change in changes.items() if change.p_bootstrap is not None}
     label = f"{evaluated.protocol.key}: {model.name}, swaps of classes"
-    chance = class_chances(baseline.lists, model.lists, tested, shared.resampling, label)
-    q = dict(zip(chance, false_discovery([*chance.values()]), strict=True))
+    p_values = class_chances(baseline.lists, model.lists, tested, shared.resampling, label)
+    q_values = dict(zip(p_values, false_discovery([*p_values.values()]), strict=True))
     for metric, sign in ((CLASSES_BETTER, 1), (CLASSES_WORSE, -1)) if resamples.size else ():
         for name, members in evaluated.members.items():
-            within = [number for number in members.tolist() if number in q]
-            differ = [number for number in within if q[number] < SURE and sign * (changes[number].value or 0.0) > 0]
-            yield result_row(metric, subset=name, value=len(differ), n=len(within), unit="classes", **ends)
+            testable = [number for number in members.tolist() if number in q_values]
+            sure = [number for number in testable if q_values[number] < SURE]
+            differing = [number for number in sure if sign * (changes[number].value or 0.0) > 0]
+            yield result_row(metric, subset=name, value=len(differing), n=len(testable), unit="classes", **ends)
 
     def order(number: int) -> tuple[float, float, tuple[str, str]]:
-        return chance.get(number, 2.0), -abs(changes[number].value or 0.0), vocabulary.interactions[number]
+        """Return the sorting key of a class: by p (2 if not tested), then by the larger difference, then by name."""
+        return p_values.get(number, 2.0), -abs(changes[number].value or 0.0), vocabulary.interactions[number]
 
     numbers.sort(key=order)
     if not evaluated.requested.per_class:
@@ -215,34 +216,34 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: 
         verb, name = vocabulary.interactions[number]
         named = {"subset": subset.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
         row = difference_row("AP_diff", named, changes[number], int(results.positives[number]), ends)
-        row |= {"p": chance.get(number), "q": q.get(number), "unit": row.pop("unit")}
+        row |= {"p": p_values.get(number), "q": q_values.get(number), "unit": row.pop("unit")}
         yield row
 
 
 def _images(baseline: Compared, model: Compared, shared: Comparison, ends: Row) -> Iterator[Row]:
-    """The images that most of the difference goes with, and the first in either direction; ties in the order of their
-    ids."""
+    """Yield the images that contribute most to the difference, and always the first one in either direction; equal ones
+    in the order of their ids."""
     members = baseline.evaluated.members
     subset = max(members, key=lambda name: len(members[name]))
-    moved = image_differences(baseline.lists, model.lists, members[subset])
-    if moved is None:
+    shares = image_differences(baseline.lists, model.lists, members[subset])
+    if shares is None:
         name = baseline.evaluated.protocol.name
         note(f"left out: image_diff of {name}; a class is in more than {MOST_LEFT_OUT:,} images")
         return
-    annotated = np.bincount(baseline.lists.truth_image, minlength=len(moved))
-    order = np.argsort(-np.abs(np.round(moved, 15)), kind="stable")
-    foremost = [order[sign * moved[order] > 0][:1] for sign in (1, -1)]
-    for row in dict.fromkeys(np.concatenate([order[: shared.top], *foremost]).tolist()):
-        if moved[row]:
-            numbers = {"value": percent(moved[row]), "n": int(annotated[row]), "unit": "%"}
-            yield result_row("image_diff", subset=subset, image_id=shared.image_ids[row], **numbers, **ends)
+    annotated = np.bincount(baseline.lists.truth_image, minlength=len(shares))
+    order = np.argsort(-np.abs(np.round(shares, 15)), kind="stable")
+    foremost = [order[sign * shares[order] > 0][:1] for sign in (1, -1)]
+    for number in dict.fromkeys(np.concatenate([order[: shared.top], *foremost]).tolist()):
+        if shares[number]:
+            numbers = {"value": percent(shares[number]), "n": int(annotated[number]), "unit": "%"}
+            yield result_row("image_diff", subset=subset, image_id=shared.image_ids[number], **numbers, **ends)
 
 
 def error_rows(
     names: Sequence[str], models: Sequence[Diagnosis], settings: Settings, shared: Comparison
 ) -> Iterator[Row]:
-    """Yield the rows of each model but the first, the baseline. count_diff: more or fewer errors of each type, of
-    missed_gt ground truth; delta_mAP_diff: more or less to be had from each oracle."""
+    """Yield the rows of each model but the first, the baseline. count_diff: how many more errors of each type it makes
+    (for missed_gt: ground truth); delta_mAP_diff: how much more each oracle adds to its mAP."""
     protocol = models[0].protocol
     ends = [shared.ends(protocol.name, names[0], name, settings, dict(protocol.view)) for name in names[1:]]
     for model, rows, ending in zip(models[1:], _gains(models, shared, ends), ends, strict=True):
@@ -251,6 +252,7 @@ def error_rows(
 
 
 def _counts(baseline: Diagnosis, model: Diagnosis, shared: Comparison, ends: Row) -> Iterator[Row]:
+    """Yield the rows of count_diff of one model; see `error_rows`."""
     subsets = subset_classes(shared.vocabulary, baseline.protocol)
     counted = [(error, subset) for error, subset in product((*ERRORS, MISSED), subsets)]
 
@@ -272,10 +274,9 @@ def _counts(baseline: Diagnosis, model: Diagnosis, shared: Comparison, ends: Row
 
 
 def _gains(models: Sequence[Diagnosis], shared: Comparison, ends: Sequence[Row]) -> list[list[Row]]:
-    """The rows of each model but the first: how much more each oracle gives it than the first.
+    """Return for each model but the first the rows of how much more each oracle adds to its mAP than to the first's.
 
-    Every model's errors are repaired once, however many it is compared with.
-    """
+    Every model's errors are repaired once, however many models it is compared with."""
     vocabulary = shared.vocabulary
     subsets = subset_classes(vocabulary, models[0].protocol)
     annotated = np.ones(len(vocabulary.interactions), dtype=bool)
@@ -285,15 +286,15 @@ def _gains(models: Sequence[Diagnosis], shared: Comparison, ends: Sequence[Row])
     oracles = OracleRounds(models, subsets, averaged, vocabulary, shared.image_ids).means(shared.resampling)
     plain = oracles.pop("none")
     rows: list[list[Row]] = [[] for _ in ends]
-    for (number, rows_of), (oracle, rounds_of) in product(enumerate(rows, start=1), oracles.items()):
-        resamples = [rounds_of.resamples[model] - plain.resamples[model] for model in (0, number)]
-        swaps = rounds_of.swaps[number - 1] - plain.swaps[number - 1]
-        for place, subset in enumerate(subsets):
-            sides = [(rounds_of.estimates[model][place].ap, plain.estimates[model][place].ap) for model in (0, number)]
-            before, after = (None if ap is None or without is None else ap - without for ap, without in sides)
-            rounds = resamples[1][place] - resamples[0][place], swaps[1, place] - swaps[0, place]
+    for (number, model_rows), (oracle, under) in product(enumerate(rows, start=1), oracles.items()):
+        resamples = [under.resamples[model] - plain.resamples[model] for model in (0, number)]
+        swaps = under.swaps[number - 1] - plain.swaps[number - 1]
+        for index, subset in enumerate(subsets):
+            sides = [(under.estimates[model][index].ap, plain.estimates[model][index].ap) for model in (0, number)]
+            before, after = (None if ap is None or base is None else ap - base for ap, base in sides)
+            rounds = resamples[1][index] - resamples[0][index], swaps[1, index] - swaps[0, index]
             # a gain lies between -1 and 1, and so two of them are 2 apart at most
-            gain = difference(before, after, *rounds, images[place], largest=2.0)
-            named, classes = {"subset": subset, "oracle": oracle}, rounds_of.estimates[0][place].classes
-            rows_of.append(difference_row("delta_mAP_diff", named, gain, classes, ends[number - 1]))
+            gain = difference(before, after, *rounds, images[index], largest=2.0)
+            named, classes = {"subset": subset, "oracle": oracle}, under.estimates[0][index].classes
+            model_rows.append(difference_row("delta_mAP_diff", named, gain, classes, ends[number - 1]))
     return rows

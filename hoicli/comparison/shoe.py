@@ -22,8 +22,8 @@ def compare_shoe(
     resampling: Resampling,
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
-    """For each delta the metrics of every model, then `METRIC_diff` of each but the first, less the first's. models:
-    (name, predictions).
+    """Yield for each delta the metrics of every model, then as `METRIC_diff` the difference of each other model from
+    the first. models: (name, predictions) of each.
 
     Raises `DataError` for what is wrong with a stream."""
     runs = [(name, evaluation.run(stream)) for name, stream in models]
@@ -35,43 +35,43 @@ def compare_shoe(
 def _rows(
     models: Sequence[tuple[str, Run]], metrics: Sequence[str], resampling: Resampling, tags: Mapping[str, str]
 ) -> Iterator[Row]:
-    """At one delta."""
+    """Yield the rows at one delta. tags: those of all rows. models: (name, run) of each."""
     resampling_settings = resampling.signature()
-    every = [weighted_metrics(run) for _, run in models]
+    weighted = [weighted_metrics(run) for _, run in models]
     first = models[0][1]
     subset = first.subset
     differences: list[Row] = []
     for metric in metrics:
-        all_have_it = all(
-            metric in metrics_of_model for metrics_of_model in every
-        )  # a model without scores has no soft_map
-        alone = (
-            resample([metrics_of_model[metric] for metrics_of_model in every], resampling, f"{metric}: resamples")
+        # a model without scores has no soft_map
+        all_have_it = all(metric in metrics_of_model for metrics_of_model in weighted)
+        resamples = (
+            resample([metrics_of_model[metric] for metrics_of_model in weighted], resampling, f"{metric}: resamples")
             if all_have_it
             else []
         )
-        for at, (name, run) in enumerate(models):
+        for number, (name, run) in enumerate(models):
             value, n = getattr(run.scores, metric), run.scores.count(metric)
-            ends_of_interval = interval_of(run, metric, alone[at]) if all_have_it else None
+            ends_of_interval = interval_of(run, metric, resamples[number]) if all_have_it else None
             numbers = {"value": percent(value), "n": n, **interval_keys(ends_of_interval), "unit": "%"}
             ends = row_ends("shoe", {"model": name, **tags}, {**run.signature, **resampling_settings})
             yield result_row(metric, subset=subset, **numbers, **ends)
-            if at == 0:
+            if number == 0:
                 continue
             before = getattr(first.scores, metric)
             change = Difference(before, value)
             if all_have_it:
-                swaps = swap_outputs(every[0][metric], every[at][metric], resampling, f"{metric}: {name}, swaps")
-                paired = PairedRounds((alone[0], alone[at]), (swaps[0], swaps[1]))
+                label = f"{metric}: {name}, swaps"
+                swaps = swap_outputs(weighted[0][metric], weighted[number][metric], resampling, label)
+                paired = PairedRounds((resamples[0], resamples[number]), (swaps[0], swaps[1]))
                 images = min(first.images[metric], run.images[metric])
                 change = difference(before, value, *paired.differences(partial(means, metric)), images, largest=1.0)
-            both = {**first.signature, **_join_settings(first.signature, run.signature), **resampling_settings}
-            ends = row_ends("shoe", {"model": name, "baseline": models[0][0], **tags}, both)
+            settings = {**first.signature, **_join_settings(first.signature, run.signature), **resampling_settings}
+            ends = row_ends("shoe", {"model": name, "baseline": models[0][0], **tags}, settings)
             differences.append(difference_row(f"{metric}_diff", {"subset": subset}, change, n, ends))
     yield from differences
 
 
 def _join_settings(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
-    """The settings that differ, both values."""
+    """Return the settings in which two runs differ, with both values joined by "+"."""
     differ = {key for key in first.keys() | second.keys() if first.get(key) != second.get(key)}
     return {key: "+".join(side[key] for side in (first, second) if key in side) for key in differ}

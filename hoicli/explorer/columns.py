@@ -21,25 +21,25 @@ from hoicli.records.kit import Floats, Growing, Ints, join_parts, rank_by_id, ru
 
 RELATIONS = ("own", "nearest", "none")
 OWN, NEAREST, NONE = range(len(RELATIONS))
-"""What the ground truth beside a prediction is to it, and their codes."""
+"""How the ground truth shown beside a prediction relates to it, and the codes of these relations."""
 
 STATES = (*ERRORS, MISSED)
 """What became of a ground truth: found (true_positive), missed, or the type of the prediction that could repair it."""
 NEVER = len(STATES) - 1
 
 IOU_STEPS = 10_000
-"""An IoU is a whole number of these steps, rounded down, so that `at least 0.5` stays what it is; -1 for none."""
+"""An IoU is stored as a whole number of these steps, rounded down, so that `at least 0.5` stays true; -1 for none."""
 
 
 @dataclass(frozen=True)
 class TruthTable:
-    """The ground truth that a protocol counts, by image id, then in annotation order, and its images' boxes.
+    """The G ground-truth triplets that a protocol counts, by image id, then in annotation order, and the B boxes of all
+    N images.
 
-    image_ids [N], sorted; box_start [N + 1], boxes [B, 4], label [B]; image, interaction [G]; subject, object [G] the
-    place of the box in its image, -1 for no object. order [N] the images as places in the ground truth's Scenes, place
-    the other way round; number [rows of Scenes] a triplet's place among G, -1 for one that is not counted. parts: of
-    each slice of triplets, [G].
-    """
+    image_ids [N], sorted; box_start [N + 1] where each image's boxes begin; boxes [B, 4], label [B]; image, interaction
+    [G]; subject, object [G] the number of the box in its image, -1 for no object. order [N] each image's number in the
+    ground truth's Scenes; place [N] from such a number back to the number here; number [triplets of Scenes] a triplet's
+    number among G, -1 for one that is not counted. parts: for each slice of triplets [G] the part."""
 
     image_ids: list[str]
     order: Ints
@@ -57,14 +57,14 @@ class TruthTable:
 
 @dataclass(frozen=True)
 class ErrorTable:
-    """A model's T counted predictions, the best-scored first (equal scores: by image id, then place in the image).
+    """A model's T counted predictions, the best-scored first (equal scores: by image id, then by position in the
+    image).
 
     image, interaction, score, error (indexes ERRORS), relation (RELATIONS), iou_subject, iou_object (in IOU_STEPS) [T];
-    subject, object [T] the place of the box in its image, -1 for no object; truth [T] the ground truth beside it,
-    a row of `TruthTable`, -1 for none. box_start [N + 1], boxes [B, 4], label [B] the predicted boxes. state [G]
+    subject, object [T] the number of the box in its image, -1 for no object; truth [T] the ground truth shown beside
+    it, a row of `TruthTable`, -1 for none. box_start [N + 1], boxes [B, 4], label [B] the predicted boxes. state [G]
     indexes STATES; by [G] the prediction that finds a ground truth or could repair it, -1 for none. uncounted: how many
-    predictions the protocol drops. parts: of each slice of triplets, [T].
-    """
+    predictions the protocol drops. parts: for each slice of triplets [T] the part."""
 
     image: Ints
     interaction: Ints
@@ -86,7 +86,7 @@ class ErrorTable:
 
 
 def truth_table(truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice] = ()) -> TruthTable:
-    """The ground truth as a page has it. slices: of triplets."""
+    """Return the ground truth that a protocol counts as columns for the page. slices: of triplets."""
     scenes = truth.scenes
     order = np.argsort(rank_by_id(scenes.image_ids), kind="stable")
     place = np.empty(len(order), dtype=np.int64)
@@ -106,17 +106,17 @@ def truth_table(truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice] 
         image=place[scenes.image_of_hoi[rows]],
         interaction=scenes.interaction[rows],
         subject=local[scenes.subject[rows]],
-        object=np.append(local, -1)[scenes.object[rows]],
+        object=np.append(local, -1)[scenes.object[rows]],  # index -1, no object, takes the appended -1
         number=number,
         parts=[truth.slice_members(slice_)[:, rows].argmax(axis=0) for slice_ in slices],
     )
 
 
 class TypedPredictions:
-    """Gathers the typed predictions of one model, batch by batch in any order (`Collector`)."""
+    """Gathers the predictions of one model with their types of error, batch by batch in any order (a `Collector`)."""
 
     def __init__(self, protocol: Protocol, slices: Sequence[Slice] = ()) -> None:
-        """slices: of triplets, whose parts are wanted."""
+        """Start without predictions. slices: of triplets, whose parts are wanted."""
         self._protocol, self._slices = protocol, slices
         self._uncounted = 0
         self._count = 0
@@ -132,18 +132,18 @@ class TypedPredictions:
         self._by = Growing(truth=np.int64, row=np.int64)
 
     def add(self, placed: Placed) -> None:
-        """Add a batch."""
+        """Add the counted predictions of a batch."""
         batch, located, types = placed.batch, placed.located, placed.types
         scenes = batch.predictions
         rows = np.flatnonzero(types.error != NOT_COUNTED)
         truth, relation, iou_subject, iou_object = _beside(batch, located, self._protocol, rows)
         _, of_truth = counted_truth(batch, self._protocol)
-        first = scenes.box_start[located.image[rows]]
+        first_box = scenes.box_start[located.image[rows]]
         self._rows.add(
             image=batch.image[located.image[rows]],
             interaction=located.interaction[rows],
-            subject=located.subject[rows] - first,
-            object=np.where(located.object[rows] < 0, -1, located.object[rows] - first),
+            subject=located.subject[rows] - first_box,
+            object=np.where(located.object[rows] < 0, -1, located.object[rows] - first_box),
             truth=np.append(of_truth, -1)[truth],
             score=located.score[rows],
             iou_subject=_steps(iou_subject),
@@ -155,13 +155,14 @@ class TypedPredictions:
             parts.append(batch.parts(slice_)[:, rows].argmax(axis=0))
         self._boxes.add(image=batch.image[scenes.image_of_box], label=scenes.labels)
         self._coordinates.append(scenes.boxes)
+        # of each ground truth, the prediction that finds it, else the one that could repair it
         by = np.where(types.found >= 0, types.found, types.repair)
         self._by.add(truth=of_truth, row=np.where(by < 0, -1, np.searchsorted(rows, by) + self._count))
         self._uncounted += len(types.error) - len(rows)
         self._count += len(rows)
 
     def merge(self, other: TypedPredictions) -> None:
-        """Add what was gathered from other images."""
+        """Add what another process gathered from other images."""
         by = other._by["row"]
         self._by.add(truth=other._by["truth"], row=np.where(by < 0, -1, by + self._count))
         self._rows.merge(other._rows)
@@ -173,17 +174,17 @@ class TypedPredictions:
         self._count += other._count
 
     def table(self, truth: TruthTable) -> ErrorTable:
-        """Return what was gathered, beside the ground truth of the same protocol and slices."""
+        """Return the gathered predictions as a table beside the ground truth of the same protocol and slices."""
         rows = self._rows
         image = truth.place[rows["image"]]
         order = order_by_score(rows["score"], lambda tied: [image[tied]])
         column = {name: rows[name][order] for name in rows.names if name != "image"}
         of_truth = np.append(truth.number, -1)[column.pop("truth")]
         box_order, box_start, _ = sort_by_image(truth.place[self._boxes["image"]], len(truth.image_ids))
-        number = np.full(len(order) + 1, -1, dtype=np.int64)
-        number[order] = np.arange(len(order))
+        new_row = np.full(len(order) + 1, -1, dtype=np.int64)  # its last entry is that of the row -1
+        new_row[order] = np.arange(len(order))
         by = np.full(len(truth.image), -1, dtype=np.int64)
-        by[truth.number[self._by["truth"]]] = number[self._by["row"]]
+        by[truth.number[self._by["truth"]]] = new_row[self._by["row"]]
         is_own = column["relation"] == OWN
         parts = [
             np.where(is_own, np.append(annotated, 0)[of_truth], join_parts(predicted, np.int64)[order])
@@ -206,15 +207,15 @@ class TypedPredictions:
 def _beside(
     batch: Batch, located: Located, protocol: Protocol, rows: Ints
 ) -> tuple[Ints, NDArray[np.uint8], Floats, Floats]:
-    """The ground truth beside the predictions `rows` [M]: its own (a true positive's, a duplicate's); else the nearest
-    of its image, which explains the error; what an oracle turns it into may be elsewhere. (Rows of the ground truth of
-    `Located`, -1 for none; [M] indexes RELATIONS; the IoU of the subjects' boxes, and of the objects', by the
-    protocol's convention, NaN where one of the two has none.)
+    """Return the ground truth to show beside the predictions `rows` [M]: [M] its row in `Located`, -1 for none; [M] its
+    relation, which indexes RELATIONS; the IoU [M] of the two subject boxes, and that of the object boxes, by the
+    protocol's convention, NaN where one of the two has none.
 
-    Nearest is a pair both of whose boxes it has; else one of its own class; of several the one with the largest
-    min(IoU_subject, IoU_object), of equals the largest sum of the two, of these the first annotated; none where no box
-    overlaps the ground truth's. A role without object, on both sides, is an IoU of 1, on one side 0.
-    """
+    A true positive or a duplicate has its own ground truth. Any other prediction has the nearest of its image, which
+    explains the error; what an oracle turns it into may be elsewhere. Nearest is a ground truth both of whose boxes it
+    matches, else one of its own class; of several the one with the largest min(IoU_subject, IoU_object), then with the
+    largest sum of the two, then the first annotated; none if no box overlaps the ground truth's. Two roles without
+    object have an IoU of 1; if only one is without, it is 0."""
     has_own = located.truth[rows] >= 0
     truth, iou = np.empty(len(rows), dtype=np.int64), np.empty((2, len(rows)))
     annotated = np.bincount(located.truth_image, minlength=len(located.image_ids))
@@ -224,52 +225,57 @@ def _beside(
 
 
 def _nearest(batch: Batch, located: Located, protocol: Protocol, row: Ints) -> tuple[Ints, Floats]:
-    """([M] the ground truth beside the predictions `row`, [2, M] the IoU of the subjects and of the objects).
+    """Return [M] the ground truth beside the predictions `row`, and [2, M] the IoU of the subjects and of the objects.
 
-    Boxes are compared once for each pair that is predicted, not for each of its verbs: all below are [K] columns of
-    (predicted pair, ground truth of its image), until a place among them is chosen for each prediction."""
-    key = located.subject[row] * (int(located.object.max(initial=0)) + 2) + located.object[row] + 1
-    _, first, pair = np.unique(key, return_index=True, return_inverse=True)
-    row_of_group = row[first]
-    group, near = beside(located.image[row_of_group], located.truth_image)
-    subject, object_ = _overlaps(batch, located, protocol, row_of_group[group], near)
-    neither = (located.object[row_of_group] < 0)[group] & (located.truth_object[near] < 0)
-    with_object = np.where(neither, 1.0, np.nan_to_num(object_))
+    Boxes are compared once for each predicted pair, not for each of its verbs: all columns below are [K], for K
+    combinations of a predicted pair and a ground truth of its image, until each prediction gets one of them."""
+    # one number for each (subject, object), where no object is -1
+    pair_number = located.subject[row] * (int(located.object.max(initial=0)) + 2) + located.object[row] + 1
+    _, first_of_pair, pair = np.unique(pair_number, return_index=True, return_inverse=True)
+    pair_row = row[first_of_pair]
+    group, truth_row = beside(located.image[pair_row], located.truth_image)
+    subject, object_ = _overlaps(batch, located, protocol, pair_row[group], truth_row)
+    no_objects = (located.object[pair_row] < 0)[group] & (located.truth_object[truth_row] < 0)
+    with_object = np.where(no_objects, 1.0, np.nan_to_num(object_))
     lower_overlap, total = np.minimum(subject, with_object), subject + with_object
-    touches, both = (subject > 0) | (object_ > 0), lower_overlap >= protocol.threshold
+    touches, both_match = (subject > 0) | (object_ > 0), lower_overlap >= protocol.threshold
 
     def nearest(group: Ints, place: Ints) -> tuple[Ints, Ints]:
-        """(the groups that touch any ground truth, the place of the nearest), of places in runs of groups."""
-        starts, highest = run_starts(group), touches[place]
-        for key in (both[place], lower_overlap[place], total[place]):
-            highest_key = np.maximum.reduceat(np.where(highest, key, -1), starts)
-            highest &= key == np.repeat(highest_key, np.diff(starts, append=len(group)))
-        best = np.flatnonzero(highest)
-        first = best[run_starts(group[best])]  # of equal ones
+        """Return the groups that touch any ground truth, and the place of the nearest one for each. group: ascending,
+        one for each place; place: combinations, among the K."""
+        starts, is_best = run_starts(group), touches[place]
+        for criterion in (both_match[place], lower_overlap[place], total[place]):
+            highest = np.maximum.reduceat(np.where(is_best, criterion, -1), starts)
+            is_best &= criterion == np.repeat(highest, np.diff(starts, append=len(group)))
+        best = np.flatnonzero(is_best)
+        first = best[run_starts(group[best])]  # of equally near ones
         return group[first], place[first]
 
-    of_pair = np.full(len(row_of_group), -1, dtype=np.int64)
+    place_of_pair = np.full(len(pair_row), -1, dtype=np.int64)
     pairs, place = nearest(group, np.arange(len(group)))
-    of_pair[pairs] = place
-    chosen = of_pair[pair]
-    start = np.searchsorted(group, np.arange(len(row_of_group))) - np.searchsorted(
-        located.truth_image, located.image[row_of_group]
+    place_of_pair[pairs] = place
+    chosen = place_of_pair[pair]
+    # what is added to a row of the ground truth gives its place among the K combinations of a pair
+    offset = np.searchsorted(group, np.arange(len(pair_row))) - np.searchsorted(
+        located.truth_image, located.image[pair_row]
     )
     classes = len(batch.truth.vocabulary.interactions)
     annotations = Annotations(
         located.truth_image, np.arange(len(located.truth_image)), located.truth_interaction, classes
     )
-    of_class, truth = annotations.join_rows(*annotations.find(located.image[row], located.interaction[row]))
-    of_class, place = nearest(of_class, start[pair[of_class]] + truth)
-    as_near = both[place] == both[chosen[of_class]]
-    chosen[of_class[as_near]] = place[as_near]
+    prediction, truth = annotations.join_rows(*annotations.find(located.image[row], located.interaction[row]))
+    prediction, place = nearest(prediction, offset[pair[prediction]] + truth)
+    # its own class takes precedence, unless only the other matches both boxes
+    as_good = both_match[place] == both_match[chosen[prediction]]
+    chosen[prediction[as_good]] = place[as_good]
     rows_with_own = np.flatnonzero(located.truth[row] >= 0)
-    chosen[rows_with_own] = start[pair[rows_with_own]] + located.truth[row[rows_with_own]]
-    return np.append(near, -1)[chosen], np.stack([np.append(iou, np.nan)[chosen] for iou in (subject, object_)])
+    chosen[rows_with_own] = offset[pair[rows_with_own]] + located.truth[row[rows_with_own]]
+    return np.append(truth_row, -1)[chosen], np.stack([np.append(iou, np.nan)[chosen] for iou in (subject, object_)])
 
 
 def _overlaps(batch: Batch, located: Located, protocol: Protocol, row: Ints, truth: Ints) -> tuple[Floats, Floats]:
-    """(IoU of the subjects, of the objects) of predictions and ground truth; NaN where one has no object."""
+    """Return the IoU of the subjects, and of the objects, of predictions `row` and ground truth; NaN if one has no
+    object."""
     subject = batch.iou_of(protocol, located.subject[row], located.truth_subject[truth])
     object_ = np.full(len(row), np.nan)
     both = np.flatnonzero((located.object[row] >= 0) & (located.truth_object[truth] >= 0))
@@ -283,8 +289,8 @@ def _steps(iou: Floats) -> Ints:
 
 
 def sort_by_image(image: Ints, images: int) -> tuple[Ints, Ints, Ints]:
-    """(rows sorted by their image, stably; [images + 1] where each image's begin; [rows] the place of each row in its
-    image)."""
+    """Return the rows sorted stably by image, [images + 1] where each image begins, and [rows] each row's number within
+    its image. image: that of each row; images: how many there are."""
     order = np.argsort(image, kind="stable")
     start = starts_of(np.bincount(image, minlength=images))
     local = np.empty(len(image), dtype=np.int64)

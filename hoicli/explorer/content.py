@@ -1,4 +1,4 @@
-"""What the page knows, and its files: one for each column in a folder, or all of it in one file."""
+"""What the page knows, and its files: one for each column in a folder, or everything in one file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hoicli.records.parsing import Record
 from hoicli.version import __version__
 
 SCRIPTS = ("data", "query", "parts", "drawing", "state", "filters", "summary", "views", "image", "start")
-"""The page's scripts in their order; one file in the folder."""
+"""The page's scripts in the order in which they are joined to one."""
 POLICY = (
     "default-src 'none'; script-src {script}; style-src {style}; img-src {img}; base-uri 'none'; form-action 'none'"
 )
@@ -35,8 +35,8 @@ Columns = dict[str, NDArray[Any]]
 
 
 def page_files(measured: Measured, images: Record, note: str) -> Iterator[tuple[str, bytes]]:
-    """(path, content) of every file of a folder but the pictures. images: as `pictures.images_of`; note: what the page
-    says where a picture is not at hand."""
+    """Yield (path, content) of every file of the page's folder, without the pictures. images: as from
+    `pictures.images_of`; note: what the page says where a picture is missing."""
     own_source = "'self'"
     page = {
         "POLICY": POLICY.format(script=own_source, style=own_source, img=own_source),
@@ -51,7 +51,7 @@ def page_files(measured: Measured, images: Record, note: str) -> Iterator[tuple[
 
 
 def page_file(measured: Measured, images: Record, note: str) -> Iterator[bytes]:
-    """The page as one file, piece by piece; pictures it has none. Data stand in elements that are no code."""
+    """Yield the page as one file, piece by piece, without pictures. No browser runs its elements of data as code."""
     style, script = _style(), _script()
     page = {
         "POLICY": POLICY.format(script=_digest(script), style=_digest(style), img="'none'"),
@@ -69,15 +69,16 @@ def _digest(text: bytes) -> str:
 
 
 def _fill_frame(measured: Measured, page: Mapping[str, str]) -> bytes:
-    """The page's frame with its places filled: `{{NAME}}`, each once, whatever stands in what fills them."""
+    """Return the page's frame, each place `{{NAME}}` filled from `page`; what is filled in is not searched again."""
     title = html.escape(visible(f"{measured.title} - hoicli"))
     places = {"TITLE": title, "VERSION": __version__, **page}
     return re.sub(r"\{\{([A-Z]+)\}\}", lambda place: places[place[1]], _own("index.html")).encode()
 
 
 def _style() -> bytes:
-    """The style sheet, with the colours of error types and series in front."""
-    inks = {f"e-{name}": style for name, style in STYLES.items()} | {f"s{at}": style for at, style in enumerate(SERIES)}
+    """Return the style sheet, led by the colours of error types and series."""
+    inks = {f"e-{name}": style for name, style in STYLES.items()}
+    inks |= {f"s{number}": style for number, style in enumerate(SERIES)}
     colours = [f".{name} {{ --ink: {style.colour}; }}" for name, style in inks.items()]
     return "\n".join([*colours, _own("page.css")]).encode()
 
@@ -91,7 +92,7 @@ def _own(name: str) -> str:
 
 
 def _chunks(measured: Measured, images: Record, note: str) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """(name, type, text) of everything that the page knows."""
+    """Yield (name, type, text) of everything that the page knows."""
     tables = {f"view{number}": _number_columns(numbers) for number, numbers in enumerate(measured.numbers.values())}
     tables["truth"] = _truth_columns(measured.truth)
     tables |= {f"model{number}": _model_columns(model.table) for number, model in enumerate(measured.models)}
@@ -103,7 +104,7 @@ def _chunks(measured: Measured, images: Record, note: str) -> Iterator[tuple[byt
 
 
 def _facts(measured: Measured, note: str) -> Record:
-    """Everything but columns. views: (slice, part, whether gains were computed for it), of all data first."""
+    """Return everything that is no column. views: (slice, part, whether gains were computed for it), all data first."""
     request = measured.request
     vocabulary, protocol = request.vocabulary, request.protocol
     return {
@@ -154,27 +155,28 @@ def _facts(measured: Measured, note: str) -> Record:
 
 
 def _chunk(value: object) -> tuple[bytes, bytes]:
-    """(type, text) of a column or of anything that JSON holds: the type ("f8", "i2", ..., "json"; whole numbers take
-    the smallest that holds them), and the bytes, little-endian, compressed and in base64."""
+    """Return (type, text) of a column or of any JSON value. The type is "json", or that of a column's numbers ("f8",
+    "i2", ...), where whole numbers take the smallest that holds them; the text is the bytes, little-endian, compressed,
+    in base64."""
     if not isinstance(value, np.ndarray):
         return b"json", _compress(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY))
-    kind = value.dtype
-    if kind.kind != "f":
+    dtype = value.dtype
+    if dtype.kind != "f":
         low, high = int(value.min(initial=0)), int(value.max(initial=0))
-        kind = np.dtype(next(each for each in _WHOLE if np.iinfo(each).min <= low and high <= np.iinfo(each).max))
-    strategy = zlib.Z_DEFAULT_STRATEGY if kind == np.float64 else zlib.Z_HUFFMAN_ONLY
-    return kind.str[1:].encode(), _compress(value.astype(kind.newbyteorder("<")).tobytes(), strategy)
+        dtype = np.dtype(next(whole for whole in _WHOLE if np.iinfo(whole).min <= low and high <= np.iinfo(whole).max))
+    strategy = zlib.Z_DEFAULT_STRATEGY if dtype == np.float64 else zlib.Z_HUFFMAN_ONLY
+    return dtype.str[1:].encode(), _compress(value.astype(dtype.newbyteorder("<")).tobytes(), strategy)
 
 
 def _compress(data: bytes, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
-    """Return data as gzip with no time in it: same input, same bytes. Level 1, and of whole numbers a code of bytes
-    alone (Z_HUFFMAN_ONLY): what is as good as random repeats nothing."""
+    """Return data in base64 of gzip without a time stamp, so that the same input gives the same bytes. The level is 1,
+    and whole numbers get a code of single bytes (Z_HUFFMAN_ONLY): what is as good as random repeats nothing."""
     compressor = zlib.compressobj(1, wbits=16 + zlib.MAX_WBITS, strategy=strategy)
     return base64.b64encode(compressor.compress(data) + compressor.flush())
 
 
 def _truth_columns(truth: TruthTable) -> Columns:
-    """The columns of the ground truth."""
+    """Return the columns of the ground truth."""
     return {
         **{name: getattr(truth, name) for name in ("image", "interaction", "subject", "object")},
         "start": truth.box_start,
@@ -184,16 +186,16 @@ def _truth_columns(truth: TruthTable) -> Columns:
 
 
 def _number_columns(numbers: Numbers) -> Columns:
-    """The columns of the numbers of classes."""
+    """Return the columns of the numbers of classes."""
     gains = {} if numbers.gains is None else {"gains": numbers.gains.reshape(-1)}
     return {"positives": numbers.positives, "ap": numbers.ap.reshape(-1), "counts": numbers.counts.reshape(-1), **gains}
 
 
 def _model_columns(table: ErrorTable) -> Columns:
-    """The columns of a model."""
-    same = ("image", "interaction", "error", "relation", "subject", "object", "truth", "state", "by")
+    """Return the columns of a model's predictions."""
+    names = ("image", "interaction", "error", "relation", "subject", "object", "truth", "state", "by")
     return {
-        **{name: getattr(table, name) for name in (*same, "score", "iou_subject", "iou_object")},
+        **{name: getattr(table, name) for name in (*names, "score", "iou_subject", "iou_object")},
         "start": table.box_start,
         "boxes": _drawable(table.boxes),
         **{f"part{number}": part for number, part in enumerate(table.parts)},
@@ -201,6 +203,6 @@ def _model_columns(table: ErrorTable) -> Columns:
 
 
 def _drawable(boxes: Floats) -> NDArray[np.float32]:
-    """[4 B] coordinates to draw; no screen shows what is beyond these, nor what float32 rounds."""
+    """Return [4 B] coordinates for drawing, limited and as float32: no screen shows the difference."""
     coordinates: NDArray[np.float32] = np.clip(boxes, -1e9, 1e9).astype(np.float32).reshape(-1)
     return coordinates

@@ -10,12 +10,12 @@ from hoicli.io.outputs import check_made_folder, check_output
 
 
 def is_file(path: str) -> bool:
-    """Whether a path names one file, by its ending, and no folder."""
+    """Return whether a path is to be one file, by its ending, and is no folder."""
     return path.lower().endswith((".html", ".htm")) and not Path(path).is_dir()
 
 
 def check_page(path: str, option: str) -> None:
-    """Raises `UsageError` where writing would: for a folder with anything in it but an earlier page."""
+    """Raise `UsageError` if writing the page would fail, as for a folder with anything in it but an earlier page."""
     if re.search(r"\.html?\.\w+$", path.lower()):
         raise UsageError(f"{option} {path}: no browser opens a compressed page; let its name end in .html")
     if path.lower().endswith((".pdf", ".md", ".png", ".jsonl")):

@@ -35,13 +35,13 @@ from hoicli.resampling.draws import Resampling
 from hoicli.vocabulary.labels import Vocabulary
 
 TOP = 10
-"""Classes, images and confusions in a table of the summary."""
+"""How many classes, images or confusions a table of the summary lists."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be measured. protocol: whose rules decide what is an error. protocols: those of the table. slices: of
-    images and triplets; repaired: whether gains are wanted for the parts of those of images."""
+    """What is to be measured. protocol: the one that decides what is an error; protocols: those of the table of mAP.
+    slices: of images and triplets; repaired: whether gains are computed for the parts of slices of images, too."""
 
     vocabulary: Vocabulary
     protocol: Protocol
@@ -53,9 +53,9 @@ class Asked:
 
 
 class Numbers(NamedTuple):
-    """Of M models and C classes, on all data or a part: positives [C] ground truth; ap [M, C] in percent, NaN for a
-    class without; counts [M, C, S] predictions, and ground truth that is missed, by STATES; gains [M, C, S] what fixing
-    a type would add to the AP, None where nothing was repaired on the part alone."""
+    """The numbers of M models and C classes on all data or a part. positives [C]: ground truth; ap [M, C]: in percent,
+    NaN for a class without ground truth; counts [M, C, S]: predictions, and missed ground truth, for each of S STATES;
+    gains [M, C, S]: what repairing a type adds to the AP, None if nothing was repaired on this part alone."""
 
     positives: Ints
     ap: Floats
@@ -65,7 +65,7 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True)
 class Model:
-    """One model: the rows of diagnose, its confusions of verbs with the names they are by, and its predictions."""
+    """One model: its rows of diagnose, its confusions of verbs (`cells`), and its predictions."""
 
     name: str
     rows: list[Row]
@@ -75,10 +75,10 @@ class Model:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was asked, and what was found. members [parts, N] the images of each part of a slice of images, by its name;
-    numbers: of all data ("", ""), and of each (slice, part); subsets: the classes of each mean; evaluation, comparison:
-    the rows of eval, and of compare under the main protocol; names: what the cells of confusions are called; annotated:
-    all triplets of the ground truth, counted or not."""
+    """What was asked, and what was found. annotated: how many triplets the ground truth has, counted or not. members:
+    for each slice of images [parts, N] which images are in each part. numbers: by (slice, part), those of all data by
+    ("", ""). subsets: the classes of each mean. evaluation, comparison: the rows of eval, and of compare under the main
+    protocol. names: what the numbers in confusion cells stand for."""
 
     request: Asked
     models: Sequence[Model]
@@ -93,29 +93,29 @@ class Measured:
 
     @property
     def several(self) -> bool:
-        """Whether there are two models, so that tables say whose a number is."""
+        """Return whether there are two models, so that tables must name the model of each number."""
         return len(self.models) > 1
 
     @property
     def every(self) -> tuple[str, Ints]:
-        """The subset with most classes, which a mean is over where nothing else is said: its name, its classes."""
+        """Return the subset with the most classes (name, classes), which means are over unless another is named."""
         return max(self.subsets.items(), key=lambda item: len(item[1]))
 
     @property
     def title(self) -> str:
-        """The heading."""
+        """Return the page's heading."""
         return f"{' and '.join(model.name for model in self.models)} on {self.request.vocabulary.title}"
 
 
 _Shown = tuple[list[Model], Sequence[str], dict[tuple[str, str], Numbers], list[Row]]
-"""The models, what the cells of their confusions are called, the numbers and the rows of eval."""
+"""`models`, `names`, `numbers` and `evaluation` of `Measured`."""
 
 
 class Kept:
-    """What is kept of each batch (`Collector`): its predictions as columns, and its confusions."""
+    """Keeps of each batch its predictions as columns, and its confusions (a `Collector`)."""
 
     def __init__(self, truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice]) -> None:
-        """slices: of triplets."""
+        """Start with nothing kept. slices: of triplets."""
         self.typed, self.confusing = TypedPredictions(protocol, slices), Confusing(truth, protocol, objects=False)
 
     def add(self, placed: Placed) -> None:
@@ -124,26 +124,27 @@ class Kept:
         self.confusing.add(placed)
 
     def merge(self, other: Kept) -> None:
-        """Add what was kept of other images."""
+        """Add what another process kept of other images."""
         self.typed.merge(other.typed)
         self.confusing.merge(other.confusing)
 
 
 def measure(streams: Sequence[Predictions], gt: Stream, request: Asked, policy: ErrorPolicy) -> Measured:
-    """Read and measure. Raises `DataError` for what is wrong with a stream, `UsageError` for match records."""
+    """Read the streams and measure. Raises `DataError` for what is wrong with a stream, `UsageError` for match
+    records."""
     vocabulary, protocol = request.vocabulary, request.protocol
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=request.filters.allow_uncounted)
     choose_computable(truth, [protocol])
-    table_of = choose_computable(truth, request.protocols, ())
-    of_triplets = [slice_ for slice_ in request.slices if slice_.of != IMAGES]
+    table_protocols = choose_computable(truth, request.protocols, ())
+    triplet_slices = [slice_ for slice_ in request.slices if slice_.of != IMAGES]
     parts = {
         (slice_.name, part): within(protocol, Part(slice_, number))
         for slice_ in request.slices
         for number, part in enumerate(slice_.parts)
     }
     repaired = [view for view in parts.values() if request.repaired and view.part and view.part.slice.of == IMAGES]
-    tallied = [*table_of, *(view for view in parts.values() if view not in repaired)]
-    truths = truth_table(truth, protocol, of_triplets)
+    tallied = [*table_protocols, *(view for view in parts.values() if view not in repaired)]
+    truths = truth_table(truth, protocol, triplet_slices)
     members = {
         slice_.name: image_parts(slice_, truth.scenes, vocabulary)[:, truths.order]
         for slice_ in request.slices
@@ -151,7 +152,7 @@ def measure(streams: Sequence[Predictions], gt: Stream, request: Asked, policy: 
     }
 
     def collector(view: Protocol) -> Kept | None:
-        return Kept(truth, view, of_triplets) if view.part is None else None
+        return Kept(truth, view, triplet_slices) if view.part is None else None
 
     gathered: list[Gathered] = []
     for stream in streams:
@@ -163,7 +164,7 @@ def measure(streams: Sequence[Predictions], gt: Stream, request: Asked, policy: 
         )
         gathered.append(gathered_models)
         gathered_models.tally.leave_out(
-            find_unlabelled_views(dict.fromkeys(table_of, gathered_models.tally), (), stream.name)
+            find_unlabelled_views(dict.fromkeys(table_protocols, gathered_models.tally), (), stream.name)
         )
     rated = _Rated(request, [stream.model for stream in streams], parts, repaired, gathered)
     # the comparison takes as long as all the rest
@@ -188,7 +189,8 @@ def measure(streams: Sequence[Predictions], gt: Stream, request: Asked, policy: 
 
 
 def _measure_models(rated: _Rated, truth: GroundTruth, truths: TruthTable, members: Mapping[str, Bools]) -> _Shown:
-    """All of `Measured` that is made of the models' predictions, but the comparison."""
+    """Return all of `Measured` that the models' predictions give, except the comparison. truths: the ground truth as
+    columns."""
     request, models = rated.request, []
     vocabulary, protocol = request.vocabulary, request.protocol
     names: Sequence[str] = ()
@@ -206,8 +208,8 @@ def _measure_models(rated: _Rated, truth: GroundTruth, truths: TruthTable, membe
 
 @dataclass(frozen=True)
 class _Rated:
-    """The numbers of what was gathered of the models of these names. parts: the view of the protocol on each; repaired:
-    those with a diagnosis."""
+    """Makes numbers of what was gathered for the named models. parts: the protocol's view on each (slice, part);
+    repaired: the views that have a diagnosis."""
 
     request: Asked
     names: Sequence[str]
@@ -217,19 +219,19 @@ class _Rated:
 
     @cached_property
     def _tallied(self) -> list[list[tuple[Protocol, ClassResults]]]:
-        """The results of each model by every protocol and part."""
+        """Return each model's results by every protocol and part."""
         return [list(gathered.tally.results(self.request.vocabulary)) for gathered in self.gathered]
 
     def evaluation(self) -> Iterator[Row]:
-        """The rows of eval, model by model."""
+        """Yield the rows of eval, model by model."""
         for name, gathered, tallied in zip(self.names, self.gathered, self._tallied, strict=True):
             for protocol, results in tallied:
                 if protocol.part is None:
                     yield from self._evaluate(name, gathered, protocol, results, Wanted())[0].rows()
 
     def comparison(self, truth: GroundTruth) -> list[Row]:
-        """The rows of compare under the main protocol: of each model, and of two the differences; none where the ground
-        truth cannot serve it."""
+        """Return the rows of compare under the main protocol: each model's, and with two models the differences. There
+        are none if the ground truth does not serve that protocol."""
         vocabulary, main_key = self.request.vocabulary, main_protocol(self.request.vocabulary).key
         shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), self.request.resampling, TOP, {})
         compared = []
@@ -251,15 +253,15 @@ class _Rated:
     def numbers(
         self, truth: TruthTable, tables: Sequence[ErrorTable], members: Mapping[str, Bools]
     ) -> Iterator[tuple[tuple[str, str], Numbers]]:
-        """(slice, part) -> its numbers, all data first: ("", "")."""
+        """Yield each (slice, part) with its numbers, all data as ("", "") first."""
         vocabulary = self.request.vocabulary
         tallied = [{row.key: result for row, result in tallied_model} for tallied_model in self._tallied]
         diagnosed = [
             {diagnosis.protocol.key: diagnosis for diagnosis in gathered.diagnoses} for gathered in self.gathered
         ]
-        every: list[TruthTable | ErrorTable] = [truth, *tables]
+        truth_and_tables: list[TruthTable | ErrorTable] = [truth, *tables]
         for (name, part), view in {("", ""): self.request.protocol, **self.parts}.items():
-            inside = [self._inside(view, members, of) for of in every]
+            inside = [self._inside(view, members, table) for table in truth_and_tables]
             if view.key in diagnosed[0]:
                 ap, gains = zip(
                     *(_under_oracles(diagnosed_model[view.key], vocabulary) for diagnosed_model in diagnosed),
@@ -277,23 +279,21 @@ class _Rated:
             rated[:, positives == 0] = np.nan
             yield (name, part), Numbers(positives, rated, np.stack(counts), 100 * np.stack(gains) if gains else None)
 
-    def _inside(self, view: Protocol, members: Mapping[str, Bools], of: TruthTable | ErrorTable) -> Bools:
-        """[T] which triplets are in the part that a view is of; all of them where it is of none."""
+    def _inside(self, view: Protocol, members: Mapping[str, Bools], table: TruthTable | ErrorTable) -> Bools:
+        """Return [T] which triplets of a table are in the part that the view is of; all of them if it is of no part."""
         if view.part is None:
-            return np.ones(len(of.image), np.bool_)
+            return np.ones(len(table.image), np.bool_)
         slice_, number = view.part.slice, view.part.number
         if slice_.name in members:
-            inside: Bools = members[slice_.name][number][of.image]
+            inside: Bools = members[slice_.name][number][table.image]
         else:
-            inside = (
-                of.parts[[slice_asked for slice_asked in self.request.slices if slice_asked.of != IMAGES].index(slice_)]
-                == number
-            )
+            triplet_slices = [asked for asked in self.request.slices if asked.of != IMAGES]
+            inside = table.parts[triplet_slices.index(slice_)] == number
         return inside
 
 
 def _under_oracles(diagnosis: Diagnosis, vocabulary: Vocabulary) -> tuple[Floats, Floats]:
-    """([C] AP, [C, S] what each oracle that is named as one of STATES adds), in [0, 1]."""
+    """Return in [0, 1] [C] the AP, and [C, S] what each oracle adds that is named like one of the S STATES."""
     plain, *others = diagnosis.results(vocabulary)
     gains = np.zeros((len(plain.ap), len(STATES)))
     for result in others:
@@ -303,10 +303,11 @@ def _under_oracles(diagnosis: Diagnosis, vocabulary: Vocabulary) -> tuple[Floats
 
 
 def _counts(table: ErrorTable, truth: TruthTable, predicted: Bools, annotated: Bools, classes: int) -> Ints:
-    """[C, S] predictions, and never found ground truth, of those that are chosen, by class and type."""
+    """Return [C, S] how many of the chosen predictions, and of the chosen ground truth that is never found, each class
+    and type has. predicted, annotated: which rows of `table` and `truth` are chosen."""
     missed = annotated & (table.state == NEVER)
-    place = np.concatenate([
+    class_and_state = np.concatenate([
         table.interaction[predicted] * len(STATES) + table.error[predicted],
         truth.interaction[missed] * len(STATES) + NEVER,
     ])  # fmt: skip
-    return np.bincount(place, minlength=classes * len(STATES)).reshape(classes, len(STATES))
+    return np.bincount(class_and_state, minlength=classes * len(STATES)).reshape(classes, len(STATES))

@@ -13,7 +13,7 @@ from hoicli.records.image import NULLS, misfit, problems
 from hoicli.records.parsing import Record, is_number, parse, short
 
 STARTS = {b"\x89PNG\r\n\x1a\n": ("png", "image/png"), b"\xff\xd8\xff": ("jpg", "image/jpeg")}
-"""How files begin that browsers draw -> (the ending of their address, their type)."""
+"""By the first bytes of image files that browsers draw: the ending of their address, and their media type."""
 
 TYPES = dict(STARTS.values())
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -24,8 +24,9 @@ _HEAD = 1 << 16
 
 
 def image_facts(image_ids: Collection[str], gt: Stream) -> dict[str, Record]:
-    """file_name, width and height of some images by their ids, None where missing or invalid (no metric uses them), and
-    in their place what holds all boxes. Raises `DataError` if the ground truth has changed since it gave these ids."""
+    """Return, by image id, file_name, width and height of the images `image_ids`: None where missing or invalid (no
+    metric uses them); `boxes` then has one box that holds all boxes. Raises `DataError` if the ground truth has changed
+    since it gave these ids."""
     ids_wanted, facts = set(image_ids), dict[str, Record]()
     for line in gt:
         try:
@@ -45,23 +46,23 @@ def image_facts(image_ids: Collection[str], gt: Stream) -> dict[str, Record]:
 
 
 def _reach(record: Record) -> list[list[float]]:
-    """A box as far to the right and down as any of a record; none of a bad one."""
+    """Return a list with one box, from (0, 0), that holds all boxes of a record; an empty one if the record is
+    invalid."""
     if not record.get("boxes") or any(problems(record, None, scored=False, nulls=NULLS)):
         return []
-    return [[0, 0, *(max(box[at] for box in record["boxes"]) for at in (2, 3))]]
+    return [[0, 0, *(max(box[edge] for box in record["boxes"]) for edge in (2, 3))]]
 
 
 def images_of(
     folder: str | None, image_ids: Sequence[str], facts: Mapping[str, Record]
 ) -> tuple[Record, dict[str, Path]]:
-    """(what the page knows of the images [N]: id, file, width, height, the address of the picture, "" for one that is
-    not at hand, and how its camera was turned; the file behind each address).
+    """Return what the page knows of the N images (id, file, width, height, the address of the picture or "", and its
+    Exif orientation), and the file behind each address.
 
-    An address is made of the image's number alone: names out of records are not trusted. A name that leads out of the
-    folder, to no file, or to one that is neither PNG nor JPEG by its first bytes is not at hand; the folder is trusted:
-    links that its owner put there are followed. Raises `DataError` for a picture that is no record's own
-    (`records.image.misfit`).
-    """
+    An address is made of the image's number alone: names out of records are not trusted. There is no picture if the
+    name leads out of the folder, to no file, or to one that is neither PNG nor JPEG by its first bytes. The folder is
+    trusted: links that the user put there are followed. Raises `DataError` for a picture that does not fit its record
+    (`records.image.misfit`)."""
     addresses, turned = [""] * len(image_ids), [1] * len(image_ids)
     behind: dict[str, Path] = {}
     missing: list[str] = []
@@ -78,13 +79,13 @@ def images_of(
             behind[addresses[number]] = path
     tell_missing(folder, missing, len(image_ids))
     key_names = {"file": "file_name", "width": "width", "height": "height"}
-    columns = {key: [facts[image_id][of] for image_id in image_ids] for key, of in key_names.items()}
+    columns = {key: [facts[image_id][fact] for image_id in image_ids] for key, fact in key_names.items()}
     return {"id": list(image_ids), **columns, "picture": addresses, "turned": turned}, behind
 
 
 def _picture(folder: Path, name: object) -> tuple[Path | None, str, int, tuple[int, int] | None]:
-    """(the file of a record's file_name, the ending of its address, its `orientation`, its `pixels`); None: it is not
-    at hand."""
+    """Return the file that a record's file_name names (None if there is no such picture), the ending of its address,
+    its `orientation` and its `pixels`."""
     path = image_file(folder, name)
     if path is not None:
         try:
@@ -99,18 +100,17 @@ def _picture(folder: Path, name: object) -> tuple[Path | None, str, int, tuple[i
 
 
 def orientation(head: bytes) -> int:
-    """How a browser turns a JPEG or a PNG (Exif 2.3, tag 0x0112): 1, as it is stored, to 8; 1 where nothing readable
-    says it.
+    """Return how a browser turns a JPEG or a PNG (Exif 2.3, tag 0x0112): 1, as it is stored, to 8; 1 if nothing
+    readable says it. head: the beginning of the file.
 
-    Boxes are in stored pixels, so the page has to turn it back.
-    """
+    Boxes are in stored pixels, so the page has to turn the picture back."""
     tiff = _exif(head)
     order: Literal["little", "big"] = "little" if tiff[:2] == b"II" else "big"
 
     def number(at: int, size: int) -> int:
         return int.from_bytes(tiff[at : at + size], order)
 
-    first = number(4, 4)
+    first = number(4, 4)  # where the entries begin: their count, then 12 bytes for each
     for entry in range(first + 2, first + 2 + 12 * min(number(first, 2), 512), 12):
         if number(entry, 2) == 0x0112:
             turned = number(entry + 8, 2)
@@ -119,21 +119,21 @@ def orientation(head: bytes) -> int:
 
 
 def _exif(head: bytes) -> bytes:
-    """Return what a camera wrote, as TIFF; in a PNG the chunk eXIf, which browsers heed before the pixels alone."""
+    """Return a camera's Exif data as TIFF, b"" if there are none; a PNG has them in a chunk eXIf before the pixels."""
     if not head.startswith(_PNG):
         begin = head.find(b"Exif\0\0")
         return head[begin + 6 :] if begin >= 0 else b""
-    at = len(_PNG)
-    while (kind := head[at + 4 : at + 8]) not in (b"IDAT", b""):
-        size = int.from_bytes(head[at : at + 4], "big")
+    chunk = len(_PNG)  # where a chunk begins: its size, its kind, its data, a checksum of 4 bytes
+    while (kind := head[chunk + 4 : chunk + 8]) not in (b"IDAT", b""):
+        size = int.from_bytes(head[chunk : chunk + 4], "big")
         if kind == b"eXIf":
-            return head[at + 8 : at + 8 + size]
-        at += 12 + size
+            return head[chunk + 8 : chunk + 8 + size]
+        chunk += 12 + size
     return b""
 
 
 def pixels(head: bytes) -> tuple[int, int] | None:
-    """The stored width and height of a PNG or a JPEG; None where its beginning does not say it."""
+    """Return the stored width and height of a PNG or a JPEG, None if its beginning does not say them."""
     if head.startswith(_PNG):
         return (int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")) if len(head) >= 24 else None
     at = 2

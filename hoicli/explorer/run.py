@@ -1,4 +1,4 @@
-"""The page written or served, from what was measured."""
+"""Writes or serves the page that shows what was measured."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
 
 
 def _images(measured: Measured, gt: Stream, folder: str | None) -> tuple[Record, dict[str, Path], str]:
-    """(`pictures.images_of`, the note where a picture is not at hand); the ground truth is read once more for them."""
+    """Return `pictures.images_of`, and the page's note for a missing picture; this reads the ground truth once more."""
     image_ids = measured.truth.image_ids
-    images, behind = images_of(folder, image_ids, image_facts(image_ids, gt))
-    return images, behind, "no picture: --images was not given" if folder is None else "image not at hand"
+    images, file_of_address = images_of(folder, image_ids, image_facts(image_ids, gt))
+    return images, file_of_address, "no picture: --images was not given" if folder is None else "image not at hand"
 
 
 def write_page(measured: Measured, gt: Stream, path: str, folder: str | None) -> None:
-    """Write the page, whole or not at all: as one file if `path` ends in .html, else as a folder with links to the
-    images in `folder`. Raises as `check_page`, and `DataError` if writing fails."""
-    images, behind, missing = _images(measured, gt, folder)
+    """Write the page, all or nothing: as one file if `path` ends in .html, else as a folder with links to the images in
+    `folder`. Raises as `check_page`, and `DataError` if writing fails."""
+    images, file_of_address, missing = _images(measured, gt, folder)
     if is_file(path):
         with open_output(path) as write:
             for piece in page_file(measured, images, "no picture: this page is one file"):
                 write(piece)
         return
     with atomic_folder(path) as target:
-        for name in ("data", *(["pictures"] if behind else [])):
+        for name in ("data", *(["pictures"] if file_of_address else [])):
             (target / name).mkdir()
         for name, content in page_files(measured, images, missing):
             (target / name).write_bytes(content)
-        for name, source in behind.items():
+        for name, source in file_of_address.items():
             (target / name).symlink_to(source.resolve())
 
 
 def page_server(measured: Measured, gt: Stream, folder: str | None) -> Explorer:
-    """Return what serves the page on this machine."""
+    """Return the server of the page, for this machine alone."""
     from hoicli.explorer.server import Explorer  # half of what a page takes to import
 
-    images, behind, missing = _images(measured, gt, folder)
-    return Explorer(dict(page_files(measured, images, missing)), behind)
+    images, file_of_address, missing = _images(measured, gt, folder)
+    return Explorer(dict(page_files(measured, images, missing)), file_of_address)

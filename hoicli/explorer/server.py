@@ -19,13 +19,13 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-"""As in the page itself, and nobody may frame it, which only a header can say."""
+"""The page's own policy, and that nobody may frame it, which only a header can say."""
 
 KINDS = {"html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 
 
 class Explorer(ThreadingHTTPServer):
-    """Serves the page's files and pictures; an address that is none of theirs is not there, whatever lies on disk."""
+    """Serves the page's files and pictures. Any other address is not found, whatever lies on disk."""
 
     daemon_threads = True
 
@@ -35,7 +35,7 @@ class Explorer(ThreadingHTTPServer):
         self.hosts = {f"{name}:{self.server_port}" for name in NAMES}
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that has left in the middle of an answer is no failure."""
+        """Ignore that a browser left in the middle of an answer."""
 
     def run(self) -> None:
         """Serve until Ctrl-C."""
@@ -49,7 +49,7 @@ class Explorer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where a browser on this machine finds it."""
+        """Return the page's address for a browser on this machine."""
         return f"http://{ADDRESS}:{self.server_port}/"
 
 
@@ -60,7 +60,7 @@ class _Answer(BaseHTTPRequestHandler):
     timeout = 60
 
     def do_GET(self) -> None:
-        """The file of an address."""
+        """Answer with the file of an address."""
         if self.headers.get("Host", "") not in self.server.hosts:
             self._answer(403, b"only for this machine, by its own name\n", "text/plain; charset=utf-8")
             return
@@ -81,6 +81,7 @@ class _Answer(BaseHTTPRequestHandler):
             self._answer(200, content, KINDS.get(ending) or TYPES[ending])
 
     def _answer(self, code: int, content: bytes, kind: str) -> None:
+        """Send an answer with a status code and a media type, and with headers that keep other pages out."""
         self.send_response(code)
         for name, value in {
             "Content-Type": kind,
@@ -97,4 +98,4 @@ class _Answer(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: stderr is for the user."""
+        """Log nothing: stderr is for the user."""

@@ -23,19 +23,19 @@ from hoicli.tables.arrangement import tables_of
 from hoicli.tables.values import number_text
 
 FEW = 10
-"""Ground truth of a class below which its AP says little."""
+"""The AP of a class with less ground truth than this says little."""
 
 Cell = str | list[str]
-"""A text, or a text and the view that it leads to ("go": which is all that it says)."""
+"""A text, or a text and the address of the view it links to (then "go", if the text says nothing else)."""
 
 
 def address(**words: object) -> str:
-    """The address of a view of the page; state.js knows the words."""
+    """Return the address of a view of the page; page/state.js knows the words."""
     return f"#{urlencode(words, quote_via=quote)}"
 
 
 def findings(measured: Measured) -> list[list[Cell]]:
-    """Three sentences, each with the view to look at."""
+    """Return about three sentences that sum up the page, each as a list of texts and links to the view to look at."""
     if measured.several:
         sentences = answers(measured.comparison)
         compared: list[list[Cell]] = [[f"{sentence}. "] for sentence in sentences]
@@ -46,15 +46,15 @@ def findings(measured: Measured) -> list[list[Cell]]:
 
 
 def tables(measured: Measured) -> Iterator[Record]:
-    """The tables in their order. Each has a caption, heads with the groups above them, lines whose first `names` cells
-    say what they are of, the columns that are drawn as bars, and what to know below."""
+    """Yield the tables in their order. Each has a caption; heads with the groups above them; lines, whose first `names`
+    cells say what they are of; which columns are drawn as bars; and notes below."""
     yield from _difference(measured)
     tables_shown = tables_of(measured.evaluation) if measured.evaluation else []
     for table in tables_shown:
         yield _table(
             "mAP by protocol and subset",
             [head.replace("_", "-") for head in table.heads],
-            [[f"{cell}{table.marks.get((row, at), '')}" for at, cell in enumerate(line)] for row, line in
+            [[f"{cell}{table.marks.get((number, column), '')}" for column, cell in enumerate(line)] for number, line in
              enumerate(table.lines)],
             names=table.names,
             above=[words.replace("_", " ") for words in table.above],
@@ -67,7 +67,7 @@ def tables(measured: Measured) -> Iterator[Record]:
 
 
 def signatures(measured: Measured, model: Model) -> list[str]:
-    """Return what made a model's numbers: by the main protocol, and by that of its errors."""
+    """Return the signatures of what made a model's numbers: by the main protocol, then by that of its errors."""
     rows = [row for row in measured.comparison if row["tags"].get("model", model.name) == model.name]
     return list(dict.fromkeys(str(row["signature"]) for row in [*rows[:1], *model.rows[:1]]))
 
@@ -83,19 +83,19 @@ def _number(value: float | None, digits: int = 2, *, signed: bool = False) -> st
 
 
 def _interval(row: Row) -> str:
-    """A row's 95 % interval, "" where it has none."""
+    """Return a row's 95 % interval in words, "" if it has none."""
     return "" if row.get("ci_low") is None else f"{_number(row['ci_low'])} to {_number(row['ci_high'])}"
 
 
 def _names_above(measured: Measured, names: int) -> list[str] | None:
-    """The models' names over two columns each, behind `names` columns; None for one model."""
+    """Return the models' names, each over two columns, after `names` columns without one; None for a single model."""
     above = [""] * names + list(chain.from_iterable((model.name, "") for model in measured.models))
     return above if measured.several else None
 
 
 def tiles(measured: Measured) -> list[list[str]]:
-    """(label, value, what stands below) of the numbers in large print, of one model: the mAP of each subset by the main
-    protocol."""
+    """Return (label, value, text below) of the numbers in large print, which only a single model has: the mAP of each
+    subset by the main protocol."""
     rows = [] if measured.several else [row for row in measured.comparison if row["metric"] == "mAP"]
     return [[row["subset"].replace("_", "-"), _number(row["value"]), _interval(row)] for row in rows]
 
@@ -104,7 +104,7 @@ def tiles(measured: Measured) -> list[list[str]]:
 
 
 def _main(measured: Measured) -> list[Cell]:
-    """How good the model is, and how sure that is."""
+    """Return the sentence on how good the model is, and how sure that is."""
     rows = [row for row in measured.comparison if row["metric"] == "mAP" and row["value"] is not None]
     if not rows:
         return []
@@ -116,7 +116,7 @@ def _main(measured: Measured) -> list[Cell]:
 
 
 def _repair_cells(measured: Measured) -> list[Cell]:
-    """The type of error whose repair gives each model most."""
+    """Return the sentence on the type of error whose repair would raise each model's mAP most."""
     words: list[Cell] = []
     for number, model in enumerate(measured.models):
         rows = [row for row in model.rows if row["metric"] == "delta_mAP" and row["oracle"] in STATES]
@@ -131,7 +131,7 @@ def _repair_cells(measured: Measured) -> list[Cell]:
 
 
 def _confusion_cells(measured: Measured) -> list[Cell]:
-    """The verb that is taken for another at the highest price."""
+    """Return the sentence on the confusion of two verbs that costs most."""
     for predicted, true, counts, gains in _pairs(measured)[:1]:
         link = [f"{predicted} for {true}", address(view="errors", type="interaction", verb=predicted)]
         price = f": {counts[0]:,} times; repaired alone, {_number(gains[0], signed=True)} mAP."
@@ -158,6 +158,8 @@ def _difference(measured: Measured) -> Iterator[Record]:
 
 
 def _errors(measured: Measured) -> Record:
+    """Return the table of how many errors of each type the models make, and what repairing the type would add to
+    mAP."""
     lines: list[tuple[float, list[Cell]]] = []
     for name in STATES[1:]:
         line: list[Cell] = [[STYLES[name].words, address(view="errors", type=name)]]
@@ -177,7 +179,7 @@ def _errors(measured: Measured) -> Record:
         ["type", *["errors", "gain"] * len(measured.models)],
         [line for _, line in lines],
         above=_names_above(measured, 1),
-        bars=[2 + 2 * at for at in range(len(measured.models))],
+        bars=[2 + 2 * number for number in range(len(measured.models))],
         notes=[
             f"Protocol {measured.request.protocol.name}. Errors overlap: the gains do not add up to 100 less the mAP.",
             f"Of {truth:,} annotated triplets, {lacks} are not found; missed GT is what no repair could find, either.",
@@ -186,17 +188,17 @@ def _errors(measured: Measured) -> Record:
 
 
 def _pairs(measured: Measured) -> list[tuple[str, str, list[int], list[float | None]]]:
-    """(verb predicted, verb annotated, of each model how often, and the gain of its repair alone in points of mAP), the
-    largest gain of any model first."""
+    """Return the confusions of two verbs, those with the largest gain for any model first: (verb predicted, verb
+    annotated, each model's count, each model's gain in points of mAP if it alone is repaired)."""
     confusions: dict[tuple[int, int], tuple[list[int], list[float | None]]] = {}
     models = len(measured.models)
     for number, model in enumerate(measured.models):
         cells = model.cells
-        named = np.flatnonzero((cells.true != NOTHING) & (cells.said != NOTHING) & (cells.true != cells.said))
-        for at in named.tolist():
-            pair = int(cells.said[at]), int(cells.true[at])
+        verb_pairs = np.flatnonzero((cells.true != NOTHING) & (cells.said != NOTHING) & (cells.true != cells.said))
+        for cell in verb_pairs.tolist():
+            pair = int(cells.said[cell]), int(cells.true[cell])
             counts, gains = confusions.setdefault(pair, ([0] * models, [None] * models))
-            counts[number], gains[number] = int(cells.count[at]), 100.0 * float(cells.gain[at])
+            counts[number], gains[number] = int(cells.count[cell]), 100.0 * float(cells.gain[cell])
     order = sorted(
         confusions,
         key=lambda pair: (-max(gain or 0.0 for gain in confusions[pair][1]), -max(confusions[pair][0]), pair),
@@ -207,6 +209,7 @@ def _pairs(measured: Measured) -> list[tuple[str, str, list[int], list[float | N
 
 
 def _confusions(measured: Measured) -> Iterator[Record]:
+    """Yield the table of the costliest confusions of two verbs, if there are any."""
     lines: list[list[Cell]] = []
     for predicted, true, counts, gains in _pairs(measured)[:TOP]:
         words = {"type": "interaction", "verb": predicted} | ({} if counts[0] else {"model": "b"})
@@ -225,12 +228,14 @@ def _confusions(measured: Measured) -> Iterator[Record]:
 
 
 def _classes(measured: Measured) -> Iterator[Record]:
+    """Yield the table of a single model's weakest classes, or of the classes that differ between two models."""
     vocabulary, numbers = measured.request.vocabulary, measured.numbers["", ""]
     if not measured.several:
         solid = np.flatnonzero(numbers.positives >= FEW)
         order = solid[np.argsort(numbers.ap[0][solid], kind="stable")][:TOP]
         lines: list[list[Cell]] = [
-            [_class(measured, at), f"{numbers.positives[at]:,}", _number(numbers.ap[0][at])] for at in order.tolist()
+            [_class(measured, number), f"{numbers.positives[number]:,}", _number(numbers.ap[0][number])]
+            for number in order.tolist()
         ]
         caption = f"The weakest classes with at least {FEW} annotated triplets ({measured.request.protocol.name})"
         if lines:
@@ -262,19 +267,20 @@ def _class(measured: Measured, number: int) -> Cell:
 
 
 def means_of(numbers: Numbers, members: Ints) -> list[float]:
-    """The mAP of each model over the classes of a subset that have ground truth; NaN where none has."""
+    """Return each model's mAP over the classes `members` that have ground truth; NaN if none has."""
     ap: Floats = numbers.ap[:, members]
     defined = ap[:, ~np.isnan(ap[0])]
     return [float(mean) for mean in defined.mean(axis=1)] if defined.size else [float("nan")] * len(ap)
 
 
 def _parts(measured: Measured) -> Iterator[Record]:
-    _, every = measured.every
+    """Yield the table of mAP on each part of the data, if there is any part."""
+    _, classes_averaged = measured.every
     lines: list[list[Cell]] = []
     for (slice_, part), numbers in measured.numbers.items():
-        classes, means = int((numbers.positives[every] > 0).sum()), means_of(numbers, every)
+        classes, means = int((numbers.positives[classes_averaged] > 0).sum()), means_of(numbers, classes_averaged)
         link: Cell = [part, address(view="classes", slice=f"{slice_}:{part}")] if slice_ else ""
-        truth = f"{numbers.positives[every].sum():,}"
+        truth = f"{numbers.positives[classes_averaged].sum():,}"
         differ = [_number(means[1] - means[0], signed=True)] if measured.several else []
         if classes:
             lines.append([slice_ or "all data", link, f"{classes:,}", truth, *map(_number, means), *differ])

@@ -28,30 +28,32 @@ if TYPE_CHECKING:
 LETTER = 0.072
 """Inches that a letter of small print takes, with some room to spare: 0.65 of its height."""
 _HANDLE, _LEGEND_LINE, _WRAPPED = 0.55, 0.19, 0.14
-"""Inches of a legend's entry without its words, of a line of entries, and of each further line of an entry's words."""
+"""Inches: the width of a legend's entry besides its words, the height of a line, and of each wrapped line."""
 _HATCH = 0.45
 """How far a hatch stands out from its shape: 1 would be its full ink."""
 MISSING = "\N{EN DASH}"
-"""A value that there is not."""
+"""The text for a missing value."""
 
 
 def format_value(value: float | None, digits: int = 1) -> str:
-    """A value as a figure has it."""
+    """Return a value as figures show it, a dash for None and NaN."""
     missing = value is None or math.isnan(value)
     return MISSING if missing else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def fill(style: Style) -> dict[str, Any]:
-    """A shape's colour and its hatch, lighter than the style's ink, as matplotlib's keywords. The hatch is mixed with
-    what it lies on to an opaque colour, which all three formats draw alike."""
-    ground, ink = ([int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in (style.colour, style.ink))
-    mixed = "#" + "".join(f"{round(a + _HATCH * (b - a)):02X}" for a, b in zip(ground, ink, strict=True))
+    """Return matplotlib's keywords for a shape with the style's colour and hatch. The hatch's ink is mixed with the
+    colour below to a lighter, opaque colour, which all three formats draw alike."""
+    ground, ink = ([int(colour[start : start + 2], 16) for start in (1, 3, 5)] for colour in (style.colour, style.ink))
+    mixed = "#" + "".join(
+        f"{round(below + _HATCH * (above - below)):02X}" for below, above in zip(ground, ink, strict=True)
+    )
     return {"facecolor": style.colour, "hatch": style.hatch, "edgecolor": mixed, "linewidth": 0.0}
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A line of a bar chart; without a style a heading or, without a label either, a gap."""
+    """A line of a bar chart; without a style it is a heading or, if it has no label either, a gap."""
 
     label: str = ""
     value: float | None = None
@@ -59,7 +61,7 @@ class Bar:
 
 
 def draw_bars(ax: Axes, bars: Sequence[Bar]) -> None:
-    """Horizontal bars from the top, their names along the left edge and their values at their ends."""
+    """Draw horizontal bars from the top down, with names along the left edge and values at their ends."""
     for y, bar in enumerate(bars):
         if bar.style is None:
             continue
@@ -87,8 +89,8 @@ def draw_cells(
     ax: Axes, rows: Any, names: Sequence[str], columns: Sequence[str], low: float, high: float, *, digits: int | None,
     colours: str = "cividis",
 ) -> Any:  # fmt: skip
-    """A heat map from the top, NaN grey; digits: of the number in each cell, None for none. (What a scale of its
-    colours is made of.)"""
+    """Draw a heat map from the top down, NaN in grey, and return what a colour bar is made of. rows: the values; low,
+    high: the ends of the colour scale; digits: behind the point of the number in each cell, None for no number."""
     ax.set_facecolor("#DDDDDD")
     mesh = ax.pcolormesh(rows, cmap=colours, vmin=low, vmax=high, edgecolors="#FFFFFF", linewidth=0.3)
     ax.invert_yaxis()
@@ -105,25 +107,25 @@ def draw_cells(
 
 
 def hide_frame(ax: Axes) -> None:
-    """No frame above and to the right."""
+    """Hide the frame above and to the right of a panel."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def add_title(ax: Axes, text: str, width: float) -> None:
-    """A title over a panel that is `width` inches wide, in as many lines as it needs."""
+    """Put a title over a panel that is `width` inches wide, in as many lines as it needs."""
     lines = textwrap.wrap(text, max(int(width / (LETTER * NORMAL / SMALL)), 8))
     ax.set_title("\n".join(lines), fontsize=NORMAL, loc="left")
 
 
 def add_legend(figure: Figure, entries: Sequence[Artist], columns: int = 4) -> None:
-    """The legend along the lower edge, in as many columns (at most `columns`) as the width has room for; the figure
-    grows by its height."""
+    """Add the legend along the lower edge and enlarge the figure by its height. It has at most `columns` columns, fewer
+    if the figure is too narrow."""
     if not entries:
         return
     width, height = figure.get_size_inches()
     words = [str(entry.get_label()) for entry in entries]
     columns = max(1, min(columns, len(words), int(width / (_HANDLE + LETTER * max(map(len, words))))))
-    wrapped = [textwrap.wrap(each, int((width - _HANDLE) / LETTER)) for each in words]
+    wrapped = [textwrap.wrap(label, int((width - _HANDLE) / LETTER)) for label in words]
     for entry, lines in zip(entries, wrapped, strict=True):
         entry.set_label("\n".join(lines))
     height += _LEGEND_LINE * math.ceil(len(words) / columns) + _WRAPPED * sum(len(lines) - 1 for lines in wrapped)
@@ -135,14 +137,14 @@ def add_legend(figure: Figure, entries: Sequence[Artist], columns: int = 4) -> N
 
 @contextmanager
 def save_figure(path: str, look: Look = PAPER, remark: str = "", caveats: Iterable[str] = ()) -> Iterator[Figure]:
-    """An empty figure, written to `path` in one piece when the block ends well. The remark and the caveats stand beside
-    it: on stderr and in the file's description.
+    """Yield an empty figure, and write it to `path` in one piece if the block ends without an error. The remark and the
+    caveats go to stderr and into the file's description.
 
     A figure is designed for print of SMALL points, `look.room` inches wide, and enlarged as a whole to the print that
     the look asks for: lines, marks and gaps keep their proportions. No pyplot, so no window, no global figure; and
     matplotlib's own defaults instead of a user's matplotlibrc, a fixed salt for SVG ids and no dates, so that the bytes
-    depend on nothing but what is drawn. Raises `UsageError` for a file that cannot be written, and without matplotlib.
-    """
+    depend on nothing but what is drawn. Raises `UsageError` for a file that cannot be written, and without
+    matplotlib."""
     check_figure(path)
     backend = os.environ.pop("MPLBACKEND", None)  # none is used, and one that does not exist would stop the import
     try:
@@ -178,11 +180,12 @@ def save_figure(path: str, look: Look = PAPER, remark: str = "", caveats: Iterab
 
 def _write_png(figure: Figure, stream: BinaryIO, look: Look, description: str) -> None:
     words = {"Software": "hoicli", "Description": description}
-    figure.savefig(stream, format="png", dpi=look.dpi * look.scale, metadata={k: v for k, v in words.items() if v})
+    metadata = {key: text for key, text in words.items() if text}
+    figure.savefig(stream, format="png", dpi=look.dpi * look.scale, metadata=metadata)
 
 
 def _write_svg(figure: Figure, stream: BinaryIO, look: Look, description: str) -> None:
-    """The view box stays as it is drawn; the size around it is the look's."""
+    """Write an SVG file. Its view box stays as designed; only the stated width and height are enlarged."""
     buffer = BytesIO()
     figure.savefig(
         buffer, format="svg", metadata={"Creator": "hoicli", "Date": None, "Description": description or None}
@@ -193,7 +196,7 @@ def _write_svg(figure: Figure, stream: BinaryIO, look: Look, description: str) -
 
 
 def _write_pdf(figure: Figure, stream: BinaryIO, look: Look, description: str) -> None:
-    """The page is as large as the look has it, and everything on it is drawn through one enlarging matrix."""
+    """Write a PDF file. Its page has the enlarged size, and everything on it is drawn through one enlarging matrix."""
     pdf: Any = import_module("matplotlib.backends.backend_pdf")
     words = {"Creator": "hoicli", "Producer": "hoicli", "CreationDate": None, "Subject": description or None}
     file = pdf.PdfFile(stream, metadata=words)

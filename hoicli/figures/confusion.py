@@ -19,21 +19,22 @@ from hoicli.figures.styles import PAGE_WIDTH, PAPER, Look
 from hoicli.records.kit import Floats, Ints
 
 MOST_PANELS = 4
-"""Heat maps in one figure."""
+"""How many heat maps one figure shows at most."""
 MOST_NAMES = 25
-"""Names of a heat map, those with the most confusions."""
+"""Names in a heat map at most: those with the most confusions."""
 _FEW, _LARGE = 10, 1.5
-"""Names enough for heat maps beside each other in large print, on a slide, and how much larger that is."""
+"""How many names suffice for heat maps side by side in large print (on a slide), and from what enlargement on it is."""
 _LINE = 0.15
-"""Inches of a name's line; up to twice as many where the width leaves room."""
+"""Inches of the height of a name's line; up to twice as many if the width leaves room."""
 _SCALE, _TITLE, _AXIS = 0.6, 0.32, 0.32
 """Inches of the scale of colours, of a panel's title, and of an axis without its names."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """title; names; of each of K confusions true and said, different numbers of names, count, the units annotated as
-    the one and said to be the other, and share, their percent of all that are annotated so."""
+    """The confusions to draw as one heat map. true, predicted [K]: the numbers of two different names, in `names`, for
+    each of K confusions; count [K]: how many units annotated as the one were predicted as the other; share [K]: their
+    percent of all units that are annotated so."""
 
     title: str
     names: Sequence[str]
@@ -44,15 +45,16 @@ class Panel:
 
     @property
     def total(self) -> Ints:
-        """[N] the units of the confusions that each name is in."""
-        of_names = np.concatenate([self.true, self.predicted])
-        total: Ints = np.bincount(of_names, np.tile(self.count, 2), minlength=len(self.names)).astype(np.int64)
+        """Return [N] how many confused units each name is part of."""
+        numbers = np.concatenate([self.true, self.predicted])
+        total: Ints = np.bincount(numbers, np.tile(self.count, 2), minlength=len(self.names)).astype(np.int64)
         return total
 
 
 @dataclass(frozen=True)
 class ConfusionMap:
-    """title; names [N] of the rows (annotated) and columns (said); shares [N, N] in percent, 0 on the diagonal."""
+    """A heat map to draw. names [N]: of the rows (annotated) and the columns (predicted). shares [N, N]: in percent, 0
+    on the diagonal."""
 
     title: str
     names: Sequence[str]
@@ -60,7 +62,7 @@ class ConfusionMap:
 
 
 def order_names(shares: Floats) -> list[int]:
-    """The names in an order in which those that are confused stand together; the same for the same shares."""
+    """Return the names' numbers so ordered that confused names stand together; equal shares give an equal order."""
     number = len(shares)
     if number < 3:
         return list(range(number))
@@ -72,53 +74,52 @@ def order_names(shares: Floats) -> list[int]:
     np.fill_diagonal(apart, 0.0)
     tree = linkage(squareform(apart, checks=False), method="average", optimal_ordering=True)
     leaves: list[int] = leaves_list(tree).tolist()
-    return leaves if leaves[0] < leaves[-1] else leaves[::-1]
+    return leaves if leaves[0] < leaves[-1] else leaves[::-1]  # either direction is as good: fix one
 
 
 def most_confused(panel: Panel, limit: int) -> ConfusionMap:
-    """The `limit` names that are in most confusions, of equals the first, so ordered; only names that are in any, if
-    there are any."""
+    """Return the heat map of the `limit` names with the most confusions, neighbours confused with each other. If two
+    names have equally many, the first one is taken. Names without confusions are left out, unless no name has any."""
     total = panel.total
     chosen = np.sort(np.argsort(-total, kind="stable")[:limit])
     chosen = chosen[total[chosen] > 0] if total.any() else chosen
-    place = np.full(len(total), -1, dtype=np.int64)
-    place[chosen] = np.arange(len(chosen))
-    true, predicted = place[panel.true], place[panel.predicted]
+    new_number = np.full(len(total), -1, dtype=np.int64)
+    new_number[chosen] = np.arange(len(chosen))
+    true, predicted = new_number[panel.true], new_number[panel.predicted]
     inside = (true >= 0) & (predicted >= 0)
     shares = np.zeros((len(chosen), len(chosen)))
     shares[true[inside], predicted[inside]] = panel.share[inside]
     order = order_names(shares)
-    names = [panel.names[at] for at in chosen[order].tolist()]
+    names = [panel.names[number] for number in chosen[order].tolist()]
     return ConfusionMap(panel.title, names, shares[np.ix_(order, order)])
 
 
 def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, caveats: Sequence[str] = ()) -> None:
-    """Heat maps, one below the other, or two beside each other where there is room (in large print for fewer names, so
-    that a slide has room for them): what is annotated along the left edge, what is said in its place along the lower
-    one, the share by colour. Names without a confusion, and those beyond MOST_NAMES or the width, are left out.
+    """Write a figure of heat maps: annotated names along the left edge, predicted ones along the lower edge, the share
+    as colour. Two maps stand side by side if there is room (in large print for fewer names, so that slides have room),
+    else one below the other. Names without a confusion, and those beyond MOST_NAMES or the width, are left out.
 
-    Where nothing is confused, an empty one. Raises `UsageError` for a file that cannot be drawn.
-    """
-    some = [panel for panel in panels if panel.count.any()] or panels[:1]
+    If nothing is confused, the map is empty. Raises `UsageError` for a file that cannot be drawn."""
+    to_draw = [panel for panel in panels if panel.count.any()] or panels[:1]
     room = look.room(PAGE_WIDTH)
-    frame = _margin(some) + _SCALE
+    frame = _margin(to_draw) + _SCALE
     names_beside = _FEW if look.scale >= _LARGE else MOST_NAMES
-    across = 2 if len(some) > 1 and room >= 2 * (frame + _LINE * names_beside) else 1
-    for limit in range(MOST_NAMES, 1, -1):
-        panels_shown = [most_confused(panel, limit) for panel in some[:MOST_PANELS]]
+    across = 2 if len(to_draw) > 1 and room >= 2 * (frame + _LINE * names_beside) else 1
+    for limit in range(MOST_NAMES, 1, -1):  # the most names that the width has room for
+        panels_shown = [most_confused(panel, limit) for panel in to_draw[:MOST_PANELS]]
         margin, longest = _margin(panels_shown), max(len(panel.names) for panel in panels_shown)
         if margin + _SCALE + _LINE * longest <= room / across:
             break
     left_over = (room / across - margin - _SCALE) / longest if look.width is not None else _LINE
     line = min(max(left_over, _LINE), 2 * _LINE)
     remarks = [
-        f"{panel.title}: the {len(names_kept.names)} names with the most confusions of {number}."
-        for panel, names_kept in zip(some, panels_shown, strict=False)
-        if (number := int((panel.total > 0).sum())) > len(names_kept.names)
+        f"{panel.title}: the {len(shown.names)} names with the most confusions of {number}."
+        for panel, shown in zip(to_draw, panels_shown, strict=False)
+        if (number := int((panel.total > 0).sum())) > len(shown.names)
     ]
-    if not some[0].count.any():
+    if not to_draw[0].count.any():
         remarks.append("No name is taken for another.")
-    remarks.append(first_of(len(panels_shown), len(some), "heat maps"))
+    remarks.append(first_of(len(panels_shown), len(to_draw), "heat maps"))
     sides = [line * len(panel.names) for panel in panels_shown]
     width = across * (margin + max(max(sides), 1.0) + _SCALE) if look.width is None else room
     heights = [max(sides[at : at + across]) + margin + _TITLE for at in range(0, len(sides), across)]
@@ -149,7 +150,7 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
 
 
 def _margin(panels: Sequence[Panel | ConfusionMap]) -> float:
-    """Inches of an axis with its names."""
+    """Return how many inches an axis with its names takes."""
     return LETTER * max(len(_label(name)) for name in chain.from_iterable(panel.names for panel in panels)) + _AXIS
 
 

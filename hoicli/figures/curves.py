@@ -1,5 +1,5 @@
-"""Precision against recall, of predictions by their score and of pairs by the thresholds of a sweep; and scores against
-the share of right predictions."""
+"""Figures of `hoicli curves` and `hoicli pairstats`: precision by recall of predictions, and of pairs over the
+thresholds of a sweep; scores against the share of right predictions."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
 
 FEW = 100
-"""Predictions below which a share is only known to ten percent and more (`wilson`): lines are thin there."""
+"""Fewer predictions than this leave a share unsure by ten percent and more (`wilson`): their lines are thin."""
 _SWEPT = {"nms": "NMS", "det_threshold": "score"}
 """What a sweep of pairs varies, and its short name."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """One line in each panel, all but thresholds in percent. curve: (recall, precision); by_threshold: metric ->
-    (threshold, value, of how many predictions); best: the threshold of the best F1 and it; bins: (mean score, share of
-    right predictions, of how many); ece; ap: its metric and value."""
+    """The numbers of one line in all panels, in percent but for thresholds. curve: (recall, precision); by_threshold:
+    for each metric (threshold, value, number of predictions that reach it); best: (threshold, F1) of the best F1; bins:
+    (mean score, share of right predictions, number of predictions); ece: the calibration error; ap: its metric and
+    value."""
 
     curve: Sequence[tuple[float, float]]
     by_threshold: Mapping[str, Sequence[tuple[float, float, int]]]
@@ -41,8 +42,8 @@ class Drawn:
 
 
 def curves_of(rows: Iterable[Row]) -> dict[str, Drawn]:
-    """Name -> its lines: of every verb, object and class that the rows are of, else of all classes; a line a model,
-    protocol and view of each. Raises `UsageError` where there is nothing to draw."""
+    """Return the lines to draw by name: one for every verb, object or class that rows are of, else for all classes; of
+    each one for every model, protocol and view. Raises `UsageError` if there is nothing to draw."""
     rows = list(rows)
     chosen = [row for row in rows if _what(row)]
     rows = chosen or [row for row in rows if row.get("subset") in ALL_CLASSES]
@@ -54,42 +55,43 @@ def curves_of(rows: Iterable[Row]) -> dict[str, Drawn]:
         rows_by_name.setdefault(name, []).append(row)
     if not rows_by_name:
         raise UsageError(f"{arg('plot')}: there is no row of hoicli curves to draw")
-    return {name: _lines_of_rows(of_name) for name, of_name in rows_by_name.items()}
+    return {name: _lines_of_rows(named_rows) for name, named_rows in rows_by_name.items()}
 
 
 def _lines_of_rows(rows: Iterable[Row]) -> Drawn:
-    """The lines of rows of one name. A single class has no mean curve, but its own."""
-    of: dict[str, list[Row]] = defaultdict(list)
+    """Return the numbers of the line that rows of one name give. A single class has its own curve, not a mean one."""
+    found: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         if row["value"] is not None:
-            of[row["metric"]].append(row)
-    recalls = {row["rank"]: row["value"] for row in of["recall"]}
-    points = [(row, row["value"], recalls[row["rank"]]) for row in of["precision"] if row["rank"] in recalls]
+            found[row["metric"]].append(row)
+    recalls = {row["rank"]: row["value"] for row in found["recall"]}
+    points = [(row, row["value"], recalls[row["rank"]]) for row in found["precision"] if row["rank"] in recalls]
     by_threshold: dict[str, list[tuple[float, float, int]]] = defaultdict(list)
     for row, precision, recall in points:
         f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
         for metric, value in (("precision", precision), ("recall", recall), ("F1", f1)):
             if row["threshold"] is not None:
                 by_threshold[metric].append((row["threshold"], value, row["rank"]))
-    right = {row["bin_low"]: row["value"] for row in of["accuracy"] if "bin_low" in row}
-    binned = [row for row in of["confidence"] if row.get("bin_low") in right]
+    right = {row["bin_low"]: row["value"] for row in found["accuracy"] if "bin_low" in row}
+    binned = [row for row in found["confidence"] if row.get("bin_low") in right]
     return Drawn(
-        curve=[(row["recall"], row["value"]) for row in of["mean_precision"]] or [(r, p) for _, p, r in points],
+        curve=[(row["recall"], row["value"]) for row in found["mean_precision"]]
+        or [(recall, precision) for _, precision, recall in points],
         by_threshold=by_threshold,
-        best=next(((row["threshold"], row["value"]) for row in of["best_f1"] if row["threshold"] is not None), None),
+        best=next(((row["threshold"], row["value"]) for row in found["best_f1"] if row["threshold"] is not None), None),
         bins=[(row["value"], right[row["bin_low"]], row["n"]) for row in binned],
-        ece=next((row["value"] for row in of["ece"]), None),
-        ap=next(((row["metric"], row["value"]) for row in [*of["mAP"], *of["AP"]]), None),
+        ece=next((row["value"] for row in found["ece"]), None),
+        ap=next(((row["metric"], row["value"]) for row in [*found["mAP"], *found["AP"]]), None),
     )
 
 
 def _what(row: Row) -> str:
-    """The verb, object or class that a row is of, "" for a subset."""
+    """Return the verb, object or class that a row is of, "" for a row of a subset."""
     return " ".join(str(row[key]).replace("_", " ") for key in ("verb", "object", "role") if row.get(key))
 
 
 def _whose(row: Row, *, protocol: bool) -> str:
-    """The model, view and, if they are of several, protocol of a row."""
+    """Return a row's model and view, and if `protocol` its protocol."""
     tags = row.get("tags") or {}
     view = [f"{key} {tags[key]}" for key in ("iou", "slice", "part") if key in tags]
     model = str(tags.get("model", "")) if view else model_name(row)
@@ -97,18 +99,19 @@ def _whose(row: Row, *, protocol: bool) -> str:
 
 
 def plot_curves(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
-    """Three panels, beside each other or in a narrow figure below: precision by recall (of a group the mean of its
-    classes' curves, whose AP is mAP), precision, recall and F1 by threshold (of several lines F1 alone, each with its
-    best), and the reliability diagram, whose bins have their 95 % intervals.
+    """Write a figure of three panels, side by side or, if narrow, one below the other: precision by recall (for several
+    classes the mean of their curves, whose AP is mAP); precision, recall and F1 by threshold (with several lines only
+    F1, each with its best); and the reliability diagram, whose bins have 95 % intervals.
 
-    Drawn are the rows of `hoicli curves`, for as many of the first lines as LINES can tell apart. Raises `UsageError`
-    as `plot_diagnosis` does.
-    """
+    It shows as many of the first lines as LINES can tell apart. rows: of `hoicli curves`. Raises `UsageError` as
+    `plot_diagnosis` does."""
     rows = list(rows)
     curves = curves_of(rows)
     curves_shown = dict(list(curves.items())[: len(LINES)])
     remarks = [first_of(len(curves_shown), len(curves), "curves")]
-    if any(rank < FEW for line in curves_shown.values() for at in line.by_threshold.values() for *_, rank in at):
+    if any(
+        rank < FEW for line in curves_shown.values() for points in line.by_threshold.values() for *_, rank in points
+    ):
         remarks.append(f"Thin lines: thresholds that fewer than {FEW} predictions reach.")
     with save_figure(path, look, " ".join(filter(None, remarks)), caveats_of(rows)) as figure:
         width = look.room(PAGE_WIDTH)
@@ -125,7 +128,7 @@ def plot_curves(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
 
 
 def _entry(name: str, line: Drawn) -> str:
-    """A line of the legend: the name with its AP and ECE."""
+    """Return a line's words in the legend: its name with AP and ECE."""
     values = [] if line.ap is None else [f"{line.ap[0]} {line.ap[1]:.1f}"]
     values += [] if line.ece is None else [f"ECE {line.ece:.1f}"]
     words = label(name)
@@ -133,7 +136,7 @@ def _entry(name: str, line: Drawn) -> str:
 
 
 def _axes(ax: Axes, across: str, up: str, percent: str = "xy") -> None:
-    """The axes of a panel; percent: those that are."""
+    """Label the axes of a panel. percent: which of them are in percent."""
     hide_frame(ax)
     ax.set(xlabel=across, ylabel=up)
     for axis in percent:
@@ -147,16 +150,17 @@ def _draw_curves(ax: Axes, curves_shown: Mapping[str, Drawn]) -> None:
 
 
 def _draw_thresholds(ax: Axes, curves_shown: Mapping[str, Drawn]) -> None:
+    """Draw precision, recall and F1 by threshold for a single line, F1 alone for several; each best F1 is a dot."""
     alone = len(curves_shown) == 1
     for (colour, _, stroke), line in zip(LINES, curves_shown.values(), strict=False):
         lines_drawn = line.by_threshold.items() if alone else [("F1", line.by_threshold.get("F1", ()))]
-        for at, (metric, points) in enumerate(lines_drawn):
+        for number, (metric, points) in enumerate(lines_drawn):
             if alone:
-                colour, _, stroke = LINES[at]
+                colour, _, stroke = LINES[number]
             xy = _columns([(x, y) for x, y, _ in sorted(points)])
-            many = _columns([(x, y) for x, y, rank in sorted(points) if rank >= FEW])
+            well_supported = _columns([(x, y) for x, y, rank in sorted(points) if rank >= FEW])
             ax.plot(*xy, color=colour, linestyle=stroke, lw=0.6, alpha=0.6)
-            ax.plot(*many, color=colour, linestyle=stroke, lw=1.2, label=metric)
+            ax.plot(*well_supported, color=colour, linestyle=stroke, lw=1.2, label=metric)
         if line.best is not None:
             ax.plot([line.best[0]], [line.best[1]], marker="o", ms=4, color="#000000" if alone else colour)
     _axes(ax, "score threshold", "%" if alone else "F1 (%)", percent="y")
@@ -165,6 +169,7 @@ def _draw_thresholds(ax: Axes, curves_shown: Mapping[str, Drawn]) -> None:
 
 
 def _draw_reliability(ax: Axes, curves_shown: Mapping[str, Drawn]) -> None:
+    """Draw each line's share of right predictions by mean score, with the 95 % interval of each bin."""
     ax.plot([0, 100], [0, 100], color="#888888", lw=0.8, linestyle=(0, (1, 2)))
     for (colour, marker, stroke), line in zip(LINES, curves_shown.values(), strict=False):
         bins = sorted(line.bins)
@@ -176,7 +181,7 @@ def _draw_reliability(ax: Axes, curves_shown: Mapping[str, Drawn]) -> None:
 
 
 def wilson(percent: float, number: int) -> tuple[float, float]:
-    """The 95 % interval in percent of a share of `number` independent cases (Wilson 1927), within 0 to 100."""
+    """Return the 95 % interval (Wilson 1927), in percent within 0 to 100, of a share of `number` independent cases."""
     z, share = 1.959964, percent / 100
     middle, spread = share + z * z / (2 * number), z * sqrt(share * (1 - share) / number + (z / (2 * number)) ** 2)
     low, high = ((middle + side) / (1 + z * z / number) for side in (-spread, spread))
@@ -188,9 +193,9 @@ def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
 
 
 def plot_pairs(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
-    """Pair recall against pair precision over the sweep of `hoicli pairstats` (subset `full`), a line for each of as
-    many of the first models as LINES can tell apart, and beside each point its threshold. A point lacking either value
-    is left out. A column wide. Raises `UsageError` as `plot_diagnosis` does."""
+    """Write a figure, a column wide, of pair recall against pair precision over the sweep of `hoicli pairstats` (subset
+    `full`): a line for each of as many of the first models as LINES can tell apart, and each point's threshold beside
+    it. A point without both values is left out. Raises `UsageError` as `plot_diagnosis` does."""
     rows = list(rows)
     points_of_models: dict[str, dict[str, dict[str, float | None]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
@@ -209,11 +214,11 @@ def plot_pairs(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
     with save_figure(path, look, remark, caveats_of(rows)) as figure:
         width = look.room(COLUMN_WIDTH)
         figure.set_size_inches(width, min(2.7, 0.8 * width))
-        ax, words = figure.add_subplot(), []
+        ax, threshold_labels = figure.add_subplot(), []
         for (colour, marker, stroke), (model, line) in zip(LINES, lines.items(), strict=False):
             xy = _columns([(x, y) for x, y, _ in sorted(line)])  # by rising recall, so that no line doubles back
             ax.plot(*xy, color=colour, marker=marker, linestyle=stroke, ms=4, lw=1.2, label=label(model) or None)
-            words += [
+            threshold_labels += [
                 ax.annotate(name, (x, y), (3, 3), textcoords="offset points", fontsize=TINY, color=colour)
                 for x, y, name in line
             ]
@@ -222,23 +227,22 @@ def plot_pairs(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
         ax.set(xlabel="pair recall (%)", ylabel="pair precision (%)")
         ax.locator_params(nbins=5, axis="x")
         add_legend(figure, ax.get_legend_handles_labels()[0], columns=3)
-        _set_apart(words, figure)
+        _set_apart(threshold_labels, figure)
 
 
 def _set_apart(words: Sequence[Annotation], figure: Figure) -> None:
-    """Move labels of points that lie on another point or an earlier label to where none is: to another corner of the
-    point, or further."""
+    """Move each label that covers a point or an earlier label to another corner of its own point, or further away."""
     from matplotlib.transforms import Bbox
 
     figure.draw_without_rendering()
-    half = 2 * figure.dpi / 72  # of a mark
-    centres = [figure.axes[0].transData.transform(each.xy) for each in words]
-    taken = [Bbox([centre - half, centre + half]) for centre in centres]
-    for each in words:
-        for x, y in ((x, y * far) for far in range(1, 9) for y in (3, -9) for x in (3, -3)):
-            each.xyann = (x, y)
-            each.set_horizontalalignment("left" if x > 0 else "right")
-            place = each.get_window_extent()
-            if not any(place.overlaps(other) for other in taken):
+    half_mark = 2 * figure.dpi / 72
+    centres = [figure.axes[0].transData.transform(word.xy) for word in words]
+    taken = [Bbox([centre - half_mark, centre + half_mark]) for centre in centres]
+    for word in words:
+        for x, y in ((x, y * distance) for distance in range(1, 9) for y in (3, -9) for x in (3, -3)):
+            word.xyann = (x, y)
+            word.set_horizontalalignment("left" if x > 0 else "right")
+            extent = word.get_window_extent()
+            if not any(extent.overlaps(other) for other in taken):
                 break
-        taken.append(place)
+        taken.append(extent)

@@ -20,23 +20,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COMPOSITIONS_SHOWN = 4
-"""Compositions a figure has room for; the bars beside them have no such limit."""
+"""How many models' compositions a figure has room for; the bars beside them have no such limit."""
 _NAMES = 1.1
-"""Inches of the names of the bars."""
+"""Inches that the names of the bars take."""
 NO_SUM = "Deltas do not add up to 100 \N{MINUS SIGN} mAP."
 
 
 def plot_diagnosis(
     rows: Iterable[Row], compositions: Mapping[str, Mapping[str, Any]], path: str, look: Look = PAPER
 ) -> None:
-    """Delta mAP by oracle, and beside it (in a narrow figure below it) the share of each error type along the ranked
-    list of each model.
+    """Write a figure of a diagnosis: delta mAP by oracle, and beside it (below it if narrow) each model's share of
+    every error type along the ranked list.
 
-    Drawn are the rows of metric `delta_mAP` over ALL_CLASSES; a value of None is a dash. `compositions` is keyed by
-    model (`model_name` of the rows); edges: the ranks, evenly apart, between which counts says how many predictions
-    each error type has. Raises `UsageError` where there is nothing to draw, two rows claim one bar, the file's ending
-    is unknown or matplotlib is missing.
-    """
+    rows: those of metric `delta_mAP` over ALL_CLASSES are drawn; a value of None is a dash. compositions: by model
+    (`model_name` of the rows); `edges` are evenly spaced ranks, `counts` says how many predictions of each error type
+    are between them. Raises `UsageError` if there is nothing to draw, two rows claim one bar, the file's ending is
+    unknown or matplotlib is missing."""
     rows = list(rows)
     deltas = _deltas(rows)
     bars = _bars(deltas)
@@ -64,25 +63,22 @@ def plot_diagnosis(
             panel - _NAMES,
         )
         panels = grid[1].subgridspec(len(compositions_shown) or 1, 1)
-        for at, (model, composition) in enumerate(compositions_shown.items()):
-            ax = figure.add_subplot(panels[at, 0])
+        for number, (model, composition) in enumerate(compositions_shown.items()):
+            ax = figure.add_subplot(panels[number, 0])
             _draw_composition(ax, **composition)
             words = (
                 _title_with_model("Predictions by rank", model if len(compositions_shown) > 1 else "")
-                if at == 0
+                if number == 0
                 else label(model)
             )
             add_title(ax, words, panel - _NAMES)
-            if at == len(compositions_shown) - 1:
+            if number == len(compositions_shown) - 1:
                 ax.set_xlabel("rank in descending score")
-        present = {
-            name
-            for name, of in chain.from_iterable(
-                composition["counts"].items() for composition in compositions_shown.values()
-            )
-            if any(of)
-        }
-        add_legend(figure, [Patch(label=s.words, **fill(s)) for name, s in STYLES.items() if name in present])
+        counts_shown = chain.from_iterable(shown["counts"].items() for shown in compositions_shown.values())
+        present = {name for name, counts in counts_shown if any(counts)}
+        add_legend(
+            figure, [Patch(label=style.words, **fill(style)) for name, style in STYLES.items() if name in present]
+        )
 
 
 def _title_with_model(title: str, model: str) -> str:
@@ -90,7 +86,7 @@ def _title_with_model(title: str, model: str) -> str:
 
 
 def _deltas(rows: Iterable[Row]) -> dict[str, dict[str, float | None]]:
-    """model -> oracle -> delta mAP over all classes, in order of first appearance."""
+    """Return the delta mAP over all classes by model and oracle, in order of first appearance."""
     deltas: dict[str, dict[str, float | None]] = {}
     for row in rows:
         if row.get("metric") == "delta_mAP" and row.get("subset") in ALL_CLASSES:
@@ -106,7 +102,8 @@ def _deltas(rows: Iterable[Row]) -> dict[str, dict[str, float | None]]:
 
 
 def _bars(deltas: Mapping[str, Mapping[str, float | None]]) -> list[Bar]:
-    """The bars from the top, an oracle each, of several models under its name; those OF_A_SIDE stand apart."""
+    """Return the bars from the top down: one per oracle, or with several models one per model below the oracle's name.
+    The oracles OF_A_SIDE follow after a gap."""
     bars: list[Bar] = []
     for oracle in (oracle for oracle in ORACLES if any(oracle in values for values in deltas.values())):
         style = STYLES[oracle]
@@ -121,7 +118,7 @@ def _bars(deltas: Mapping[str, Mapping[str, float | None]]) -> list[Bar]:
 
 
 def _draw_composition(ax: Axes, edges: Sequence[float], counts: Mapping[str, Sequence[float]]) -> None:
-    """Stacked shares; a bin without predictions stays empty."""
+    """Draw stacked shares of the error types; a bin without predictions stays empty."""
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
     total = np.maximum(np.sum(list(counts.values()), axis=0), 1)

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 TRUTH_INK = "#00ffff"
 INKS = ("#ff3b30", "#ffb000", "#7aa2ff", "#d77bff", "#43d463")
-"""Of the models, in turn."""
+"""The models' colours, in turn."""
 
 SMALLEST_SIDE = 480
 """Pixels of the longer side of a picture at least: on a smaller one no label can be read."""
 LARGEST_AREA = 64_000_000
-"""Pixels; a larger image is not unpacked."""
+"""Pixels of the largest image that is decoded."""
 SHEET_GAP = 8
 EDGE = "#000000"
 BLANK = "#d8d8d8"
@@ -51,7 +51,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Layer:
-    """What one stream says of an image; ink: its colour."""
+    """What one stream says of an image, in the colour `ink`."""
 
     name: str
     ink: str
@@ -60,8 +60,8 @@ class Layer:
 
 @dataclass(frozen=True)
 class Overlay:
-    """An image and what is drawn on it; size: its width and height in the pixels of the boxes, None if not known;
-    file_name: in the folder of images, None where none is known; boxes: all of its records, drawn or not."""
+    """An image and what is drawn on it. size: width and height in the pixels of the boxes, None if not known;
+    file_name: in the folder of images, None if not known; boxes: all boxes of its records, drawn or not."""
 
     image_id: str
     size: tuple[float, float] | None
@@ -71,8 +71,8 @@ class Overlay:
 
 
 def image_file(folder: Path | None, file_name: object) -> Path | None:
-    """The file of a name in a folder; None where it leads out of the folder, or to no file. The name is not trusted,
-    the folder is: links that its owner put there are followed."""
+    """Return the file of a name in a folder, None if the name leads out of the folder or to no file. The name is not
+    trusted; the folder is: links that the user put there are followed."""
     if folder is None or not isinstance(file_name, str) or not stays_inside(file_name):
         return None
     path = folder / file_name
@@ -86,7 +86,7 @@ def image_file(folder: Path | None, file_name: object) -> Path | None:
 
 
 def tell_missing(folder: object, missing: Sequence[str], images: int) -> None:
-    """A note of the images, out of so many, whose pictures are not at hand in a folder; nothing without a folder."""
+    """Note that a folder lacks the pictures of the `missing` among so many images; say nothing without a folder."""
     if missing and folder is not None:
         note(
             f"{arg('images', str(folder))}: no picture of {len(missing):,} of {images:,} images (the first: "
@@ -95,8 +95,8 @@ def tell_missing(folder: object, missing: Sequence[str], images: int) -> None:
 
 
 def open_image(folder: Path | None, file_name: str | None) -> Image | None:
-    """The image of a name in a folder, unturned, for boxes are in stored pixels; None where it is not at hand
-    (`image_file`), is neither PNG nor JPEG, or has too many pixels."""
+    """Return the image of a name in a folder, not rotated, since boxes are in stored pixels. None if there is no such
+    file (`image_file`), if it is neither PNG nor JPEG, or if it has too many pixels."""
     from PIL import Image
 
     path = image_file(folder, file_name)
@@ -112,8 +112,8 @@ def open_image(folder: Path | None, file_name: str | None) -> Image | None:
 
 
 def check_fits(overlay: Overlay, picture: Image) -> None:
-    """Raises `DataError` for a picture of another shape than its record says, or that only holds the boxes when it is
-    turned: it would be stretched, or lie across."""
+    """Raise `DataError` for a picture whose shape differs from its record, or that holds the boxes only when it is
+    turned: the boxes would be drawn in wrong places."""
     if wrong := misfit(overlay.size, overlay.boxes, picture.size):
         place = overlay.file_name or overlay.image_id
         raise DataError(
@@ -124,8 +124,8 @@ def check_fits(overlay: Overlay, picture: Image) -> None:
 
 
 def draw_overlay(overlay: Overlay, picture: Image | None, longest: int) -> Image:
-    """The picture, or a blank sheet of its size, with the boxes and labels, above a line that names the image and the
-    colours. Its longer side has at most `longest` pixels, and at least SMALLEST_SIDE if that is less."""
+    """Return the picture, or a blank sheet of its size, with boxes and labels, and below it the image's name and the
+    colour of each stream. The longer side has at most `longest` pixels, and at least SMALLEST_SIDE if that is less."""
     from PIL import Image, ImageDraw, ImageFont
 
     width, height = _size(overlay, picture)
@@ -148,50 +148,50 @@ def draw_overlay(overlay: Overlay, picture: Image | None, longest: int) -> Image
             _rectangle(pen, object_, layer.ink, stroke, dash=5 * stroke)
             _link(pen, subject, object_, layer.ink, stroke)
     taken: list[Place] = []
-    for layer, pair in pairs:  # over all boxes
+    for layer, pair in pairs:  # labels after all boxes, so that no box covers one
         _put_labels(pen, pair.labels, _scale_box(pair.subject, scale, size), size, layer.ink, font, taken)
     canvas.paste(caption, (0, size[1]))
     return canvas
 
 
 def sheet(pictures: Sequence[Image]) -> Image:
-    """Pictures of about one size side by side, in about as many rows as columns."""
+    """Return pictures of about one size on one sheet, in about as many rows as columns."""
     from PIL import Image
 
     columns = max(1, round(len(pictures) ** 0.5 + 0.2))
-    rows = [pictures[at : at + columns] for at in range(0, len(pictures), columns)]
+    rows = [pictures[start : start + columns] for start in range(0, len(pictures), columns)]
     wide = max(picture.width for picture in pictures) + SHEET_GAP
     heights = [max(picture.height for picture in row) + SHEET_GAP for row in rows]
-    whole = Image.new("RGB", (columns * wide + SHEET_GAP, sum(heights) + SHEET_GAP), "#ffffff")
-    for at, row in enumerate(rows):
-        for number, picture in enumerate(row):
-            whole.paste(picture, (SHEET_GAP + number * wide, SHEET_GAP + sum(heights[:at])))
-    return whole
+    canvas = Image.new("RGB", (columns * wide + SHEET_GAP, sum(heights) + SHEET_GAP), "#ffffff")
+    for line, row in enumerate(rows):
+        for column, picture in enumerate(row):
+            canvas.paste(picture, (SHEET_GAP + column * wide, SHEET_GAP + sum(heights[:line])))
+    return canvas
 
 
 def encode_png(picture: Image) -> bytes:
-    """The bytes of a PNG file."""
+    """Return a picture as the bytes of a PNG file."""
     data = io.BytesIO()
     picture.save(data, "PNG")
     return data.getvalue()
 
 
 def _size(overlay: Overlay, picture: Image | None) -> tuple[float, float]:
-    """The size in the pixels of the boxes: as stated (unless it is all but a line), else the picture's, else what holds
-    all boxes."""
+    """Return width and height in the pixels of the boxes: the stated ones (unless one is over 20 times the other), else
+    the picture's, else what holds all boxes."""
     if overlay.size is not None and max(overlay.size) <= 20 * min(overlay.size):
         return overlay.size
     if picture is not None:
         return float(picture.width), float(picture.height)
     pairs = list(chain.from_iterable(layer.pairs for layer in overlay.layers))
     boxes = [box for box in chain.from_iterable((pair.subject, pair.object) for pair in pairs) if box is not None]
-    sides = [max([1.0, *(min(1.05 * max(box[at], box[at + 2]), 1e5) for box in boxes)]) for at in (0, 1)]
+    sides = [max([1.0, *(min(1.05 * max(box[axis], box[axis + 2]), 1e5) for box in boxes)]) for axis in (0, 1)]
     smallest = max(sides) / 20
     return max(sides[0], smallest), max(sides[1], smallest)
 
 
 def _scale_box(box: Box, scale: float, size: tuple[int, int]) -> Place:
-    """A box in the picture's pixels, its edges in order, and those outside moved to the rim."""
+    """Return a box in the picture's pixels with its edges in order; edges outside are moved to the rim."""
 
     def inside(edge: float, limit: int) -> int:
         return round(min(max(edge * scale, 0.0), limit - 1.0))
@@ -201,20 +201,20 @@ def _scale_box(box: Box, scale: float, size: tuple[int, int]) -> Place:
 
 
 def _rectangle(pen: Any, box: Place, ink: str, stroke: int, *, dash: int = 0) -> None:
-    """A rectangle; dash: the length of the strokes of a broken line, 0 for a whole one."""
+    """Draw a rectangle. dash: the length of the strokes of a broken line, 0 for a solid one."""
     x1, y1, x2, y2 = box
     for colour, width in ((EDGE, stroke + 2), (ink, stroke)):
         for ax, ay, bx, by in ((x1, y1, x2, y1), (x2, y1, x2, y2), (x2, y2, x1, y2), (x1, y2, x1, y1)):
             length = max(abs(bx - ax), abs(by - ay), 1)
-            on = dash or length
-            for start in range(0, length, on + 3 * stroke):
-                begin, end = start / length, min(start + on, length) / length
-                ends = [(ax + (bx - ax) * at, ay + (by - ay) * at) for at in (begin, end)]
-                pen.line(ends, fill=colour, width=width)
+            dash_length = dash or length
+            for start in range(0, length, dash_length + 3 * stroke):
+                begin, end = start / length, min(start + dash_length, length) / length
+                points = [(ax + (bx - ax) * part, ay + (by - ay) * part) for part in (begin, end)]
+                pen.line(points, fill=colour, width=width)
 
 
 def _link(pen: Any, subject: Place, object_: Place, ink: str, stroke: int) -> None:
-    """A line from the middle of the subject to that of the object, with a dot at the object's."""
+    """Draw a line from the subject's middle to the object's, with a dot at the object's."""
     (x1, y1), (x2, y2) = (((box[0] + box[2]) / 2, (box[1] + box[3]) / 2) for box in (subject, object_))
     dot = stroke + 1
     pen.line((x1, y1, x2, y2), fill=EDGE, width=stroke + 2)
@@ -225,29 +225,32 @@ def _link(pen: Any, subject: Place, object_: Place, ink: str, stroke: int) -> No
 def _put_labels(
     pen: Any, labels: Sequence[str], box: Place, size: tuple[int, int], ink: str, font: Any, taken: list[Place]
 ) -> None:
-    """The labels of a pair, a line each, where none stands yet: over the box's upper edge, or else as little below as
-    there is room. Lines for which there is no room anywhere are left out."""
+    """Draw a pair's labels, one below the other, where no label is yet: over the box's upper edge, else at the nearest
+    free height below, else above; if none is free, over the edge. Labels beyond the picture's height are left out.
+    taken: the places of all labels, to which this adds."""
     (width, height), line = size, _line_height(font)
     texts = [fit_text(pen, text, font, width - 8) for text in labels[: max(1, height // line)]]
-    wide = max(round(pen.textlength(text, font)) for text in texts) + 8
-    high = line * len(texts) + 2
-    left = max(0, min(box[0], width - wide))
-    first = max(0, min(box[1] - high, height - high))
+    block_width = max(round(pen.textlength(text, font)) for text in texts) + 8
+    block_height = line * len(texts) + 2
+    left = max(0, min(box[0], width - block_width))
+    first = max(0, min(box[1] - block_height, height - block_height))
 
     def free(top: int) -> bool:
-        return not any(left < x2 and x1 < left + wide and top < y2 and y1 < top + high for x1, y1, x2, y2 in taken)
+        return not any(
+            left < x2 and x1 < left + block_width and top < y2 and y1 < top + block_height for x1, y1, x2, y2 in taken
+        )
 
     step = max(1, line // 2)
-    tops = [*range(first, max(height - high, first) + 1, step), *range(first, -1, -step)]
+    tops = [*range(first, max(height - block_height, first) + 1, step), *range(first, -1, -step)]
     top = next(filter(free, tops), first)
-    taken.append((left, top, left + wide, top + high))
+    taken.append((left, top, left + block_width, top + block_height))
     pen.rectangle(taken[-1], fill=ink, outline=EDGE)
     for number, text in enumerate(texts):
         pen.text((left + 4, top + 1 + number * line), text, fill="#000000", font=font)
 
 
 def _caption(overlay: Overlay, width: int, font: Any, *, at_hand: bool) -> Image:
-    """The lines below a picture: the image's name, then the colour and the name of each stream."""
+    """Return the strip below a picture: the image's name, then the colour and name of each stream."""
     from PIL import Image, ImageDraw
 
     name = overlay.image_id + ("" if at_hand else " (image not at hand)")
@@ -270,7 +273,7 @@ def _line_height(font: Any) -> int:
 
 
 def fit_text(pen: Any, text: str, font: Any, room: int) -> str:
-    """A text as visible characters, cut with an ellipsis to so many pixels."""
+    """Return a text in visible characters, cut with an ellipsis if it is wider than `room` pixels."""
     text = visible(text[:300])
     if pen.textlength(text, font) <= room:
         return text

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PLOTS = ("distribution", "votes", "kappa")
-"""The figures of ratings: how often each was given, the same by the rating that most gave, and kappa of every two."""
+"""The figures of ratings: how often each was given, the same by the majority's rating, and kappa of each two raters."""
 MOST_LEVELS = 11
-"""Levels that bars have room for."""
+"""How many levels bars have room for."""
 MOST_RATERS = len(LINES)
-"""Raters that bars can tell apart."""
+"""How many raters bars can tell apart."""
 MOST_IN_KAPPA = 60
-"""Raters whose every two have a cell: 300 would be a picture of 14,400 pixels a side."""
+"""How many raters a table of pairs shows: 300 would be a picture of 14,400 pixels a side."""
 _ROOM, _PANEL, _NARROWEST = 0.2, 1.35, 2.5
 """Inches: what a number in a cell needs, a panel's height, and what its title needs of two beside each other."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """A panel: its title, of how many items it is, and how often each rater gave each level, [raters][levels]."""
+    """A panel of bars. items: how many were rated; votes: how often each rater gave each level, [raters][levels]."""
 
     title: str
     items: int
@@ -37,7 +37,8 @@ class Counts:
 
 
 def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str, look: Look = PAPER) -> None:
-    """Bars of how often each of the first MOST_RATERS raters gave each level, a panel for each of `panels`."""
+    """Write a figure with a panel of bars for each of `panels`: how often each of the first MOST_RATERS raters gave
+    each level."""
     names = labels(raters[:MOST_RATERS])
     width = look.room(PAGE_WIDTH)
     across = min(len(panels), 2 if width >= 2 * _NARROWEST else 1)
@@ -50,11 +51,11 @@ def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str, look
 
         figure.set_size_inches(width, down * _PANEL * (1.4 if down == 1 else 1.0) + 0.4)
         axes = figure.subplots(down, across, squeeze=False, sharex=True).ravel()
-        for at, (ax, panel) in enumerate(zip(axes, panels, strict=False)):
+        for number, (ax, panel) in enumerate(zip(axes, panels, strict=False)):
             _draw_votes(ax, panel, len(names))
-            if at % across == 0:
+            if number % across == 0:
                 ax.set_ylabel("ratings")
-            if at + across >= len(panels):
+            if number + across >= len(panels):
                 ax.set_xlabel("rating")
                 ax.tick_params(labelbottom=True)
         for ax in axes[len(panels) :]:
@@ -64,11 +65,12 @@ def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str, look
 
 
 def _draw_votes(ax: Axes, panel: Counts, raters: int) -> None:
+    """Draw how often each of the first `raters` raters gave each level, as bars side by side at the level."""
     from matplotlib.ticker import MaxNLocator
 
     highest_count = max((max(votes) for votes in panel.votes[:raters]), default=0) or 1
-    for at, (style, votes) in enumerate(zip(SERIES, panel.votes[:raters], strict=False)):
-        places = [level + (at + 1) / (raters + 1) - 0.5 for level in range(len(votes))]
+    for rater, (style, votes) in enumerate(zip(SERIES, panel.votes[:raters], strict=False)):
+        places = [level + (rater + 1) / (raters + 1) - 0.5 for level in range(len(votes))]
         ax.bar(places, votes, width=1 / (raters + 1), **fill(style))
     hide_frame(ax)
     levels = len(panel.votes[0])
@@ -88,16 +90,15 @@ def _items(number: int) -> str:
 def plot_kappa(
     raters: Sequence[str], kappas: Mapping[tuple[int, int], float | None], path: str, look: Look = PAPER
 ) -> None:
-    """Quadratic weighted kappa of every two of the first MOST_IN_KAPPA raters by colour and number, from 0 (or the
-    lowest, if below) to 1.
+    """Write a heat map of the quadratic weighted kappa of every two of the first MOST_IN_KAPPA raters. The colour scale
+    goes from 0, or the lowest kappa if below, to 1.
 
-    kappas: by the places of two raters in `raters`, the smaller first; None, where it is not defined, is grey.
-    """
+    kappas: by two raters' numbers in `raters`, the smaller first; None, an undefined kappa, is grey."""
     number = min(len(raters), MOST_IN_KAPPA)
     rows = [[1.0] * number for _ in range(number)]
-    for (a, b), kappa in kappas.items():
-        if max(a, b) < number:
-            rows[a][b] = rows[b][a] = math.nan if kappa is None else kappa
+    for (first, second), kappa in kappas.items():
+        if max(first, second) < number:
+            rows[first][second] = rows[second][first] = math.nan if kappa is None else kappa
     kappas_known = [kappa for kappa in kappas.values() if kappa is not None]
     low = min([0.0, *(kappa for kappa in chain.from_iterable(rows) if not math.isnan(kappa))])
     mean = f", mean {format_value(sum(kappas_known) / len(kappas_known), 3)}" if kappas_known else ""

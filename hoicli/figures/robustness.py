@@ -14,7 +14,7 @@ from hoicli.figures.styles import BESIDE, LINES, PAGE_WIDTH, PAPER, SERIES, SMAL
 PLOTS = ("curves", "heatmap")
 """The figures of a corrupted benchmark: means by severity beside those by family, and every cell by its colour."""
 MOST_PANELS = 6
-"""Heat maps in one figure."""
+"""How many heat maps one figure shows at most."""
 _ACROSS = 3
 _LINE, _ABOVE, _BELOW, _NAMES = 0.15, 0.42, 0.32, 1.25
 """Inches: of a heat map a line's height, what its title and its severities take, and the corruptions' names."""
@@ -22,21 +22,20 @@ _SCALE, _PANEL, _ROOM = 0.5, 1.6, 0.24
 """Inches of the scale of colours, of the narrowest heat map, whose title has 22 letters, and of a number in a cell."""
 
 Means = Mapping[tuple[str, str, int], float]
-"""(corruption, family, severity), "" and 0 for all -> mean; the clean value is of CLEAN."""
+"""The mean by (corruption, family, severity), where "" and 0 stand for all; the clean value is at CLEAN."""
 CLEAN = ("clean", "", 0)
 Cells = Mapping[tuple[str, int], float]
-"""(corruption, severity) -> value in percent."""
+"""The value in percent by (corruption, severity)."""
 
 
 def plot_robustness(
     models: Mapping[str, Means], path: str, *, metric: str = "mAP", caveats: Sequence[str] = (), look: Look = PAPER
 ) -> None:
-    """How models stand corruption, of as many of the first models as LINES can tell apart. On the left the mean by
-    severity, from the clean value on: of one model a line a family and one of all, of several a line a model. On the
-    right bars of the means over severities, by family.
+    """Write a figure of how as many of the first models as LINES can tell apart stand corruption. On the left, the mean
+    by severity, from the clean value on: a line per model, or for a single model a line per family and one for all. On
+    the right, bars of the means over severities by family.
 
-    `metric` is what the means are of, in percent. Raises `UsageError` as `plot_diagnosis` does.
-    """
+    metric: what the means are of, in percent. Raises `UsageError` as `plot_diagnosis` does."""
     models_shown = dict(zip(labels(list(models)), models.values(), strict=True)) if len(models) > 1 else models
     models_shown = dict(list(models_shown.items())[: len(LINES)])
     lines, bars = _lines(models_shown), list(_bars(models_shown))
@@ -65,8 +64,8 @@ def plot_robustness(
 
 
 def _bars(models: Mapping[str, Means]) -> Iterator[Bar]:
-    """Yield the bars of each family and of all: of one model in the colours of its lines, of several each model's under
-    a heading."""
+    """Yield a bar for each family and for all, in the colours of the lines; with several models a heading for each
+    family, then a bar for each model."""
     families = [family for family in FAMILIES if any(("", family, 0) in means for means in models.values())]
     for series_style, family in zip(SERIES, [*families, ""], strict=False):
         words = FAMILIES.get(family, "All: MRI")
@@ -78,14 +77,14 @@ def _bars(models: Mapping[str, Means]) -> Iterator[Bar]:
 
 
 def _lines(models: Mapping[str, Means]) -> dict[str, list[tuple[float, float]]]:
-    """name -> its (severity, mean), the clean value at 0."""
+    """Return by name the points (severity, mean) of each line, with the clean value at severity 0."""
     lines = {}
     for model, means in models.items():
         clean = [(0.0, means[CLEAN])] if CLEAN in means else []
         families = [family for family in FAMILIES if ("", family, 0) in means] if len(models) == 1 else []
         for family in [*families, ""]:
             name = model or "no name" if len(models) > 1 else FAMILIES.get(family, "All")
-            points = [(level, value) for (*of, level), value in means.items() if level and of == ["", family]]
+            points = [(level, value) for (*group, level), value in means.items() if level and group == ["", family]]
             lines[name] = sorted([*clean, *points])
     return lines
 
@@ -94,16 +93,16 @@ def plot_heat_maps(
     models: Mapping[str, Means], cells: Sequence[Cells], path: str, *, metric: str = "mAP",
     caveats: Sequence[str] = (), look: Look = PAPER,
 ) -> None:  # fmt: skip
-    """Every corruption at every severity by colour and number, a panel for each of the first MOST_PANELS models; cells:
-    of each model, in the order to be drawn, what is missing left out.
+    """Write a figure with a heat map for each of the first MOST_PANELS models: every corruption at every severity, by
+    colour and number. cells: each model's values, in the order to be drawn; values that are missing are left out.
 
-    All panels have one scale, from 0 to the highest value of any, and one set of lines and columns: those that any of
-    the models has. Families are set apart by a white line.
-    """
+    All panels share one scale, from 0 to the highest value, and the lines and columns that any of the models has. White
+    lines separate the families."""
     panels_shown = list(zip(labels(list(models)), models.values(), cells, strict=True))[:MOST_PANELS]
-    corruptions = list(dict.fromkeys(name for name, _ in chain.from_iterable(of for *_, of in panels_shown)))
-    severities = sorted({level for _, level in chain.from_iterable(of for *_, of in panels_shown)})
-    top = max(chain.from_iterable((means.get(CLEAN, 0.0), *of.values()) for _, means, of in panels_shown)) or 1.0
+    corruptions = list(dict.fromkeys(name for name, _ in chain.from_iterable(values for *_, values in panels_shown)))
+    severities = sorted({level for _, level in chain.from_iterable(values for *_, values in panels_shown)})
+    highest = max(chain.from_iterable((means.get(CLEAN, 0.0), *values.values()) for _, means, values in panels_shown))
+    top = highest or 1.0
     # one or two panels have no need of the page
     width = look.room(PAGE_WIDTH if len(panels_shown) >= _ACROSS else _NAMES + 2.3 * len(panels_shown) + _SCALE)
     across = max(1, min(len(panels_shown), _ACROSS, int((width - _NAMES - _SCALE) / _PANEL)))
@@ -112,19 +111,19 @@ def plot_heat_maps(
     with save_figure(path, look, first_of(len(panels_shown), len(models), "models"), caveats) as figure:
         figure.set_size_inches(width, down * (_LINE * len(corruptions) + _ABOVE + _BELOW) + 0.3)
         panels = figure.subplots(down, across, squeeze=False).ravel()
-        for at, (ax, (name, means, of)) in enumerate(zip(panels, panels_shown, strict=False)):
-            rows = [[of.get((what, level), math.nan) for level in severities] for what in corruptions]
-            names = [label(what.replace("_", " ")) for what in corruptions]
+        for number, (ax, (name, means, values)) in enumerate(zip(panels, panels_shown, strict=False)):
+            rows = [[values.get((kind, level), math.nan) for level in severities] for kind in corruptions]
+            names = [label(kind.replace("_", " ")) for kind in corruptions]
             mesh = draw_cells(ax, rows, names, list(map(str, severities)), 0, top, digits=1 if numbered else None)
-            if at % across:
+            if number % across:
                 ax.set_yticks([])
             families = enumerate(pairwise(map(family_of, corruptions)), start=1)
             for y in [y for y, (above, below) in families if above != below]:
                 ax.axhline(y, color="#FFFFFF", lw=2.5)
             ax.set_xlabel("severity")
-            whole = (("clean", CLEAN), ("MRI", ("", "", 0)))
-            below = ", ".join(f"{what} {means[part]:.1f}" for what, part in whole if part in means)
-            ax.set_title("\n".join(filter(None, (name, below))), fontsize=SMALL, loc="left")
+            overall = (("clean", CLEAN), ("MRI", ("", "", 0)))
+            second_line = ", ".join(f"{word} {means[key]:.1f}" for word, key in overall if key in means)
+            ax.set_title("\n".join(filter(None, (name, second_line))), fontsize=SMALL, loc="left")
         for ax in panels[len(panels_shown) :]:
             ax.set_visible(False)
         scale = figure.colorbar(mesh, ax=list(panels), fraction=0.05, aspect=30, label=f"{metric} (%)")

@@ -24,12 +24,12 @@ from hoicli.records.parsing import Record, dump, is_number, parse
 LIST = "shown.jsonl"
 """The file of a folder that says which picture is of which image, with what is drawn on it."""
 ENDINGS = (".jpg", ".jpeg", ".png")
-"""Of images that are looked up by their id."""
+"""The endings of image files that are looked up by image id."""
 
 
 @dataclass
 class Source:
-    """A stream and what is kept of it: the records of its images by id."""
+    """A stream, and the records of its images that are kept, by image id. scored: whether it has predictions."""
 
     name: str
     stream: Stream
@@ -37,10 +37,10 @@ class Source:
     records_kept: dict[str, Record] = field(default_factory=dict)
 
     def read(self, image_ids: Sequence[str], limit: int | None, policy: ErrorPolicy) -> None:
-        """Read all lines, and keep the records of the images that may be drawn: these, or else the first `limit` by id,
-        None for all.
+        """Read all lines and keep the records of the images that may be drawn: those of `image_ids`, or if that is
+        empty the first `limit` by id (None for all).
 
-        Raises `DataError` for a bad line, which `policy` may drop, and for an empty stream."""
+        Raises `DataError` for a bad line, unless `policy` drops it, and for an empty stream."""
         register = ImageRegister()
         limit = None if image_ids else limit
         any_sound = False
@@ -64,28 +64,27 @@ class Source:
             policy.report(some_left=False)
 
     def _forget(self, count: int) -> None:
-        """Keep the first `count` images by id."""
+        """Keep only the first `count` images by id."""
         self.records_kept = {image_id: self.records_kept[image_id] for image_id in sorted(self.records_kept)[:count]}
 
 
 def choose_images(
     sources: Sequence[Source], image_ids: Sequence[str], limit: int | None, top: int | None, folder: Path | None
 ) -> Iterator[Overlay]:
-    """The images to draw, these or the first `limit` by id, of sources that were read. top: so many best triplets of an
-    image and stream, None for all.
+    """Yield the images to draw, those of `image_ids` or the first `limit` by id, from sources that were read. top: how
+    many of the best triplets of an image are drawn for each stream, None for all.
 
-    Raises `DataError` for an image that no stream has, and where there is nothing to draw.
-    """
-    there = sorted(set(chain.from_iterable(source.records_kept for source in sources)))
+    Raises `DataError` for an image that no stream has, and if there is nothing to draw."""
+    known_ids = sorted(set(chain.from_iterable(source.records_kept for source in sources)))
     if image_ids:
-        missing = [image_id for image_id in image_ids if image_id not in there]
+        missing = [image_id for image_id in image_ids if image_id not in known_ids]
         if missing:
             raise DataError(f"no stream has image {missing[0]!r}; name images as the records do (image_id)")
-        there = list(dict.fromkeys(image_ids))
-    if not there:
+        known_ids = list(dict.fromkeys(image_ids))
+    if not known_ids:
         raise DataError("nothing to draw")
     files = cache(partial(_files_in, folder))  # read where a record does not name its file
-    for image_id in there[: None if image_ids else limit]:
+    for image_id in known_ids[: None if image_ids else limit]:
         records = [source.records_kept.get(image_id) for source in sources]
         named = [record["file_name"] for record in records if record and type(record.get("file_name")) is str]
         sizes = [
@@ -99,7 +98,7 @@ def choose_images(
 
 
 def _layers(sources: Sequence[Source], records: Sequence[Record | None], top: int | None) -> Iterator[Layer]:
-    """Yield what each stream says of an image. An object's box of zeros, as official V-COCO lists have it, is none."""
+    """Yield what each stream says of an image. A box of zeros counts as no object, as in official V-COCO lists."""
     inks = cycle(INKS)
     for source, record in zip(sources, records, strict=True):
         pairs: dict[tuple[int, int | None], list[str]] = {}
@@ -123,7 +122,7 @@ def _label(hoi: Record, record: Record | None, *, scored: bool) -> str:
 
 
 def _files_in(folder: Path | None) -> dict[str | int, str]:
-    """The image files of a folder by image id: by name without ending, and by the number at the end of the name."""
+    """Return the image files of a folder by image id: by the name without its ending, and by the number at its end."""
     file_of_image: dict[str | int, str] = {}
     try:
         names = sorted(path.name for path in folder.iterdir()) if folder is not None else []
@@ -138,7 +137,7 @@ def _files_in(folder: Path | None) -> dict[str | int, str]:
 
 
 def is_sheet(path: str) -> bool:
-    """Whether a name asks for one sheet (.png), and not a folder. Raises `UsageError` for what neither can be."""
+    """Return whether a name asks for one sheet (.png) and not for a folder. Raises `UsageError` if it fits neither."""
     ending = Path(path).suffix.lower()
     if path == "-" or ending in (".html", ".htm", ".jpg", ".jpeg", ".svg", ".pdf", ".jsonl", ".gz"):
         raise UsageError(f"-o {path}: give a name in .png for one sheet, or a folder for pictures")
@@ -146,16 +145,15 @@ def is_sheet(path: str) -> bool:
 
 
 def check_shown(path: str, option: str) -> None:
-    """Raises `UsageError` where writing would: for a folder with anything in it but earlier pictures, and without
-    Pillow."""
+    """Raise `UsageError` if writing would fail: for a folder with anything but earlier pictures, and without Pillow."""
     (check_file if is_sheet(path) else check_made_folder)(path, option)
     if find_spec("PIL") is None:
         raise UsageError("show needs Pillow: pip install 'hoicli[images]'", code="missing-package")
 
 
 def names_of(image_ids: Sequence[str]) -> list[str]:
-    """A file name for each image, made of its id, which is not trusted: letters, digits and ._- only, and all
-    different, also where case does not count."""
+    """Return a file name for each image, made of its id, which is not trusted: only letters, digits and ._-, and all
+    different even if upper and lower case are not told apart."""
     taken: set[str] = set()
     names = []
     for image_id in image_ids:
@@ -170,7 +168,7 @@ def names_of(image_ids: Sequence[str]) -> list[str]:
 
 
 def write_pictures(path: str, overlays: Sequence[Overlay], pictures: Iterable[bytes]) -> None:
-    """Write a PNG file for each image, and LIST; whole or not at all. Raises as `check_shown`."""
+    """Write a PNG file for each image, and LIST; all or nothing. Raises as `check_shown`."""
     check_made_folder(path, "-o")
     names = names_of([overlay.image_id for overlay in overlays])
     with atomic_folder(path) as folder:

@@ -20,7 +20,7 @@ cells."""
 
 @dataclass(frozen=True)
 class Look:
-    """How large a figure is. width: in inches, None for its natural one. font: points of its print. dpi: of a PNG."""
+    """How large a figure is. width: in inches, None for the usual one; font: points of its print; dpi: of a PNG."""
 
     width: float | None = None
     font: float = SMALL
@@ -28,11 +28,11 @@ class Look:
 
     @property
     def scale(self) -> float:
-        """Return how much larger the figure is than it is designed."""
+        """Return by what factor the figure is enlarged from its design."""
         return self.font / SMALL
 
     def room(self, natural: float) -> float:
-        """Inches that the design may be wide; `natural` where no width is asked for."""
+        """Return how many inches wide the figure is to be designed; `natural` if no width is asked for."""
         return natural if self.width is None else self.width / self.scale
 
 
@@ -63,7 +63,7 @@ _INKS = {
     "false_negative": ("#444444",),
 }
 _OF_NO_NAME = ("#FFFFFF", "oo")
-"""How an oracle looks that has no colours here."""
+"""The look of an oracle that _INKS does not name."""
 
 STYLES: Mapping[str, Style] = {
     "true_positive": Style("True positive", "#009E73"),

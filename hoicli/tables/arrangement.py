@@ -33,18 +33,19 @@ from hoicli.tables.values import (
 )
 
 _VIEWS = frozenset({"iou", "slice", "part"})
-"""Tags of rows at other thresholds and on parts of the data, which do not compete for the best value."""
+"""Tags of rows at other thresholds or on parts of the data; these rows do not compete for the best value."""
 _COUNTED = frozenset({"oracle", "error", "nms"})
-"""Keys of diagnoses and of pair statistics, whose n changes from line to line: a table of them shows it."""
+"""Keys of rows of diagnoses and pair statistics, whose n differs from line to line: their tables show it."""
 _MOST_EMPTY = 1_000_000
-"""Cells of a table of which nearly all may be empty."""
+"""How many cells a table may have even if nearly all are empty."""
 
 Placed = tuple[Name, Head, Row]
 """A row with its line and its column."""
 
 
 def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[TextTable, list[Row]]:
-    """(the table, the rows that are not in it). Raises `DataError` for two rows of one value, or if no row fits."""
+    """Return the table that the layout makes of the rows, and the rows that are not in it. Raises `DataError` if no row
+    fits the layout, or if two rows belong in one cell."""
     slots = layout.places(rows)
     fitting = [(row, slot) for row, slot in product(rows, slots) if is_mean(row) if slot.takes(row)]
     if not fitting:
@@ -52,17 +53,17 @@ def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> 
     keys = [key for key in layout.lines if any(row.get(key) is not None for row, _ in fitting)]
     tags = _tags((row for row, _ in fitting), showing.over)
     dense_tags([row for row, _ in fitting], tags, keys)
-    named = [(_name_of(row, tags, keys), row, slot) for row, slot in fitting]
-    there: dict[tuple[Name, str], set[str]] = {}
-    for name, row, slot in named:
-        there.setdefault((name, slot.group), set()).add(row.get("protocol", ""))
-    lines_with = Counter((group, protocol) for (_, group), by_protocol in there.items() for protocol in by_protocol)
+    named_rows = [(_name_of(row, tags, keys), row, slot) for row, slot in fitting]
+    protocols_of: dict[tuple[Name, str], set[str]] = {}
+    for name, row, slot in named_rows:
+        protocols_of.setdefault((name, slot.group), set()).add(row.get("protocol", ""))
+    line_counts = Counter((group, protocol) for (_, group), protocols in protocols_of.items() for protocol in protocols)
     placed: list[Placed] = []
-    for name, row, slot in named:  # the protocol that most lines have, so that they compare; of as many the papers'
-        here = [protocol for protocol in slot.protocols if protocol in there[name, slot.group]]
-        if row.get("protocol", "") == max(here, key=lambda protocol: lines_with[slot.group, protocol]):
+    for name, row, slot in named_rows:  # by the protocol that most lines have; if several, the first, the papers' own
+        candidates = [protocol for protocol in slot.protocols if protocol in protocols_of[name, slot.group]]
+        if row.get("protocol", "") == max(candidates, key=lambda protocol: line_counts[slot.group, protocol]):
             placed.append((name or ("-",), (slot.group, slot.head), row))
-    taken, columns = {id(row) for *_, row in placed}, {column for _, column, _ in placed}
+    placed_ids, columns = {id(row) for *_, row in placed}, {column for _, column, _ in placed}
     heads = [*(("Method" if tag == "model" else tag_column(tag)) for tag in tags), *keys] or ["Method"]
     of_one_unit(row for *_, row in placed)
     views = _VIEWS & set(tags)
@@ -71,12 +72,13 @@ def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> 
         columns=[column for slot in slots if (column := (slot.group, slot.head)) in columns],
         ranked=not views, compared=True, settings_shown=views, n=layout.n and showing.n,
     )  # fmt: skip
-    return table, [row for row in rows if id(row) not in taken]
+    return table, [row for row in rows if id(row) not in placed_ids]
 
 
 def arrange_by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence[str], showing: Showing) -> TextTable:
-    """A line for each value of the keys `lines`, a column for each of `columns`: keys of rows, or of their tags as
-    `tag.model`. Raises `UsageError` for a key that no row has, `DataError` for two rows of one value."""
+    """Return the table with a line for each value of the keys `lines` and a column for each value of the keys
+    `columns`. A key is one of a row, or, written `tag.model`, one of its tags. Raises `UsageError` for a key that no
+    row has, and `DataError` if two rows belong in one cell."""
     for key in (*lines, *columns):
         if key in NO_KEYS or all(value_of(row, key) is None for row in rows):
             tag_keys = sorted({f"tag.{tag}" for tag in chain.from_iterable(row.get("tags", {}) for row in rows)})
@@ -98,21 +100,21 @@ def arrange_by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence
 
 
 def _tags(rows: Iterable[Row], over: str) -> list[str]:
-    """The tags that tell lines apart, that of the model first."""
+    """Return the tags whose values name a line, `model` first. over: the tag over whose values a cell is averaged."""
     tags = dict.fromkeys(key for key in chain.from_iterable(row.get("tags", {}) for row in rows) if key != over)
-    return sorted(tags, key=lambda tag: tag != "model")
+    return sorted(tags, key=lambda tag: tag != "model")  # False sorts first
 
 
 def _name_of(row: Row, tags: Sequence[str], keys: Sequence[str]) -> Name:
-    """Return what names a row's line: what it has for the tags and the keys."""
-    of_row = row.get("tags", {})
-    return (*(str(of_row.get(tag, "-")) for tag in tags), *(cell_text(row.get(key)) or "-" for key in keys))
+    """Return the name of a row's line: the row's values of the tags, then of the keys; "-" for a missing one."""
+    tags_of_row = row.get("tags", {})
+    return (*(str(tags_of_row.get(tag, "-")) for tag in tags), *(cell_text(row.get(key)) or "-" for key in keys))
 
 
 def tables_of(rows: Sequence[Row], *, strict: bool = False) -> list[TextTable]:
-    """The tables that show the rows: rows that are laid out alike share a table. The settings stand below the last of
-    the tables that share them. Of two rows for one place the later one counts; where that is `strict`, they and two
-    units of a metric raise `DataError`."""
+    """Return the tables that show the rows; rows whose kinds are laid out alike share a table. Consecutive tables with
+    the same settings state them once, below the last. If two rows belong in one cell, the later one is shown; if
+    `strict`, `DataError` is raised for them, and for a metric in two units."""
     if strict:
         of_one_unit(rows)
     if "metric" not in rows[0]:
@@ -133,16 +135,16 @@ def tables_of(rows: Sequence[Row], *, strict: bool = False) -> list[TextTable]:
             if len({row["metric"] for row in group}) == 1:
                 index = tuple(key for key in index if key != "metric")  # it stands above the columns
         tables.append(_arrange_by_kind(group, index, column, single_value if strict else plain_value))
-    after = [*(table.settings for table in tables[1:]), ""]
+    settings_below = [*(table.settings for table in tables[1:]), ""]
     return [
-        replace(table, settings="") if table.settings == below else table
-        for table, below in zip(tables, after, strict=True)
+        replace(table, settings="") if table.settings == next_settings else table
+        for table, next_settings in zip(tables, settings_below, strict=True)
     ]
 
 
 def parts_of(row: Row) -> Iterator[Row]:
-    """A difference as rows of their own: its class's ground truth, from and to, the difference with its interval, and
-    its chances."""
+    """Yield the rows that show one difference in a table, one for each `part`: a class's number of ground truth, the
+    two compared values (`from` and `to`), the difference with its interval, and its probabilities (CHANCES)."""
     common = {key: value for key, value in row.items() if key not in ("ci_low", "ci_high")}
     if "verb" in row:
         yield {**common, "part": "n_gt", "value": row["n"]}
@@ -158,10 +160,10 @@ def parts_of(row: Row) -> Iterator[Row]:
 def _arrange_by_kind(
     rows: Sequence[Row], index: tuple[str, ...], column: str, value: Callable[[Sequence[Row]], Value]
 ) -> TextTable:
-    """A line per value of the tags and of the index, a column per value of `column`, under the metric where the index
-    does not name it."""
+    """Return the table of rows of one kind: a line for each combination of tags and of the keys `index`, a column for
+    each value of the key `column`, below the metric unless `index` names it. value: makes the value of a cell."""
     tags = list(dict.fromkeys(chain.from_iterable(row.get("tags", {}) for row in rows)))
-    n = column == "subset" and not _COUNTED.isdisjoint(index)
+    count_lines = column == "subset" and not _COUNTED.isdisjoint(index)
     index = tuple(key for key in index if any(cell_text(row[key]) for row in rows)) or index[:1]
     dense_tags(rows, tags, index)
     grouped = "metric" not in index
@@ -171,11 +173,12 @@ def _arrange_by_kind(
     ]
     heads = [*map(tag_column, tags), *index]
     mark_at = heads.index("protocol") if "protocol" in index else 0
-    return _assemble(placed, heads, value, settings_shown=index, n=n, mark_at=mark_at)
+    return _assemble(placed, heads, value, settings_shown=index, n=count_lines, mark_at=mark_at)
 
 
 def dense(lines: int, columns: int, filled: int) -> None:
-    """Raises `DataError` for a table of very many cells of which nearly all are empty, which a few rows can ask for."""
+    """Raise `DataError` for a large table of which nearly all cells would be empty; a few rows suffice to ask for one.
+    filled: how many cells have a value."""
     if lines * columns > max(_MOST_EMPTY, 10 * filled):
         raise DataError(
             f"{lines:,} lines of {columns:,} columns for {filled:,} values would be an empty table; choose rows with "
@@ -187,7 +190,8 @@ UNKNOWN_ORDER = "does not say in which order its ground truth is listed (hoicli 
 
 
 def dense_tags(rows: Collection[Row], tags: Sequence[str], index: Sequence[str]) -> None:
-    """`dense`, before a line of all tags is made of each row: rows may all have tags of their own."""
+    """Check with `dense` the columns that name lines, before any line is built: each row may have tags of its own.
+    index: the keys of rows that name lines besides the tags."""
     lines = {(frozenset(row.get("tags", {}).items()), *(cell_text(row.get(key)) for key in index)) for row in rows}
     dense(len(lines), len(tags), len(rows))
 
@@ -204,99 +208,104 @@ def _assemble(
     n: bool = False,
     mark_at: int = 0,
 ) -> TextTable:
-    """The table of rows whose line and column are known. Lines and columns keep the order of first appearance, but that
-    the columns of a group stand together. A column without a value is left out, unless it would be the only one.
+    """Return the table of rows whose line and column are known. Lines and columns appear in the order of their first
+    rows, with the columns of a group side by side. A column without any value is left out, unless it is the only one.
 
-    value: what makes one value of a place's rows. columns: their order, where it is another. ranked: whether the best
-    values of a column are set apart; compared: whether those that were made otherwise are noted; settings_shown,
-    mark_at: as `annotated` has them; n: with lines of what values are over."""
+    heads: what stands over the columns that name lines. value: makes a cell's value of its rows. columns: all columns,
+    if not in the order of first appearance. ranked: whether the best values of each column are set apart. compared:
+    whether a note tells which values were made otherwise. settings_shown, mark_at: as for `add_notes`. n: whether lines
+    are added that say how many classes, images or pairs the values are over."""
     metrics: dict[Head, set[str]] = {}
     for _, column, row in placed:
         metrics.setdefault(column, set()).add(row["metric"])
     if not columns:
-        order = {group: at for at, group in reversed([*enumerate(group for group, _ in metrics)])}
+        # reversed, so that where a group stands first is kept
+        order = {group: position for position, group in reversed([*enumerate(group for group, _ in metrics)])}
         columns = sorted(metrics, key=lambda column: order[column[0]])
     filled = {column for _, column, row in placed if row["value"] is not None}
     columns = [column for column in columns if column in filled] or columns[:1]
-    column_of = {column: at for at, column in enumerate(columns)}
-    names: dict[Name, int] = {}
+    number_of = {column: number for number, column in enumerate(columns)}
+    line_of: dict[Name, int] = {}
     rows: dict[Place, list[Row]] = {}
-    of_lines: dict[int, Row] = {}
+    first_rows: dict[int, Row] = {}
     for name, column, row in placed:
-        line = names.setdefault(name, len(names))
-        of_lines.setdefault(line, row)
-        if column in column_of:
-            rows.setdefault((line, column_of[column]), []).append(row)
-    dense(len(names), len(heads) + len(columns), len(rows))
-    cells = {place: value(of_place) for place, of_place in rows.items()}
+        line = line_of.setdefault(name, len(line_of))
+        first_rows.setdefault(line, row)
+        if column in number_of:
+            rows.setdefault((line, number_of[column]), []).append(row)
+    dense(len(line_of), len(heads) + len(columns), len(rows))
+    cells = {place: value(cell_rows) for place, cell_rows in rows.items()}
     senses = [better(*metrics[column]) if len(metrics[column]) == 1 else None for column in columns]
     apart = made_otherwise(rows, columns, settings_shown) if compared else {}
     blank = Value("-")
     lines = []
-    for name, at in names.items():
-        of_line = [cells.get((at, number), blank) for number in range(len(columns))]
-        lines.append([*name, *(cell.text + cell.behind for cell in of_line)])
+    for name, line in line_of.items():
+        line_cells = [cells.get((line, number), blank) for number in range(len(columns))]
+        lines.append([*name, *(cell.text + cell.behind for cell in line_cells)])
     groups = [group for group, _ in columns]
-    above = [group if at == 0 or group != groups[at - 1] else "" for at, group in enumerate(groups)]
+    above = [group if number == 0 or group != groups[number - 1] else "" for number, group in enumerate(groups)]
     table = TextTable([""] * len(heads) + above, [*heads, *(head for _, head in columns)], lines, len(heads))
-    published = ["published" in settings_of(of_lines[line]) for line in range(len(lines))]
+    published = ["published" in settings_of(first_rows[line]) for line in range(len(lines))]
+    # the published lines are set apart only if they all stand above the others
     published_lines = sum(published) if published == sorted(published, reverse=True) else 0
-    cites = {line: row["cite"] for line, row in of_lines.items() if "cite" in row}
+    cites = {line: row["cite"] for line, row in first_rows.items() if "cite" in row}
     table = replace(table, cites=cites, own_lines=published_lines if published_lines < len(lines) else 0)
-    unknown = of_unknown_order(rows) if compared else set()
-    notes = {place: (*cell.notes, *(UNKNOWN_ORDER,) * (place in unknown)) for place, cell in cells.items()}
+    unknown_order = of_unknown_order(rows) if compared else set()
+    notes = {place: (*cell.notes, *(UNKNOWN_ORDER,) * (place in unknown_order)) for place, cell in cells.items()}
     table = add_notes(table, rows, mark_at=mark_at, settings_shown=settings_shown, notes=notes, apart=apart)
     if ranked:
         table = _rank_values(table, {place: cell for place, cell in cells.items() if place not in apart}, senses)
     if not n:
         return table
-    counts = [[number_text(rows[at, number][-1].get("n"), 0) if (at, number) in rows and not published[at] else "-"
-               for number in range(len(columns))] for at in range(len(names))]  # fmt: skip
+    known = {
+        place: number_text(cell_rows[-1].get("n"), 0) for place, cell_rows in rows.items() if not published[place[0]]
+    }
+    counts = [[known.get((line, number), "-") for number in range(len(columns))] for line in range(len(lines))]
     return _add_count_lines(table, counts)
 
 
 def _rank_values(table: TextTable, cells: Mapping[Place, Value], senses: Sequence[int | None]) -> TextTable:
-    """The table with the best and the second value of each column, where it has several and it is known which is
-    better."""
+    """Return the table with the best and second-best values of each column marked, where a column has several values.
+    senses: of each column 1 if higher is better, -1 if lower is, None if unknown; then nothing is marked."""
     numbers: dict[int, dict[Place, float]] = {}
-    for (line, at), cell in cells.items():
-        sense = senses[at]
+    for (line, column), cell in cells.items():
+        sense = senses[column]
         if sense is not None and cell.number is not None:
-            numbers.setdefault(at, {})[line, at + table.names] = cell.number * sense
+            numbers.setdefault(column, {})[line, column + table.names] = cell.number * sense
     best: list[Place] = []
     second: list[Place] = []
-    for of_column in numbers.values():
-        ranks = sorted(set(of_column.values()), reverse=True) if len(of_column) > 1 else []
+    for number_by_place in numbers.values():
+        ranks = sorted(set(number_by_place.values()), reverse=True) if len(number_by_place) > 1 else []
         for places, rank in zip((best, second), ranks, strict=False):
-            places += [place for place, number in of_column.items() if number == rank]
+            places += [place for place, number in number_by_place.items() if number == rank]
     return replace(table, best=frozenset(best), second=frozenset(second))
 
 
 def _add_count_lines(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
-    """The table with a line `n`, what each value is over, below the lines that share it. counts: of each line, by
-    column; "-" where that is not known, as of published values."""
+    """Return the table with lines named `n` that say how many cases each value is over, each below the lines that it
+    holds for. counts: the numbers by line and column, "-" where a number is not known, as for published values."""
     lines: list[Sequence[str]] = []
-    at: list[int] = []
+    new_lines: list[int] = []  # where each line of `table` now stands
     shared: Sequence[str] = []
     last = len(counts) - 1
     for number, (line, count) in enumerate(zip(table.lines, counts, strict=True)):
-        at.append(len(lines))
+        new_lines.append(len(lines))
         lines.append(line)
-        shared = [b if a == "-" else a for a, b in zip(shared or count, count, strict=True)]
+        shared = [own if known == "-" else known for known, own in zip(shared or count, count, strict=True)]
         below = counts[min(number + 1, last)]
         if number == last or any(a != b and "-" not in (a, b) for a, b in zip(shared, below, strict=True)):
             lines += [["n", *[""] * (table.names - 1), *shared]] * any(count != "-" for count in shared)
             shared = []
-    marks = {(line if line < 0 else at[line], column): mark for (line, column), mark in table.marks.items()}
-    best, second = ([(at[line], column) for line, column in places] for places in (table.best, table.second))
-    cites = {at[line]: cite for line, cite in table.cites.items()}
+    marks = {(line if line < 0 else new_lines[line], column): mark for (line, column), mark in table.marks.items()}
+    best, second = ([(new_lines[line], column) for line, column in places] for places in (table.best, table.second))
+    cites = {new_lines[line]: cite for line, cite in table.cites.items()}
     return replace(
-        table, lines=lines, marks=marks, best=best, second=second, cites=cites, own_lines=at[table.own_lines]
+        table, lines=lines, marks=marks, best=best, second=second, cites=cites, own_lines=new_lines[table.own_lines]
     )
 
 
 def describe_rows(rows: Sequence[Row]) -> str:
-    """Return what rows are of, for a message: metrics with their protocols, the most frequent first."""
+    """Return a message's words for what rows hold: their metrics with the protocols, the most frequent first."""
     kinds = Counter((str(row["metric"]), str(row.get("protocol", ""))) for row in rows)
     metrics: dict[str, list[str]] = {}
     for (metric, protocol), _ in kinds.most_common():

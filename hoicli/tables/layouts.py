@@ -13,8 +13,9 @@ from hoicli.records.results import Row, settings_of
 
 @dataclass(frozen=True)
 class Slot:
-    """A column of a layout: what it is called, and whose values it holds. protocols: the one that papers use, then
-    those that may stand in for it where a model has no other. oracle, split: of the rows that have one."""
+    """A column of a layout: its group and head, and the metric and subset of its values. protocols: the one that papers
+    use, then those that stand in for it where a model has no value by it. oracle: the rows' oracle, "none" if they have
+    none; split: the zero-shot split of the rows, "" for any."""
 
     group: str
     head: str
@@ -25,7 +26,7 @@ class Slot:
     split: str = ""
 
     def takes(self, row: Row) -> bool:
-        """Whether a mean stands in it."""
+        """Return whether a mean belongs in this column."""
         if (row["metric"], row["subset"], str(row.get("oracle", "none"))) != (self.metric, self.subset, self.oracle):
             return False
         split = not self.split or settings_of(row).get("split") == self.split
@@ -34,8 +35,9 @@ class Slot:
 
 @dataclass(frozen=True)
 class Layout:
-    """A row of LAYOUTS. places: its columns, of the rows to be laid out; fits: whether a row asks for this layout where
-    none is named; lines: keys of rows that tell lines apart besides tags; n: with lines of what values are over."""
+    """An entry of LAYOUTS. places: makes the columns for the rows to be laid out. fits: whether a row asks for this
+    layout if none is named. lines: keys of rows that name a line besides the tags. n: whether there are lines that say
+    how many cases the values are over."""
 
     name: str
     description: str
@@ -72,7 +74,7 @@ _SWIG = [
 
 
 def _zero_shot(rows: Sequence[Row]) -> list[Slot]:
-    """Unseen, seen and full of each split that there is, HICO-DET's in the order of the papers."""
+    """Return the columns unseen, seen and full of each zero-shot split of the rows, HICO-DET's in the papers' order."""
     splits = dict.fromkeys(settings_of(row).get("split", "") for row in rows if row["subset"] == "unseen")
     return [
         Slot(_SPLITS.get(split, split), head, "mAP", subset, ("hico", *_STAND_INS), split=split)
@@ -84,7 +86,7 @@ def _zero_shot(rows: Sequence[Row]) -> list[Slot]:
 
 
 def _own(rows: Iterable[Row]) -> tuple[str, tuple[str, ...]]:
-    """The subset that rows are of (full, where there are several), and their protocols."""
+    """Return the subset of the rows (of several the one of all classes, if it is among them) and their protocols."""
     rows = list(rows)
     subsets = dict.fromkeys(str(row["subset"]) for row in rows)
     subset = next((name for name in ("full", "24") if name in subsets), next(iter(subsets), "full"))
@@ -92,6 +94,7 @@ def _own(rows: Iterable[Row]) -> tuple[str, tuple[str, ...]]:
 
 
 def _diagnose(rows: Sequence[Row]) -> list[Slot]:
+    """Return the columns of a diagnosis: the mAP, then what repairing each type of error adds to it."""
     subset, protocols = _own(row for row in rows if row["metric"] == "delta_mAP")
     protocols = protocols or ("diag",)
     gains = [
@@ -102,12 +105,13 @@ def _diagnose(rows: Sequence[Row]) -> list[Slot]:
 
 
 def _heads(command: str) -> dict[str, str]:
-    """Return the head of each metric that a command prints and papers' tables have."""
+    """Return the head of each metric that a command prints and that papers' tables have a head for."""
     return {metric.name: metric.head for metric in printed_by(command) if metric.head}
 
 
 def _flat(command: str, of: Callable[[Row], bool]) -> Callable[[Sequence[Row]], list[Slot]]:
-    """Columns of the metrics of a command, of the rows' own subset and protocols."""
+    """Return what makes a column for each metric of a command, with the rows' own subset and protocols. of: whether a
+    row counts towards these two."""
     metrics = _heads(command)
 
     def places(rows: Sequence[Row]) -> list[Slot]:
@@ -147,7 +151,7 @@ LAYOUTS: Mapping[str, Layout] = {
 
 
 def layout_of(rows: Collection[Row]) -> Layout | None:
-    """The layout that rows ask for; None for those of none, and for differences between models."""
+    """Return the layout that rows ask for; None if they ask for none, or are differences between models."""
     if any("p_bootstrap" in row for row in rows):
         return None
     plain = [row for row in rows if "metric" in row and is_mean(row)]
@@ -158,12 +162,12 @@ _PARTS = ("verb", "object", "image_id", "error", "step", "corruption", "family",
 
 
 def is_mean(row: Row) -> bool:
-    """Whether a row is about all classes and images, and not about a part of them or a difference."""
+    """Return whether a row is about all classes and images: neither about a part of them, nor a difference."""
     return not any(key in row for key in _PARTS)
 
 
 def column_head(row: Row, column: str) -> str:
-    """Return what stands above a row's value: what the key `column` says; of what an audit found, what the value is."""
+    """Return the head over a row's value: the row's value of the key `column`; for an audit, what the value means."""
     if row["metric"] == "candidate":
         return "IoU" if row["kind"] == "near_duplicate" else "sure"
     return "candidates" if row["metric"] == "candidates" else str(row[column])

@@ -23,11 +23,11 @@ _NOT_WRITTEN = (
     *(".xlsx", ".xls", ".ods", ".docx", ".odt", ".parquet", ".tsv", ".npy", ".npz", ".pkl", ".mat", ".yaml", ".xml"),
     *FIGURE_ENDINGS,
 )
-"""Endings of other formats, which rows or records under such a name would not be in."""
+"""Endings of formats that are not written: rows or records under such a name would mislead."""
 
 
 def chosen_format(name: str, output: str, *, piped: str = "jsonl") -> str:
-    """The notation in force: the one that is named, else that of the output's ending, else a table on a terminal and
+    """Return the format to write: the named one, else that of the output's ending, else a table on a terminal and
     `piped` elsewhere. Raises `UsageError` for the ending of a format that is not written."""
     if name != "auto":
         return name
@@ -45,8 +45,7 @@ LINES = "records are written as JSONL, one a line; end the name in .jsonl"
 
 
 def check_lines(path: str, option: str = "-o", advice: str = LINES) -> None:
-    """Raises `UsageError` where records cannot be written to a file: also for a name that promises another format than
-    JSONL."""
+    """Raise `UsageError` if records cannot be written to a file, or if its name promises another format than JSONL."""
     check_output(path, option)
     others = (ending for ending, notation in ENDINGS.items() if notation != "jsonl")
     if path.lower().removesuffix(".gz").endswith((*_NOT_WRITTEN, *others)):
@@ -54,17 +53,16 @@ def check_lines(path: str, option: str = "-o", advice: str = LINES) -> None:
 
 
 def tell_lines(path: str) -> None:
-    """Say that JSONL is in a file whose name does not tell it from one JSON value."""
+    """Note that a file whose name ends in .json has JSON Lines, and not one JSON value."""
     if path.lower().removesuffix(".gz").endswith(".json"):
         note(f"{path}: has JSON Lines, a record in each; the ending .jsonl tells programs that it is no single value")
 
 
 def render(rows: Iterable[Row], output_format: str) -> bytes:
-    """The rows in one of FORMATS but auto. No rows give no bytes.
+    """Return the rows in one of FORMATS other than auto; no rows give no bytes.
 
-    Rows of metrics are pivoted, in LaTeX as papers have them where there is a layout; any others (findings,
-    vocabularies) make a table of their own keys.
-    """
+    Rows of metrics become tables, in LaTeX those of papers where a layout fits; other rows (findings, vocabularies)
+    make a table of their own keys."""
     rows = list(rows)
     if not rows:
         return b""
@@ -98,7 +96,7 @@ def _tables(rows: list[Row], output_format: str) -> str:
 
 
 def sentences(texts: Sequence[str], output_format: str) -> list[bytes]:
-    """Sentences to stand above the rows, a paragraph each; none in a notation that programs read."""
+    """Return sentences to stand above the rows, each a paragraph; nothing in a format that programs read."""
     if not texts or output_format not in ("table", "md", "html"):
         return []
     from hoicli.tables.writers import ESCAPES
@@ -110,7 +108,7 @@ def sentences(texts: Sequence[str], output_format: str) -> list[bytes]:
 
 
 def flat_rows(rows: Sequence[Row]) -> list[Row]:
-    """The rows with tags as keys of their own; a tag called like a key of some row is `tags.KEY`."""
+    """Return the rows with each tag as a key of its own; a tag named like a key of any row becomes `tags.KEY`."""
     keys = {key for key in chain.from_iterable(rows) if key != "tags"}
     flat = []
     for row in rows:
@@ -120,8 +118,7 @@ def flat_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def _csv(rows: Sequence[Row]) -> str:
-    """Tidy: a value a line, the union of all keys as the header; and the caveats of the rows that have some in
-    `note`."""
+    """Return rows as tidy CSV: a value per line, the union of all keys as the header, a row's caveats in `note`."""
     from hoicli.tables.writers import csv_text
 
     flat = flat_rows(rows)

@@ -14,9 +14,9 @@ from hoicli.records.results import Row, joined_settings, parse_signature
 from hoicli.tables.values import ABOVE, HEAD, MARK, Otherwise, Place, TextTable, cell_text, spread
 
 _NAMED = 3
-"""Lines or columns that a part of the line names before it only counts."""
+"""Lines or columns that the settings line names; it only counts the others."""
 _Axis = tuple[Sequence[str], int, Mapping[str, int]]
-"""The names of groups, columns or lines, which number of a place is theirs, and how many values each has."""
+"""The names of all groups, columns or lines; the index of a place that selects one; how many values each name has."""
 
 
 def add_notes(
@@ -28,21 +28,22 @@ def add_notes(
     notes: Mapping[Place, Sequence[str]],
     apart: Mapping[Place, Otherwise],
 ) -> TextTable:
-    """The table with what its values' rows say of how they were made: notes with their marks, and the settings.
+    """Return the table with what the rows of its values say about how they were made: notes with their marks, and the
+    settings.
 
-    rows: those of the value at each place, whose column counts from the first of the values. mark_at: the column of
-    names that has the marks which concern a whole line. A note whose marks would fill a group of columns, or a column,
-    is marked at its head; one of all values has no mark. settings_shown: the keys of rows and tags that the table
-    shows. notes: further notes of values. apart: how a value's settings differ from the others', which a note says, so
-    that the line of settings leaves that out, and only that."""
+    rows: the rows of the value at each place (line and column of values, both from 0). mark_at: the column that takes a
+    mark which concerns a whole line. A mark that a whole column or group of columns would carry stands at its head; a
+    note that concerns all values has no mark. settings_shown: the keys of rows and tags that the table shows. notes:
+    further notes of the values. apart: how a value's settings differ from the others'; its note says that, so the line
+    of settings does not."""
     places: dict[str, dict[Place, None]] = {}
     for place in sorted(rows):
-        of_rows = list(chain.from_iterable(words_of(row) for row in rows[place]))
-        otherwise = (apart[place].note,) if place in apart else ()
-        for note in (*of_rows, *notes.get(place, ()), *otherwise):
+        caveats = list(chain.from_iterable(words_of(row) for row in rows[place]))
+        difference = (apart[place].note,) if place in apart else ()
+        for note in (*caveats, *notes.get(place, ()), *difference):
             places.setdefault(note, {})[place] = None
-    general = dict.fromkeys(n for n, places_with_note in places.items() if len(places_with_note) == len(rows))
-    places = {note: places_with_note for note, places_with_note in places.items() if note not in general}
+    general = dict.fromkeys(note for note, concerned in places.items() if len(concerned) == len(rows))
+    places = {note: concerned for note, concerned in places.items() if note not in general}
     marks: dict[Place, str] = {}
     below = [("*" + (str(number) if len(places) > 1 else ""), note) for number, note in enumerate(places, start=1)]
     marks_of = _marking(table, rows, mark_at)
@@ -59,53 +60,56 @@ _UNRANKED = re.compile(r"(, unlike the others.*)?: not (ranked with them|compara
 
 
 def join_notes(table: TextTable) -> TextTable:
-    """The table with its notes in at most two paragraphs, as papers have room for: why values are not ranked, and all
-    else. In a paragraph each note keeps a mark of its own, since it is true only of what has this mark."""
+    """Return the table with its notes in at most two paragraphs, which papers have room for: why values are not ranked,
+    and all else. Within a paragraph each note keeps its own mark, since it holds only for values with that mark."""
     if len(table.notes) <= 2:
         return table
     unranked = [(mark, _UNRANKED.sub("", note)) for mark, note in table.notes if mark and _UNRANKED.search(note)]
     others = [(mark, note) for mark, note in table.notes if not (mark and _UNRANKED.search(note))]
     others.sort(key=lambda marked_note: marked_note[0] != "")  # what is true of all values stands before the first mark
-    new = {note: f"*{n}" for n, note in enumerate(dict.fromkeys(note for mark, note in unranked + others if mark), 1)}
-    of = {mark: new[note] for mark, note in unranked + others if mark}
+    marked = dict.fromkeys(note for mark, note in unranked + others if mark)
+    mark_of = {note: f"*{number}" for number, note in enumerate(marked, start=1)}
+    joined = {mark: mark_of[note] for mark, note in unranked + others if mark}
     marks = {
-        place: "".join(sorted({of[mark] for mark in MARK.findall(old)}, key=list(new.values()).index))
-        for place, old in table.marks.items()
+        place: "".join(sorted({joined[mark] for mark in MARK.findall(old_marks)}, key=list(mark_of.values()).index))
+        for place, old_marks in table.marks.items()
     }
-    both = [
-        (begin, list(dict.fromkeys((of.get(mark, ""), note) for mark, note in marked_notes)))
+    paragraphs = [
+        (begin, list(dict.fromkeys((joined.get(mark, ""), note) for mark, note in marked_notes)))
         for begin, marked_notes in (("not ranked with the others: ", unranked), ("", others))
     ]
-    notes = list(chain.from_iterable(of_both for _, of_both in both))
+    notes = list(chain.from_iterable(marked_notes for _, marked_notes in paragraphs))
     return replace(
         table,
         notes=notes,
         marks=marks,
-        paragraphs=[(begin, len(marked_notes)) for begin, marked_notes in both if marked_notes],
+        paragraphs=[(begin, len(marked_notes)) for begin, marked_notes in paragraphs if marked_notes],
     )
 
 
 def _marking(table: TextTable, rows: Collection[Place], mark_at: int) -> Callable[[set[Place]], Iterator[Place]]:
-    """Return what says, of the values that a note concerns, where its mark stands: at the names of lines, then at the
-    heads of groups and columns, that it fills."""
-    starts = (at if group or at == table.names else 0 for at, group in enumerate(table.above))
-    spans = list(accumulate(starts, max))
+    """Return a function that yields, for the values that a note concerns, the places of its marks: at the names of
+    lines and the heads of groups and columns of which it concerns every value, then at the other values. rows: the
+    places of all values. mark_at: the column that takes the mark of a line."""
+    # of each column the first of its group: the running maximum of where groups begin
+    starts = (number if group or number == table.names else 0 for number, group in enumerate(table.above))
+    group_starts = list(accumulate(starts, max))
 
     def marks_over(place: Place) -> tuple[Place, Place, Place]:
         line, column = place
-        return (line, mark_at), (ABOVE, spans[table.names + column]), (HEAD, table.names + column)
+        return (line, mark_at), (ABOVE, group_starts[table.names + column]), (HEAD, table.names + column)
 
-    below: dict[Place, set[Place]] = {}
+    places_below: dict[Place, set[Place]] = {}
     for place in rows:
         for mark in marks_over(place):
-            below.setdefault(mark, set()).add(place)
+            places_below.setdefault(mark, set()).add(place)
 
     def marks_of(places_left: set[Place]) -> Iterator[Place]:
         for axis in range(3):
             # only marks over one of its values are looked at: notes may be as many as lines
             for mark in sorted({marks_over(place)[axis] for place in places_left}):
-                if below[mark] <= places_left and (mark[0] != ABOVE or table.above[mark[1]]):
-                    places_left -= below[mark]
+                if places_below[mark] <= places_left and (mark[0] != ABOVE or table.above[mark[1]]):
+                    places_left -= places_below[mark]
                     yield mark
         yield from sorted((line, column + table.names) for line, column in places_left)
 
@@ -119,42 +123,42 @@ def settings_line(
     settings_shown: Collection[str],
     apart: Mapping[Place, Otherwise] = MappingProxyType({}),
 ) -> str:
-    """`settings: data:hico|version:1.0.0; mAP: boot:1000|seed:0`, "" for rows without a signature.
+    """Return the line `settings: data:hico|version:1.0.0; mAP: boot:1000|seed:0`, "" if no row has a signature.
 
-    rows: those of each value. lines, columns: what they are called, a column by its group and its head. settings_shown:
-    the keys of rows and tags that name lines and columns: a setting that stands there, as the protocol does, is not
-    told again. apart: of values of which a note says some settings. What a published number comes from is not here: a
-    note says it."""
-    usual = chain.from_iterable(of for place, of in rows.items() if place not in apart)
-    has_own = any("published" not in dict(parse_signature(str(row.get("signature")))) for row in usual)
-    stands = _standing(chain.from_iterable(rows.values()), settings_shown)
-    has: dict[tuple[str, str], set[Place]] = {}
+    rows: the rows of each value. lines: the name of each line; columns: the group and the head of each column.
+    settings_shown: the keys of rows and tags that name lines and columns; a setting that such a name states, such as
+    the protocol, is not repeated. apart: the values whose notes state some of their settings. Where a published number
+    comes from is left to its note."""
+    usual_rows = chain.from_iterable(value_rows for place, value_rows in rows.items() if place not in apart)
+    has_own_rows = any("published" not in dict(parse_signature(str(row.get("signature")))) for row in usual_rows)
+    is_shown = _standing(chain.from_iterable(rows.values()), settings_shown)
+    places_with: dict[tuple[str, str], set[Place]] = {}
     for place in sorted(rows, key=lambda place: place[::-1]):  # by columns: their settings are told first
         for row in rows[place]:
             settings = dict(parse_signature(str(row.get("signature") or "")))
-            if has_own and "published" in settings and place not in apart:
+            if has_own_rows and "published" in settings and place not in apart:
                 settings.pop("gt", None)  # one's own rows say it by digest
             untold = (apart[place].untold(settings) if place in apart else settings).items()
-            for key, value in [part for part in untold if part[0] != "published" and not stands(row, *part)]:
-                has.setdefault((key, value), set()).add(place)
-    parts: dict[frozenset[Place], dict[str, str]] = {}
-    for (key, value), places in sorted(has.items(), key=lambda item: item[0][0] == "version"):
-        of_places = parts.setdefault(frozenset(places), {})
-        of_places[key] = f"{of_places[key]} or {value}" if key in of_places else value  # of a mean over seeds
-    everywhere = parts.pop(frozenset(rows), None)
+            for key, value in [part for part in untold if part[0] != "published" and not is_shown(row, *part)]:
+                places_with.setdefault((key, value), set()).add(place)
+    by_places: dict[frozenset[Place], dict[str, str]] = {}
+    for (key, value), places in sorted(places_with.items(), key=lambda item: item[0][0] == "version"):
+        told = by_places.setdefault(frozenset(places), {})
+        told[key] = f"{told[key]} or {value}" if key in told else value  # a mean over seeds has several
+    everywhere = by_places.pop(frozenset(rows), None)
     texts = [joined_settings(everywhere)] if everywhere else []
     by_group, by_column = [group for group, _ in columns], [f"{group} {head}".strip() for group, head in columns]
     axes = [
-        (names, at, Counter(names[place[at]] for place in rows))
-        for names, at in ((by_group, 1), (by_column, 1), (lines, 0))
+        (names, axis, Counter(names[place[axis]] for place in rows))
+        for names, axis in ((by_group, 1), (by_column, 1), (lines, 0))  # a place is (line, column)
     ]
-    texts += [f"{_name_places(some, axes)}: {joined_settings(settings)}" for some, settings in parts.items()]
+    texts += [f"{_name_places(places, axes)}: {joined_settings(settings)}" for places, settings in by_places.items()]
     return f"settings: {'; '.join(texts)}" if texts else ""
 
 
 def _standing(rows: Iterable[Row], settings_shown: Collection[str]) -> Callable[[Row, str, str], bool]:
-    """Return what says whether a setting of a row, by key and value, stands in the names of its line and column, which
-    have the keys `settings_shown`. A slice stands there by its name and part, where all slices of that name are one."""
+    """Return the test whether the names of a row's line and column, which have the keys `settings_shown`, state a
+    setting (key and value) of the row. They state a slice by name and part, if all slices of that name are the same."""
     slices: dict[str, set[str]] = {}
     for row in rows:
         for key, value in parse_signature(str(row.get("signature") or "")) if "slice" in settings_shown else ():
@@ -171,17 +175,18 @@ def _standing(rows: Iterable[Row], settings_shown: Collection[str]) -> Callable[
 
 
 def _name_places(places: Collection[Place], axes: Sequence[_Axis]) -> str:
-    """Some values of a table by the groups, the columns or the lines that they fill; else by the lines they are in."""
+    """Return a text for some values of a table: the groups, the columns or the lines that they fill; if they fill none,
+    the lines that some of their values are in. axes: the names by group, column and line."""
     inside: list[str] = []
-    for names, at, values in axes:
-        inside = list(dict.fromkeys(names[number] for number in sorted({place[at] for place in places})))
-        if len(values) > 1 and "" not in inside and sum(values[name] for name in inside) == len(places):
+    for names, axis, totals in axes:
+        inside = list(dict.fromkeys(names[number] for number in sorted({place[axis] for place in places})))
+        if len(totals) > 1 and "" not in inside and sum(totals[name] for name in inside) == len(places):
             return _list_names(inside)
     return "some of " + (_list_names(inside) or "the values")
 
 
 def _list_names(names: Collection[str]) -> str:
-    """Some names, the rest counted."""
+    """Return the first few names, and how many more there are."""
     first = list(names)[:_NAMED]
     more = len(names) - len(first)
     return ", ".join(first) + (f" and {more} more" if more else "")

@@ -28,7 +28,7 @@ SETS: Mapping[str, str] = {name: table["title"] for name, table in _BOOK["tables
 
 
 def published_rows(name: str) -> Iterator[Row]:
-    """The rows of one of SETS, in the order in which it is printed."""
+    """Yield the rows of one of SETS in the order of print."""
     for line in _BOOK["tables"][name]["lines"]:
         for group, values in line["values"].items():
             columns = _BOOK["columns"][group]
@@ -37,31 +37,32 @@ def published_rows(name: str) -> Iterator[Row]:
 
 
 def _row(line: Mapping[str, Any], columns: Mapping[str, Any], column: Mapping[str, Any], value: float) -> Row:
-    """Return the row of a value: a method's line, a group of columns, and one of them."""
+    """Return the row of a printed value. line: the method's line in published.json; columns: the group of columns;
+    column: the one of the value."""
     source = _BOOK["sources"][line["source"]]
-    cells = {**source, **columns, **line}
+    facts = {**source, **columns, **line}
     settings = {**columns["settings"], **column.get("settings", {}), "published": line["source"]}
-    row = {key: of for key, of in column.items() if key not in ("n", "unit", "settings")}
+    row = {key: entry for key, entry in column.items() if key not in ("n", "unit", "settings")}
     row |= {"value": float(value), "n": column["n"], "unit": column.get("unit", "%")}
     row |= {"protocol": settings.get("protocol", "published"), "tags": {"model": line["model"]}}
-    row |= {"comparable": cells.get("comparable", True), "signature": signature(settings)}
-    row |= {key: cells[key] for key in ("cite",) if key in cells} | {"source": source["where"]}
-    return {**row, "note": cells["note"]} if "note" in cells else row
+    row |= {"comparable": facts.get("comparable", True), "signature": signature(settings)}
+    row |= {key: facts[key] for key in ("cite",) if key in facts} | {"source": source["where"]}
+    return {**row, "note": facts["note"]} if "note" in facts else row
 
 
 def published_lines(name: str) -> list[Line]:
-    """The rows of a published table as lines of a stream, which `table` reads before those of files."""
+    """Return the rows of a published table as lines of a stream, which `table` reads before those of files."""
     return [Line(f"--published {name}", number, dump(row)) for number, row in enumerate(published_rows(name), start=1)]
 
 
 def lines_with(claimed: Iterable[Mapping[str, Decimal]], dataset: str) -> list[str]:
-    """The published lines of a dataset that have these numbers, as model, protocol and where they are printed. claimed:
-    what the numbers may be, mAP by subset."""
+    """Return which published lines of a dataset have the claimed numbers: model, protocol, split and source of each.
+    claimed: each mAP by subset that the numbers may stand for."""
     lines: dict[tuple[str, str, str], dict[str, Decimal]] = {}
     for row in chain.from_iterable(published_rows(name) for name in SETS):
         if row["metric"] == "mAP" and settings_of(row)["data"] == dataset:
-            of = f"{row['tags']['model']}, {row['protocol']}", settings_of(row).get("split", ""), row["source"]
-            lines.setdefault(of, {})[row["subset"]] = Decimal(repr(row["value"]))
+            line_key = f"{row['tags']['model']}, {row['protocol']}", settings_of(row).get("split", ""), row["source"]
+            lines.setdefault(line_key, {})[row["subset"]] = Decimal(repr(row["value"]))
     claimed = list(claimed)
     return [
         f"{' '.join(filter(None, (model, split)))} ({source})"

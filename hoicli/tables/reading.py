@@ -19,7 +19,7 @@ _NUMBERS = frozenset({"ci_low", "ci_high", "from", "to", *CHANCES})
 
 
 def sound_row(line: Line) -> PlacedRow:
-    """The result row of a line; raises `DataError` for what a reader of results cannot use."""
+    """Return the result row of a line. Raises `DataError` for what a reader of results cannot use."""
     row = PlacedRow(parse(line))
     row.line = line
     tags = row.setdefault("tags", {})
@@ -43,19 +43,18 @@ def sound_row(line: Line) -> PlacedRow:
 def read_rows(
     stream: Stream, policy: ErrorPolicy, *, metrics: Collection[str], before: Iterable[Line] = ()
 ) -> list[Row]:
-    """The rows of all files that are of one of the metrics (of any, where there is none). before: lines that come
+    """Return the rows of all files whose metric is among `metrics`, or all rows if that is empty. before: lines to read
     before those of the files.
 
-    Where there are several files, a row without tags has the name of its file for its model. Raises `DataError` for a
-    line that is no result row, or leaves it to the policy; and where no row is left.
-    """
-    named = models(stream.paths)
+    With several files, a row without tags gets the name of its file as its model. Raises `DataError` for a line that is
+    no result row, unless the policy drops it, and if no row is left."""
+    model_of_file = models(stream.paths)
     rows: list[Row] = []
     for line in chain(before, stream):
         with policy.item():
             row = sound_row(line)
-            if not row["tags"] and line.file in named:
-                row["tags"] = {"model": named[line.file]}
+            if not row["tags"] and line.file in model_of_file:
+                row["tags"] = {"model": model_of_file[line.file]}
             if not metrics or row["metric"] in metrics:
                 rows.append(row)
     policy.report()
@@ -66,11 +65,11 @@ def read_rows(
 
 
 def models(paths: Iterable[str]) -> dict[str, str]:
-    """The shown name of each file -> what a row without tags in it is called: the file's name without its endings, or
-    its path where two files have one name. Nothing for a single file, nor for stdin."""
+    """Return, by a file's shown name, the model of its rows without tags: the file's name without its endings, or its
+    path if another file has that name. A single file, and stdin, give no model."""
     files = [path for path in paths if path != "-"]
     stems = {path: Path(path).name.split(".")[0] or path for path in files}
     if len(list(paths)) < 2:
         return {}
-    alike = [stem for stem in stems.values() if list(stems.values()).count(stem) > 1]
-    return {display_name(path): path if stem in alike else stem for path, stem in stems.items()}
+    shared_stems = [stem for stem in stems.values() if list(stems.values()).count(stem) > 1]
+    return {display_name(path): path if stem in shared_stems else stem for path, stem in stems.items()}

@@ -19,21 +19,20 @@ Place = tuple[int, int]
 _DIGITS = {"probability": 4, "ratio": 3}
 """Digits behind the point by unit, where not 2: a ratio, CRI, is below 1 and differs between models in the third."""
 HEAD, ABOVE = -1, -2
-"""The numbers of the two lines over a table's own, as places of marks have them."""
+"""The line numbers of the two lines above a table's lines (heads, and groups above them) in places of marks."""
 MARK = re.compile(r"\*[0-9]*")
-"""A mark of a note, of those that stand at a place."""
+"""One mark of a note; a place may have several."""
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table as text. above: the groups over the heads, "" continues the one before. The first `names` columns
-    identify a line, the others are values.
+    """A table as text. The first `names` columns name a line, the others hold values.
 
-    notes: (mark, what it means), to stand below; marks: where these marks stand, behind the texts of (line, column).
-    paragraphs: how each paragraph of notes begins, and how many it has; by default each note is one.
-    settings: what made the values, in a line. best, second: the (line, column) of the best values of their columns.
-    cites: the key of the BibTeX entry that a line is of. own_lines: the first line below published ones, 0 for none.
-    """
+    above: the groups over the heads; "" continues the group to the left. notes: (mark, text) of each note below the
+    table. marks: the marks that follow the text at (line, column). paragraphs: how each paragraph of notes begins and
+    how many notes it has; if empty, each note is a paragraph. settings: one line about what made the values. best,
+    second: the (line, column) of the best and second-best values of each column. cites: the BibTeX key of a line.
+    own_lines: the first line below the published ones, 0 if there are none."""
 
     above: Sequence[str]
     heads: Sequence[str]
@@ -50,7 +49,7 @@ class TextTable:
 
 
 def spread(above: Sequence[str]) -> list[str]:
-    """The group of each column, of groups as `TextTable.above` has them."""
+    """Return the group of each column. above: the groups as in `TextTable.above`."""
     groups = [""]
     for group in above:
         groups.append(group or groups[-1])
@@ -58,19 +57,19 @@ def spread(above: Sequence[str]) -> list[str]:
 
 
 def cell_text(value: object) -> str:
-    """A value of a row as text: lists with commas, nothing for None."""
+    """Return a row's value as text: a list with commas, None as ""."""
     if isinstance(value, list | tuple):
-        return ", ".join("-" if each is None else str(each) for each in value)
+        return ", ".join("-" if item is None else str(item) for item in value)
     return "" if value is None else str(value)
 
 
 def digits_of(row: Row) -> int:
-    """Digits behind the point of a row's value; a number out of another table has the two that are printed there."""
+    """Return the digits behind the point for a row's value: by its unit, or 2 if it was printed in another table."""
     return 2 if row.get("comparable") is False else _DIGITS.get(row.get("unit", ""), 2)
 
 
 def interval_text(row: Row, digits: int) -> str:
-    """A row's 95 % interval, behind a space; "" if it has none. That of a count is in whole numbers, rounded."""
+    """Return a row's 95 % interval after a space, or "" if it has none; the interval of a count is rounded."""
     low, high = row.get("ci_low"), row.get("ci_high")
     if low is None or high is None:
         return ""
@@ -80,18 +79,18 @@ def interval_text(row: Row, digits: int) -> str:
 
 
 def number_text(value: float | None, digits: int, *, signed: bool = False) -> str:
-    """A number as tables show it; a count is whole, with its thousands apart, and what rounds to 0 has no sign. signed:
-    others have one."""
+    """Return a number as tables show it: a count in full with commas, None as "-", and 0 after rounding without a sign.
+    signed: whether other numbers that are no counts show a plus, too."""
     if value is None:
         return "-"
     if isinstance(value, int):
         return f"{value:,}"
     text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
-    return text if text.strip("+-0.") else text.lstrip("+-")
+    return text if text.strip("+-0.") else text.lstrip("+-")  # nothing but signs and zeros is 0
 
 
 _DRAWN = frozenset({"boot", "ci", "swaps", "permutations", "seed"})
-"""Settings of intervals and chances alone."""
+"""Settings that only change intervals and probabilities."""
 
 _INERT = _DRAWN | {"split", "published", "gt", "listed"}
 """Settings that do not change what a value says; the ground truth and its order are compared by themselves, as
@@ -106,19 +105,19 @@ _SHARES = frozenset({"%", "fraction", "ratio", "probability"})
 NO_KEYS = frozenset(
     {"value", "n", "unit", "tags", "signature", "ci_low", "ci_high", "note", "source", "cite", "comparable"}
 )
-"""Keys of rows that say nothing of what a value is of."""
+"""Keys of rows that do not say what a value measures."""
 
 
 Name = tuple[str, ...]
-"""What names a line of a table."""
+"""The cells that name a line of a table."""
 Head = tuple[str, str]
 """The group of a column, such as its metric, and its head."""
 
 
 @dataclass(frozen=True)
 class Showing:
-    """How values are shown. intervals: with their 95 % intervals. over: the tag whose values are averaged. n: a
-    layout with lines of what values are over may have them."""
+    """How values are shown. intervals: whether their 95 % intervals follow. over: the tag over whose values a cell is
+    averaged, "" for none. n: whether a layout may add lines of how many cases the values are over."""
 
     intervals: bool = False
     over: str = ""
@@ -126,31 +125,31 @@ class Showing:
 
 
 class PlacedRow(dict[str, Any]):
-    """A row that knows the line it was read from."""
+    """A row that knows the line of the file it was read from."""
 
     line: Line
 
 
 def place_of(row: Row) -> str:
-    """Where a row was read, "" where that is not known."""
+    """Return the file and line that a row was read from, "" if not known."""
     return row.line.place if isinstance(row, PlacedRow) else ""
 
 
 def value_of(row: Row, key: str) -> Any:
-    """The value of a key of a row, or of its tag as `tag.NAME`; None for none."""
+    """Return a row's value of a key, or of a tag if the key is written `tag.NAME`; None if it has none."""
     return row.get("tags", {}).get(key[4:]) if key.startswith("tag.") else row.get(key)
 
 
 class Otherwise(NamedTuple):
-    """How a value was made otherwise than most of its group: the settings that it alone has, those that they have in
-    place of them, and the note that says so."""
+    """How a value was made differently from most of its group of columns. own_settings: the settings that only this
+    value has; theirs: those that the others have instead; note: the sentence below the table that says so."""
 
     own_settings: Mapping[str, str]
     theirs: Mapping[str, str]
     note: str
 
     def untold(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """The settings of one of its rows without what the note says of them."""
+        """Return the settings of one of the value's rows that the note does not tell already."""
         differing = {key: value for key, value in settings.items() if self.own_settings.get(key) != value}
         return differing | {
             key: value for key, value in self.theirs.items() if settings.get(key) == self.own_settings.get(key)
@@ -158,7 +157,8 @@ class Otherwise(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A value as printed, what stands behind it, what ranks it, and the notes it needs."""
+    """A cell's value. text: the number as printed; behind: what follows it, such as an interval; number: what it is
+    ranked by, None if it is not ranked; notes: the notes it needs."""
 
     text: str
     behind: str = ""
@@ -167,28 +167,29 @@ class Value(NamedTuple):
 
 
 def plain_value(rows: Sequence[Row]) -> Value:
-    """The value of the last row, with its 95 % interval if it has one."""
+    """Return the value of the last of the rows, with its 95 % interval if it has one."""
     row = rows[-1]
     digits = digits_of(row)
     return Value(number_text(row["value"], digits), interval_text(row, digits))
 
 
 def single_value(rows: Sequence[Row]) -> Value:
-    """`plain_value`. Raises `DataError` for two rows."""
+    """Return the `plain_value` of a cell with one row. Raises `DataError` for more."""
     if len(rows) > 1:
         raise clash(*rows[:2])
     return plain_value(rows)
 
 
 def compared_value(rows: Sequence[Row], showing: Showing) -> Value:
-    """The value of one row, or the mean of several over a tag. Raises `DataError` where several rows have one value."""
+    """Return the value of a cell's row, or the mean of its rows over the tag `showing.over`. Raises `DataError` if the
+    tag does not tell the rows apart."""
     first = rows[0]
     first_rows: dict[Hashable, Row] = {}
     for row in rows:
-        of = row.get("tags", {}).get(showing.over) if showing.over else None
-        if of in first_rows or (first_rows and (of is None or None in first_rows)):
-            raise clash(next(iter(first_rows.values())) if of not in first_rows else first_rows[of], row)
-        first_rows[of] = row
+        tag_value = row.get("tags", {}).get(showing.over) if showing.over else None
+        if tag_value in first_rows or (first_rows and (tag_value is None or None in first_rows)):
+            raise clash(next(iter(first_rows.values())) if tag_value not in first_rows else first_rows[tag_value], row)
+        first_rows[tag_value] = row
     digits = digits_of(first)
     counted = first.get("unit") not in _SHARES
     values = [row["value"] if counted else float(row["value"]) for row in rows if row["value"] is not None]
@@ -200,17 +201,18 @@ def compared_value(rows: Sequence[Row], showing: Showing) -> Value:
         value = fmean(values)
         behind = f" ± {number_text(stdev(values), digits)}" if len(values) > 1 else ""
         note = (f"mean ± sample standard deviation over {showing.over}, n = {len(values)}",)
-    alike = len({tuple((k, v) for k, v in settings_of(row).items() if k not in _DRAWN) for row in rows}) == 1
-    if not alike:
+    made_with = {tuple(setting for setting in settings_of(row).items() if setting[0] not in _DRAWN) for row in rows}
+    same_settings = len(made_with) == 1
+    if not same_settings:
         note = (*note, "values of different settings in one mean: not ranked with the others")
     text = number_text(value, digits)
     comparable = all(row.get("comparable") is not False and not lacking(settings_of(row)) for row in rows)
-    ranks = alike and value is not None and comparable
+    ranks = same_settings and value is not None and comparable
     return Value(text, behind, float(text.replace(",", "")) if ranks else None, note)
 
 
 def clash(first: Row, row: Row) -> DataError:
-    """Why two rows cannot be one value."""
+    """Return the error that two rows belong in one cell, with the keys in which they differ."""
     flat = [
         {**{f"tag.{key}": value for key, value in each_row.get("tags", {}).items()}, **each_row}
         for each_row in (first, row)
@@ -236,8 +238,9 @@ def clash(first: Row, row: Row) -> DataError:
 def made_otherwise(
     values_by_place: Mapping[Place, Sequence[Row]], columns: Sequence[Head], settings_shown: Collection[str]
 ) -> dict[Place, Otherwise]:
-    """The values that were made otherwise than most of their group of columns; published ones that do not compare have
-    notes of their own. Raises `DataError` for a column of two datasets."""
+    """Return which values were made with other settings than most values of their group of columns, and how. Published
+    values that do not compare are left out, since they have notes of their own. Raises `DataError` for a group of
+    columns with two datasets. settings_shown: the keys that name lines and columns, in which values may differ."""
     ignored = {*_INERT, *_MODELS_OWN, *settings_shown}
     groups: dict[Head, dict[Place, Row]] = {}
     for place, rows in values_by_place.items():
@@ -250,14 +253,16 @@ def made_otherwise(
         if "data" not in settings_shown:
             _of_one_dataset(members.values())
         compared = {
-            place: tuple((k, v) for k, v in of.items() if k not in ignored) for place, of in settings_by_place.items()
+            place: tuple(setting for setting in settings.items() if setting[0] not in ignored)
+            for place, settings in settings_by_place.items()
         }
         counts = Counter(compared.values())
+        # the most frequent settings; of equally frequent ones the fewest, then the first by name
         usual = min(counts, key=lambda settings: (-counts[settings], len(settings), settings))
         truths = Counter(_truth(settings["gt"]) for settings in settings_by_place.values() if "gt" in settings)
         truth = min(truths, key=lambda digest: (-truths[digest], "-" not in digest, digest)) if truths else ""
         digests = (settings["gt"] for settings in settings_by_place.values() if "gt" in settings)
-        whole = max((digest for digest in digests if _truth(digest) == truth), key=len, default="")
+        full_digest = max((digest for digest in digests if _truth(digest) == truth), key=len, default="")
         orders = _usual_orders(
             settings for settings in settings_by_place.values() if _truth(settings.get("gt", "")) == truth
         )
@@ -272,37 +277,39 @@ def made_otherwise(
                 own_settings, theirs = _drop_shared(own_settings, theirs), _drop_shared(theirs, own_settings)
                 note = _difference_text(own_settings, theirs)
                 if truth and ("gt" in theirs or "published" in settings):  # the line has it in full, the others'
-                    theirs |= {"gt": whole} | ({"listed": listed} if listed else {})
+                    theirs |= {"gt": full_digest} | ({"listed": listed} if listed else {})
                     own_settings |= {"gt": settings["gt"]} if "gt" in settings else {}
                 apart[place] = Otherwise(own_settings, theirs, note)
     return apart
 
 
 def of_unknown_order(values_by_place: Mapping[Place, Sequence[Row]]) -> set[Place]:
-    """Return the values whose rows do not say in which order their ground truth lists its triplets, as rows of hoicli
-    1.0, while others of the same ground truth and protocol say it."""
+    """Return the values whose rows do not say in which order their ground truth lists its triplets (rows of hoicli
+    1.0), although other rows of the same ground truth and protocol say it."""
     settings_by_place = {place: settings_of(rows[0]) for place, rows in values_by_place.items()}
-    stated_orders = {(of.get("gt"), of.get("protocol")) for of in settings_by_place.values() if "listed" in of}
+    stated_orders = {(told.get("gt"), told.get("protocol")) for told in settings_by_place.values() if "listed" in told}
     return {
         place
-        for place, of in settings_by_place.items()
-        if "listed" not in of and (of.get("gt"), of.get("protocol")) in stated_orders
+        for place, told in settings_by_place.items()
+        if "listed" not in told and (told.get("gt"), told.get("protocol")) in stated_orders
     }
 
 
 def _usual_orders(every_settings: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return the order of ground truth that most settings of each protocol have."""
-    counts = Counter((of.get("protocol", ""), of["listed"]) for of in every_settings if "listed" in of)
+    """Return for each protocol the most frequent order of the ground truth's triplets; of equals the last by name."""
+    counts = Counter((told.get("protocol", ""), told["listed"]) for told in every_settings if "listed" in told)
+    # a later item replaces an earlier one, so the most frequent order stays
     return {protocol: listed for (protocol, listed), _ in sorted(counts.items(), key=lambda item: (item[1], item[0]))}
 
 
 def _truth(digest: str) -> str:
-    """A ground truth by its name, as published numbers have it, where it has one: hico-test of hico-test-7cba1727."""
+    """Return a ground truth's name, which published numbers have, without its digest: hico-test of
+    hico-test-7cba1727."""
     return re.sub(r"(?<=.)-[0-9a-f]{8}$", "", digest)
 
 
 def _of_one_dataset(rows: Iterable[Row]) -> None:
-    """Raises `DataError` for rows of two datasets, which no column can hold."""
+    """Raise `DataError` if rows are of two datasets, which no column can hold."""
     first: dict[str, Row] = {}
     for row in rows:
         if (data := settings_of(row).get("data")) is not None:
@@ -316,22 +323,24 @@ def _of_one_dataset(rows: Iterable[Row]) -> None:
 
 
 def of_one_unit(rows: Iterable[Row]) -> None:
-    """Raises `DataError` for a metric in two units; counts of errors have one for each type of error."""
+    """Raise `DataError` if a metric is in two units; counts of errors may have a unit for each type of error."""
     first: dict[Hashable, Row] = {}
     for row in rows:
-        before = first.setdefault((row.get("metric"), row.get("error")), row)
-        unit, other_unit = row.get("unit", "%"), before.get("unit", "%")
+        first_row = first.setdefault((row.get("metric"), row.get("error")), row)
+        unit, other_unit = row.get("unit", "%"), first_row.get("unit", "%")
         if unit != other_unit:
-            there = f"but in {other_unit} at {place_of(before) or 'another row'}; give both in one unit"
-            problem = f"{row['metric']} {row['subset']} is in {unit}, {there}"
+            other_text = f"but in {other_unit} at {place_of(first_row) or 'another row'}; give both in one unit"
+            problem = f"{row['metric']} {row['subset']} is in {unit}, {other_text}"
             raise DataError(problem, place=place_of(row), field="unit")
 
 
 def _drop_shared(settings: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that `others` lacks or has another value of."""
     return {key: value for key, value in settings.items() if others.get(key) != value}
 
 
 def _difference_text(own_settings: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    """Return the note that says which settings a value alone has, and which ones the others have instead."""
     mine, others = joined_settings(own_settings), joined_settings(theirs)
     difference = f"made with {mine}" if mine else f"made without {others}"
     return f"{difference}, unlike the others{f' ({others})' if mine and others else ''}: not ranked with them"

@@ -19,7 +19,7 @@ from hoicli.errors import visible
 from hoicli.tables.values import ABOVE, HEAD, MARK, TextTable, spread
 
 _WIDEST = 200
-"""A text longer than this stands alone: every line as wide as a label of a megabyte would be gigabytes."""
+"""Longer texts do not widen their column: a label of a megabyte would make every line as long."""
 
 _MINUS = re.compile(r"-(?=[0-9])")
 
@@ -41,25 +41,24 @@ _LATEX = str.maketrans(
 
 
 def markdown(text: str) -> str:
-    """Return a text as GitHub-flavoured Markdown has it, in a table's cell or elsewhere; `_` within a word is plain
-    there."""
+    """Return a text escaped for GitHub-flavoured Markdown, where `_` within a word needs no escape."""
     return _MARKDOWN.sub(r"\\\g<0>", html.escape(visible(text), quote=False))
 
 
 def latex(text: str) -> str:
-    """Return a text with LaTeX's ten special characters escaped, and three that its first fonts lack."""
+    """Return a text with LaTeX's ten special characters escaped, and the three that its default fonts lack."""
     return visible(text).translate(_LATEX)
 
 
 def csv_text(header: Iterable[object], lines: Iterable[Iterable[object]]) -> str:
-    """Lines of CSV below their header."""
+    """Return a header and lines as CSV."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([csv_cell(each) for each in line] for line in (header, *lines))
+    csv.writer(text, lineterminator="\n").writerows([csv_cell(cell) for cell in line] for line in (header, *lines))
     return text.getvalue()
 
 
 def csv_cell(value: object) -> object:
-    """A cell of CSV; numbers stay. Text that a spreadsheet would run as a formula begins with `'`."""
+    """Return a cell for CSV; numbers stay. Text that a spreadsheet would run as a formula gets a `'` before it."""
     if not isinstance(value, str):
         return value
     formula = value.startswith(("=", "+", "-", "@")) and not _NUMBER.fullmatch(value)
@@ -67,7 +66,7 @@ def csv_cell(value: object) -> object:
 
 
 def page(text: str) -> str:
-    """Return a text as a page of HTML has it."""
+    """Return a text escaped for a page of HTML."""
     return html.escape(visible(text))
 
 
@@ -78,11 +77,11 @@ ESCAPES: Mapping[str, Callable[[str], str]] = {
     "latex": latex,
     "html": page,
 }
-"""What each notation of a table does to a text."""
+"""The function that escapes a text for each notation."""
 
 
 def write_table(table: TextTable, notation: str) -> str:
-    """The table in one of WRITERS, with its notes and settings below. LaTeX has heads as papers do, not as rows."""
+    """Return the table in one of WRITERS, with notes and settings below. In LaTeX heads are words, as in papers."""
     if notation == "latex":
         above, heads = ([_heading(text) for text in texts] for texts in (table.above, table.heads))
         table = replace(table, above=above, heads=heads)
@@ -90,7 +89,7 @@ def write_table(table: TextTable, notation: str) -> str:
 
 
 def _heading(text: str) -> str:
-    """A metric or a subset in words; other text as it is."""
+    """Return the name of a metric or subset in words; other text unchanged."""
     if not re.fullmatch(r"\w+", text, re.ASCII):
         return text
     words = text.replace("_diff", " difference").replace("_", " ").split(" ")
@@ -98,7 +97,7 @@ def _heading(text: str) -> str:
 
 
 def _escape_table(table: TextTable, escape: Callable[[str], str]) -> TextTable:
-    """The table with all text that names a line or a column escaped; values are numbers that hoicli wrote."""
+    """Return the table with all text but the values escaped; those are numbers that hoicli wrote."""
     above, heads = (list(map(escape, texts)) for texts in (table.above, table.heads))
     lines = [[*map(escape, line[: table.names]), *line[table.names :]] for line in table.lines]
     notes = [(mark, escape(note)) for mark, note in table.notes]
@@ -107,19 +106,20 @@ def _escape_table(table: TextTable, escape: Callable[[str], str]) -> TextTable:
 
 
 def _mark_values(table: TextTable, mark: Callable[[str], str]) -> tuple[list[str], list[str], list[list[str]]]:
-    """Groups, heads and lines with the marks of notes behind their texts, as a notation writes marks."""
+    """Return the groups, heads and lines with the marks of notes after their texts. mark: how to write marks."""
 
-    def line(number: int, texts: Sequence[str]) -> list[str]:
+    def marked(line: int, texts: Sequence[str]) -> list[str]:
         return [
-            text + (mark(table.marks[number, at]) if (number, at) in table.marks else "")
-            for at, text in enumerate(texts)
+            text + (mark(table.marks[line, column]) if (line, column) in table.marks else "")
+            for column, text in enumerate(texts)
         ]
 
-    return line(ABOVE, table.above), line(HEAD, table.heads), [line(at, texts) for at, texts in enumerate(table.lines)]
+    lines = [marked(line, texts) for line, texts in enumerate(table.lines)]
+    return marked(ABOVE, table.above), marked(HEAD, table.heads), lines
 
 
 def _below(table: TextTable, mark: Callable[[str], str]) -> list[str]:
-    """The notes with their marks, then the settings."""
+    """Return the paragraphs below the table: the notes with their marks, then the settings."""
     notes = (f"{mark(sign)} {note}" if sign else note for sign, note in table.notes)
     paragraphs = table.paragraphs or [("", 1)] * len(table.notes)
     texts = [begin + "; ".join(islice(notes, length)) for begin, length in paragraphs]
@@ -127,74 +127,77 @@ def _below(table: TextTable, mark: Callable[[str], str]) -> list[str]:
 
 
 def _superscript(marks: str) -> str:
-    """Marks where they are set above the line: 1,2 for *1*2; a single one stays *."""
+    """Return marks as they are set above the line: 1,2 for *1*2; a single * stays."""
     return ",".join(marks.split("*")[1:]) or marks
 
 
 def _plain(table: TextTable) -> str:
+    """Return the table as plain text in aligned columns."""
     above, heads, body = _mark_values(table, str)
     widths = [min(max(map(len, column)), _WIDEST) for column in zip(heads, *body, strict=True)]
     spans = _spans(above, table.names)
     # A metric's name may be wider than its columns: give the first of them the room.
-    for at, span in spans:
-        widths[at] += max(0, min(len(above[at]), _WIDEST) - _room(widths, at, span))
+    for number, span in spans:
+        widths[number] += max(0, min(len(above[number]), _WIDEST) - _room(widths, number, span))
     texts = [
         "  ".join(
-            text.ljust(width) if at < table.names else text.rjust(width)
-            for at, (text, width) in enumerate(zip(line, widths, strict=True))
+            text.ljust(width) if number < table.names else text.rjust(width)
+            for number, (text, width) in enumerate(zip(line, widths, strict=True))
         )
         for line in (heads, *body)
     ]
     if table.own_lines:
         texts.insert(table.own_lines + 1, "-" * _room(widths, 0, len(widths)))
     if any(above):
-        groups = (above[at].rjust(widths[at]).ljust(_room(widths, at, span)) for at, span in spans)
+        groups = (above[number].rjust(widths[number]).ljust(_room(widths, number, span)) for number, span in spans)
         texts.insert(0, "  ".join(groups))
     return "".join(text.rstrip() + "\n" for text in (*texts, *_below(table, str)))
 
 
 def _spans(above: Sequence[str], names: int) -> list[tuple[int, int]]:
-    """(first column, number of columns) of each heading: itself and the empty ones after it; each of the first `names`
-    columns is alone."""
-    starts = [at for at, text in enumerate(above) if text or at <= names]
+    """Return (first column, number of columns) of each heading over the heads: it covers the empty ones after it. Each
+    of the first `names` columns has a heading of its own."""
+    starts = [number for number, text in enumerate(above) if text or number <= names]
     return [(start, end - start) for start, end in zip(starts, [*starts[1:], len(above)], strict=True)]
 
 
 def _room(widths: Sequence[int], at: int, span: int) -> int:
+    """Return the width of `span` columns from `at` on, with the two spaces between them."""
     return sum(widths[at : at + span]) + 2 * (span - 1)
 
 
 def _merge_headings(above: Sequence[str], heads: Sequence[str]) -> list[str]:
-    """One heading a column, for notations without spanning heads."""
+    """Return one heading per column, group and head, for notations without headings over several columns."""
     return [f"{group} {head}".strip() for group, head in zip(spread(above), heads, strict=True)]
 
 
 def _emphasise(
     table: TextTable, body: Sequence[Sequence[str]], best: Callable[[str], str], second: Callable[[str], str]
 ) -> list[list[str]]:
-    """The lines with the best and second values of their columns set apart, without what stands behind the number."""
+    """Return the lines with the best and second-best numbers emphasised, but not what follows a number in its cell."""
 
     def cell(line: int, column: int, text: str) -> str:
         change = best if (line, column) in table.best else second if (line, column) in table.second else None
         number, space, rest = text.partition(" ")
         return text if change is None else change(number) + space + rest
 
-    return [[cell(line, at, text) for at, text in enumerate(texts)] for line, texts in enumerate(body)]
+    return [[cell(line, column, text) for column, text in enumerate(texts)] for line, texts in enumerate(body)]
 
 
 def _markdown(table: TextTable) -> str:
     body = _emphasise(table, table.lines, "**{}**".format, "<u>{}</u>".format)
     above, heads, lines = _mark_values(replace(table, lines=body), markdown)
-    rule = ["---" if at < table.names else "---:" for at in range(len(heads))]
+    rule = ["---" if column < table.names else "---:" for column in range(len(heads))]
     text = "".join("| " + " | ".join(line) + " |\n" for line in (_merge_headings(above, heads), rule, *lines))
     return text + "".join(f"\n{line}\n" for line in _below(table, markdown))
 
 
 def _latex(table: TextTable) -> str:
+    """Return the table as a LaTeX tabular with booktabs rules."""
     values = [
         [
-            text if at < table.names else "--" if text == "-" else _MINUS.sub("$-$", text).replace("±", r"$\pm$")
-            for at, text in enumerate(line)
+            text if column < table.names else "--" if text == "-" else _MINUS.sub("$-$", text).replace("±", r"$\pm$")
+            for column, text in enumerate(line)
         ]
         for line in table.lines
     ]
@@ -204,8 +207,8 @@ def _latex(table: TextTable) -> str:
         return f"$^{{{_superscript(marks)}}}$"
 
     above, heads, body = _mark_values(replace(table, lines=values), mark)
-    for at, cite in table.cites.items():
-        body[at][0] += rf"~\cite{{{cite}}}" if _KEY.fullmatch(cite) else ""
+    for number, cite in table.cites.items():
+        body[number][0] += rf"~\cite{{{cite}}}" if _KEY.fullmatch(cite) else ""
 
     def end_line(line: Sequence[str]) -> str:
         # LaTeX takes a [ or * at a line's beginning for an argument of the line's end before it.
@@ -240,6 +243,7 @@ _SPACED = 'style="border-spacing: 1em 0.2em"'
 
 
 def _html(table: TextTable) -> str:
+    """Return the table in HTML, with its notes and settings in paragraphs below."""
     body = _emphasise(table, table.lines, "<b>{}</b>".format, "<u>{}</u>".format)
 
     def mark(marks: str) -> str:
@@ -247,8 +251,8 @@ def _html(table: TextTable) -> str:
 
     def cells(texts: Sequence[str]) -> str:
         return "".join(
-            f"<th {_NAME}>{text}</th>" if at < table.names else f'<td style="text-align: right">{text}</td>'
-            for at, text in enumerate(texts)
+            f"<th {_NAME}>{text}</th>" if column < table.names else f'<td style="text-align: right">{text}</td>'
+            for column, text in enumerate(texts)
         )
 
     above, heads, lines = _mark_values(replace(table, lines=body), mark)
@@ -263,27 +267,27 @@ def _html(table: TextTable) -> str:
 
 
 def _csv(table: TextTable) -> str:
-    """The table as it is laid out, a head a column; notes and settings are columns at its end, the notes of a line
-    with it. Marks would turn numbers into text, so there are none."""
+    """Return the table as CSV, as it is laid out, with one heading per column. The notes of each line and the settings
+    are columns at its end; there are no marks, which would turn numbers into text."""
     notes = {mark: note for mark, note in table.notes if mark}
     general = dict.fromkeys(note for mark, note in table.notes if not mark)
-    of_line: list[dict[str, None]] = [{**general} for _ in table.lines]
+    notes_of_line: list[dict[str, None]] = [{**general} for _ in table.lines]
     spans = dict(_spans(table.above, table.names))
-    for (place, at), marks in table.marks.items():
-        end = at + (spans[at] if place == ABOVE else 1)
+    for (line_number, at), marks in table.marks.items():
+        end = at + (spans[at] if line_number == ABOVE else 1)
         valued = [any(text != "-" for text in line[at:end]) for line in table.lines]  # a head's mark is of its values
-        concerned = list(compress(of_line, valued)) if place < 0 else of_line[place : place + 1]
+        concerned = list(compress(notes_of_line, valued)) if line_number < 0 else [notes_of_line[line_number]]
         for mark in MARK.findall(marks):
             for words in concerned:
                 words[notes[mark]] = None
     settings = table.settings.removeprefix("settings: ")
-    more = ["note"] * bool(table.notes) + ["settings"] * bool(table.settings)
+    last_heads = ["note"] * bool(table.notes) + ["settings"] * bool(table.settings)
     lines = []
-    for line, words in zip(table.lines, of_line, strict=True):
+    for line, words in zip(table.lines, notes_of_line, strict=True):
         values = ["" if cell == "-" else cell for cell in line[table.names :]]
-        ends = ["; ".join(words)] * bool(table.notes) + [settings] * bool(settings)
-        lines.append([*line[: table.names], *values, *ends])
-    return csv_text([*_merge_headings(table.above, table.heads), *more], lines)
+        last_cells = ["; ".join(words)] * bool(table.notes) + [settings] * bool(settings)
+        lines.append([*line[: table.names], *values, *last_cells])
+    return csv_text([*_merge_headings(table.above, table.heads), *last_heads], lines)
 
 
 WRITERS: Mapping[str, Callable[[TextTable], str]] = {
@@ -293,4 +297,4 @@ WRITERS: Mapping[str, Callable[[TextTable], str]] = {
     "latex": _latex,
     "html": _html,
 }
-"""What writes a table whose texts are escaped for its notation."""
+"""The function that writes a table in each notation, once its texts are escaped."""
