@@ -63,8 +63,9 @@ HICO-DET's test boxes have such a double, which a detector does not find twice (
 
 @dataclass(frozen=True)
 class BoxMetric:
-    """AP or recall. threshold: of the IoU, None for the mean over all of the rule; area: of AREAS; cap: how many
-    detections of a label count in an image, the best first, None for all."""
+    """One metric of boxes: average precision, or recall if `recall`. threshold: the IoU that a match needs, None for
+    the mean over all thresholds of the rule; area: a key of AREAS; cap: how many detections of a label count in an
+    image, the best-scored first, None for all."""
 
     name: str
     threshold: float | None = 0.5
@@ -75,8 +76,8 @@ class BoxMetric:
 
 @dataclass(frozen=True)
 class BoxRule:
-    """row: the name, the source, the IoU and the recall grid, with the rule in words. takes: FREE, BEST or ANY.
-    thresholds: of the IoU."""
+    """How boxes are matched and measured. row: its name, source, IoU convention and recall grid, and the rule in words.
+    takes: which annotated box a detection takes (FREE, BEST or ANY). thresholds: the IoU thresholds of its metrics."""
 
     row: Protocol
     takes: str
@@ -84,13 +85,13 @@ class BoxRule:
     thresholds: tuple[float, ...] = (0.5,)
 
     def explain(self) -> str:
-        """Return what it does, in two lines and its metrics."""
+        """Return the rule in words: two lines about what it does, and one with the names of its metrics."""
         metrics = ", ".join(metric.name for metric in self.metrics)
         return f"{self.row.name}: {self.row.title} ({self.row.source})\n  {self.row.remark}\n  metrics: {metrics}"
 
 
 def _coco_metrics() -> tuple[BoxMetric, ...]:
-    """The twelve numbers of `COCOeval.summarize`."""
+    """Return the twelve metrics that `COCOeval.summarize` prints, in its order."""
     precision = partial(BoxMetric, threshold=None, cap=COCO_CAP)
     recall = partial(precision, recall=True)
     sizes = [area for area in AREAS if area != "all"]
@@ -159,8 +160,9 @@ INCOMPLETE = (
 
 @dataclass(frozen=True)
 class DetectedBoxes:
-    """The D detections of some images: row [D] of the boxes of `scenes`, ascending, and score [D]. numbers: of records
-    with boxes, and those with scores; of boxes, and those without a label."""
+    """The D detections of some images. row [D]: the box of each detection, an index into the boxes of `scenes`,
+    ascending; score [D]: its score. numbers: how many `records` have boxes, and how many of them are `scored` (state
+    scores of boxes); how many `boxes` have a score, and how many of them are `unlabelled` and so left out."""
 
     image_ids: Sequence[str]
     scenes: Scenes
@@ -170,21 +172,25 @@ class DetectedBoxes:
 
 
 def detected_boxes(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBoxes:
-    """The labelled boxes of the lines with the record's `scores`; of a record without, the different boxes of its
-    triplets, each with their best score. Raises an exception that `columns.attempt` expects for a bad record."""
+    """Return the labelled boxes of some prediction lines as detections. A box has the score that its record's `scores`
+    states. In a record without `scores`, a box has the best score of the triplets that name it, boxes that no triplet
+    names are left out, and of boxes with equal label and corners only the best-scored stays. Raises an exception that
+    `columns.attempt` expects for a bad record."""
     raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores",))
     scenes = numbered_scenes(raw, vocabulary, scored=True)
     score, stated = scores_by_box(raw, scenes), stated_in_record(scenes.hoi_start, np.diff(raw.hoi_start))
-    without, best = np.isnan(score), np.full(len(score), -np.inf)
-    for end in (scenes.subject, scenes.object):
-        of_triplets = np.flatnonzero(stated & (end >= 0))
-        np.maximum.at(best, end[of_triplets], scenes.score[of_triplets])
-    score = np.where(without, best, score)
+    without_score, best_of_triplets = np.isnan(score), np.full(len(score), -np.inf)
+    for box_of_triplet in (scenes.subject, scenes.object):
+        triplets = np.flatnonzero(stated & (box_of_triplet >= 0))
+        np.maximum.at(best_of_triplets, box_of_triplet[triplets], scenes.score[triplets])
+    score = np.where(without_score, best_of_triplets, score)
     counts, labelled = np.isfinite(score), scenes.labels >= 0
-    alike = np.flatnonzero(counts & without)
-    boxes = np.column_stack([scenes.image_of_box[alike], scenes.labels[alike], scenes.boxes[alike]])
-    order = np.lexsort((-score[alike], *boxes.T))
-    counts[alike[order[1:][(boxes[order[1:]] == boxes[order[:-1]]).all(axis=1)]]] = False
+    # Sorted by image, label and corners, then score: a box that equals its predecessor repeats a better-scored one.
+    candidates = np.flatnonzero(counts & without_score)
+    boxes = np.column_stack([scenes.image_of_box[candidates], scenes.labels[candidates], scenes.boxes[candidates]])
+    order = np.lexsort((-score[candidates], *boxes.T))
+    repeats_previous = (boxes[order[1:]] == boxes[order[:-1]]).all(axis=1)
+    counts[candidates[order[1:][repeats_previous]]] = False
     scored = np.array([scores is not None for scores in raw.each("scores")], dtype=bool)
     has_boxes, row = np.diff(raw.box_start) > 0, np.flatnonzero(counts & labelled)
     numbers = Counter(records=has_boxes.sum(), scored=(has_boxes & scored).sum(), boxes=counts.sum())
@@ -193,7 +199,7 @@ def detected_boxes(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBox
 
 
 def _share_within(boxes: Floats, crowds: Floats) -> Floats:
-    """[M] the share of each box's area that lies in the crowd's box; 0 for a box without area. Both [4, M]."""
+    """Return [M] the share of each box's area that is in the crowd's box beside it (both [4, M]), 0 without an area."""
     inner = np.concatenate([np.maximum(boxes[:2], crowds[:2]), np.minimum(boxes[2:], crowds[2:])])
     shared, own_area = (np.prod(np.maximum(sides[2:] - sides[:2], 0.0), axis=0) for sides in (inner, boxes))
     share: Floats = np.divide(shared, own_area, out=np.zeros(len(own_area)), where=own_area > 0)
@@ -201,7 +207,7 @@ def _share_within(boxes: Floats, crowds: Floats) -> Floats:
 
 
 def _within(boxes: Floats, area: str) -> Bools:
-    """[M] which boxes are in a range of AREAS."""
+    """Return [M] whether the area of each box [M, 4] is in a range of AREAS. area: the range's key."""
     low, high = AREAS[area]
     with np.errstate(over="ignore", invalid="ignore"):
         size = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
@@ -210,12 +216,15 @@ def _within(boxes: Floats, area: str) -> Bools:
 
 
 class BoxEvaluation:
-    """Gathers detections, with the annotated boxes that each overlaps by _NEAR or more, as edges or as pixels;
-    `measure` gives what a rule makes of all. The G annotated boxes with a label are in the order of their key, a number
-    for each image and label, and of the record; once [B]: whether a box is counted by rules that give it to one
-    detection."""
+    """Gathers detections batch by batch, and then computes the metrics of any rule from all of them (`measure`).
+
+    Kept are the detections, and the pairs of a detection and an annotated box of its image and label whose IoU is _NEAR
+    or more, measured as edges or as pixels. The G annotated boxes with a label are sorted by `key`, a number for each
+    image and label, and in one key by their order in the record. once [B]: whether an annotated box counts under rules
+    that give a box to one detection; of boxes that repeat one object, one does."""
 
     def __init__(self, truth: GroundTruth, once: Bools) -> None:
+        # In these columns `row` is a detection and `mate` an annotated box; `_labels` is the number of labels.
         self.truth, self._labels, scenes = truth, len(truth.vocabulary.objects), truth.scenes
         rows = np.flatnonzero(scenes.labels >= 0)
         key = scenes.image_of_box[rows] * self._labels + scenes.labels[rows]
@@ -228,7 +237,7 @@ class BoxEvaluation:
         self.coverage, self.numbers, self.caveats = Coverage(), Counter[str](), truth.caveats
 
     def add(self, detected: DetectedBoxes, rule: BoxRule) -> None:
-        """Add the detections of a batch of images. Raises `DataError` for what has no boxes, which a `rule` needs."""
+        """Add the detections of a batch of images. Raises `DataError` for scores of whole images, without boxes."""
         batch, scenes = Batch(detected.scenes, self.truth), detected.scenes
         batch.check_serves(rule.row)
         image, boxes = scenes.image_of_box[detected.row], scenes.boxes[detected.row]
@@ -237,12 +246,12 @@ class BoxEvaluation:
         count = np.searchsorted(self._key, key, side="right") - start
         check_pairs(count, image, detected.image_ids, "boxes of one label")
         for row, mate in counterparts(start, count):
-            sides = take_columns(boxes, row), take_columns(self._boxes, mate)
-            edges, pixels = iou(*sides, inclusive=False), iou(*sides, inclusive=True)
+            both_boxes = take_columns(boxes, row), take_columns(self._boxes, mate)
+            edges, pixels = iou(*both_boxes, inclusive=False), iou(*both_boxes, inclusive=True)
             if (crowd := self._crowd[mate]).any():  # the share of the detection that lies in it, as pycocotools has it
-                edges[crowd] = _share_within(*(side[:, crowd] for side in sides))
+                edges[crowd] = _share_within(*(corners[:, crowd] for corners in both_boxes))
             near = np.maximum(edges, pixels) >= _NEAR
-            row += self.numbers["detections"]
+            row += self.numbers["detections"]  # from a row of this batch to one of all detections
             self._pairs.add(row=row[near], mate=mate[near], edges=edges[near], pixels=pixels[near])
         self._detections.add(key=key, score=detected.score, **{area: _within(boxes, area) for area in AREAS})
         self.numbers += detected.numbers + Counter(detections=len(key))
@@ -251,8 +260,9 @@ class BoxEvaluation:
 
     @cached_property
     def _ranking(self) -> tuple[Ints, Ints, Ints]:
-        """[D] the rank of each detection among those of its image and label, from 0, ties by the record's order; [D]
-        the detections by label, score and image id, and [labels + 1] where each label's begin."""
+        """Three columns: [D] the rank of each detection among the detections of its image and label, from 0, equal
+        scores in the record's order; [D] the detections sorted by label, score and image id; [labels + 1] where the
+        detections of each label begin in that order."""
         key, score = self._detections["key"], self._detections["score"]
         image, label = np.divmod(key, self._labels)
         by_id = rank_by_id(self.truth.scenes.image_ids)
@@ -260,8 +270,10 @@ class BoxEvaluation:
         return ranks_in_groups(key, score), order, np.searchsorted(label[order], np.arange(self._labels + 1))
 
     def measure(self, rule: BoxRule) -> Iterator[tuple[BoxMetric, Floats, Ints]]:
-        """Each metric of a rule: its value in [0, 1] and the number of annotated boxes, both [labels]."""
+        """Yield each metric of a rule with its value in [0, 1] and the number of annotated boxes, both [labels]."""
         rank, order, bounds = self._ranking
+        # Under ANY every annotated box counts, and crowds are left out. Under the other rules boxes that repeat an
+        # object are left out, and crowds stay, so that the detections in them can be ignored.
         counts, overlap = self._once | (rule.takes == ANY), self._pairs["pixels" if rule.row.inclusive else "edges"]
         truth_kept = counts & ~self._crowd if rule.takes == ANY else counts | self._crowd
         near = np.flatnonzero((overlap >= _NEAR) & truth_kept[self._pairs["mate"]])
@@ -275,57 +287,65 @@ class BoxEvaluation:
                 codes[(codes == FALSE_POSITIVE) & ~self._detections[area]] = _OUTSIDE
             else:
                 best = first_largest(row, overlap)
-                best = best[np.lexsort((rank[row[best]], mate[best]))]
+                best = best[np.lexsort((rank[row[best]], mate[best]))]  # by annotated box, the best-scored claim first
                 codes = np.full((1, len(rank)), FALSE_POSITIVE, dtype=np.uint8)
                 codes[0, row[best[run_starts(mate[best])]]] = TRUE_POSITIVE
                 codes[0, row[best[self._crowd[mate[best]]]]] = _OUTSIDE
             for cap in {metric.cap for metric in rule.metrics if metric.area == area}:
                 counted = codes if cap is None else np.where(rank < cap, codes, _OVER_THE_CAP)
-                each = [per_class(code[order], bounds, positives, rule.row) for code in counted]
-                ap, recall = map(np.array, zip(*each, strict=True))
+                by_threshold = [per_class(code[order], bounds, positives, rule.row) for code in counted]
+                ap, recall = map(np.array, zip(*by_threshold, strict=True))
                 if rule.takes == ANY:
                     hits = np.bincount(self._label[np.unique(mate)], minlength=self._labels)
                     recall = (hits / np.maximum(positives, 1))[np.newaxis]
                 values_of[area, cap] = ap, recall, positives
         for metric in rule.metrics:
             ap, recall, positives = values_of[metric.area, metric.cap]
-            at = slice(None) if metric.threshold is None else [rule.thresholds.index(metric.threshold)]
-            yield metric, (recall if metric.recall else ap)[at].mean(axis=0), positives
+            chosen = slice(None) if metric.threshold is None else [rule.thresholds.index(metric.threshold)]
+            yield metric, (recall if metric.recall else ap)[chosen].mean(axis=0), positives
 
     def _match_detections(self, rule: BoxRule, row: Ints, mate: Ints, overlap: Floats, inside: Bools) -> Codes:
-        """[thresholds, D] the outcomes where each detection, the best first, takes one of the free annotated boxes:
-        rather one `inside` the area than one that is ignored, the most overlapped, of equals the last (`evaluateImg`).
-        """
-        many, turn, place = len(row), self._ranking[0][row], np.empty(len(row), dtype=np.int64)
-        place[np.lexsort((mate, overlap))] = np.arange(many)
-        pair_of, wish = np.argsort(place), place + many * inside[mate]
+        """Return [thresholds, D] the outcome codes of pycocotools' greedy matching (`COCOeval.evaluateImg`).
+
+        The detections of an image and label choose in the order of their scores. Each takes the annotated box that it
+        overlaps most of those still free, a counted box before an ignored one, and the last of equally overlapped ones.
+        row, mate, overlap: the pairs of a detection and an annotated box, with their overlap; inside [G]: whether an
+        annotated box counts (not a crowd, and in the range of areas) rather than being ignored."""
+        # A pair's wish is a number that orders pairs by preference: its place by overlap, and `pairs` more if its box
+        # counts. So the largest wish is the pair to choose, and `wish % pairs` and `wish >= pairs` tell what it is.
+        pairs, rank_of_pair, place = len(row), self._ranking[0][row], np.empty(len(row), dtype=np.int64)
+        place[np.lexsort((mate, overlap))] = np.arange(pairs)
+        pair_at_place, wish = np.argsort(place), place + pairs * inside[mate]
         enough = overlap >= np.minimum(rule.thresholds, _CERTAIN)[:, np.newaxis]
         free = np.ones((len(rule.thresholds), len(self._key)), dtype=bool)
         codes = np.full((len(rule.thresholds), len(self._ranking[0])), FALSE_POSITIVE, dtype=np.uint8)
-        order = np.argsort(turn, kind="stable")
-        order = order[turn[order] < COCO_CAP]
-        for part in np.split(order, run_starts(turn[order])[1:]) if len(order) else ():
-            first = run_starts(row[part])
-            wishes = np.where(enough[:, part] & free[:, mate[part]], wish[part], -1)
-            best = np.maximum.reduceat(wishes, first, axis=1)
-            at, number = np.nonzero(best >= 0)
-            chosen = best[at, number]
-            taken_ones = mate[pair_of[chosen % many]]
-            free[at, taken_ones] = self._crowd[taken_ones]  # a crowd has room for all
-            codes[at, row[part[first[number]]]] = np.where(chosen >= many, TRUE_POSITIVE, _OUTSIDE)
+        order = np.argsort(rank_of_pair, kind="stable")
+        order = order[rank_of_pair[order] < COCO_CAP]
+        for pairs_of_rank in np.split(order, run_starts(rank_of_pair[order])[1:]) if len(order) else ():
+            first = run_starts(row[pairs_of_rank])
+            wishes = np.where(enough[:, pairs_of_rank] & free[:, mate[pairs_of_rank]], wish[pairs_of_rank], -1)
+            best_wish = np.maximum.reduceat(wishes, first, axis=1)
+            threshold, detection = np.nonzero(best_wish >= 0)
+            chosen = best_wish[threshold, detection]
+            taken = mate[pair_at_place[chosen % pairs]]
+            free[threshold, taken] = self._crowd[taken]  # a crowd has room for all
+            outcome = np.where(chosen >= pairs, TRUE_POSITIVE, _OUTSIDE)
+            codes[threshold, row[pairs_of_rank[first[detection]]]] = outcome
         return codes
 
     def rows(
         self, rules: Sequence[BoxRule], settings: Settings, tags: Mapping[str, str], *, per_class: bool
     ) -> Iterator[Row]:
-        """Each metric of each rule in percent: its mean over all labels, persons and objects, with the number of
-        labels; per_class: then those of every label, for all areas, with the number of annotated boxes. Where no object
-        of a dump has a label, only persons have values."""
+        """Yield each metric of each rule in percent: its mean over all labels, over persons and over objects, where `n`
+        is the number of labels. per_class: also yield the metric of every label for all areas, where `n` is the number
+        of annotated boxes. Where no object of the predictions has a label, only persons have values."""
         vocabulary, numbers = self.truth.vocabulary, self.numbers
         persons = are_subjects(np.arange(self._labels), vocabulary)
         labelled = np.bincount(self._detections["key"] % self._labels, minlength=self._labels)
-        every = persons | (labelled[~persons].any() or not numbers["unlabelled"])
-        subsets = {"full": every & every.all(), "persons": persons, "objects": every & ~persons}
+        objects_have_labels = labelled[~persons].any() or not numbers["unlabelled"]
+        measured = persons | objects_have_labels
+        # The mean over all labels exists only where all are measured: `full` has no member otherwise.
+        subsets = {"full": measured & measured.all(), "persons": persons, "objects": measured & ~persons}
         shared = {"data": vocabulary.signed, **self.truth.signed, **settings}
         shared |= {"boxscore": "triplet"} if numbers["records"] > numbers["scored"] else {}
         for rule in rules:
@@ -336,25 +356,26 @@ class BoxEvaluation:
             else:
                 of_rule |= truth_settings(self.truth.total, self.truth.order_of_boxes)
             for metric, values, positives in self.measure(rule):
-                ends: Row = {"unit": "%", **row_ends(rule.row.name, tags, of_rule)}
-                ends |= {} if metric.recall else {"note": INCOMPLETE}
+                last_keys: Row = {"unit": "%", **row_ends(rule.row.name, tags, of_rule)}
+                last_keys |= {} if metric.recall else {"note": INCOMPLETE}
                 for subset, members in subsets.items():
                     values_here = values[members & (positives > 0)]
                     value = percent(values_here.mean()) if len(values_here) else None
-                    yield result_row(metric.name, subset=subset, value=value, n=len(values_here), **ends)
-                for label in np.flatnonzero(every & (positives > 0)) if per_class and metric.area == "all" else ():
+                    yield result_row(metric.name, subset=subset, value=value, n=len(values_here), **last_keys)
+                for label in np.flatnonzero(measured & (positives > 0)) if per_class and metric.area == "all" else ():
                     subset = "persons" if persons[label] else "objects"
                     named = {"subset": subset, "object": vocabulary.objects[label]}
                     value, n = percent(values[label]), int(positives[label])
-                    of_labels.append(result_row(metric.name, **named, value=value, n=n, **ends))
+                    of_labels.append(result_row(metric.name, **named, value=value, n=n, **last_keys))
             yield from of_labels
 
 
 def evaluated_boxes(
     predictions: Stream, truth: GroundTruth, rule: BoxRule, policy: ErrorPolicy, once: Bools
 ) -> BoxEvaluation:
-    """The boxes of all predictions; what does not fit the ground truth, or a `rule`, is said on stderr. once: as of
-    `BoxEvaluation`. Raises `DataError` for a bad line, and where only some records have scores of boxes."""
+    """Return all detections of a stream of predictions, gathered for evaluation. Notes on stderr tell what does not fit
+    the ground truth. rule: the rule that the predictions must be able to serve; once: as of `BoxEvaluation`. Raises
+    `DataError` for a bad line, and where only some records have scores of boxes."""
     evaluation, vocabulary = BoxEvaluation(truth, once), truth.vocabulary
     choose_computable(truth, [rule.row])
     check = checker(vocabulary, scored=True, besides=("box_scores",))
@@ -373,15 +394,15 @@ def evaluated_boxes(
     crowds = int(np.count_nonzero(truth.scenes.crowd))
     question, unranked = coverage.doubt(truth, [rule.row]), coverage.equal_scores_question() if without else ""
     coverage.fit.check(truth.scenes, predictions.name)
-    missing, every = len(truth.position) - coverage.numbers["images"], len(truth.position)
-    for says, message in (
+    missing, images = len(truth.position) - coverage.numbers["images"], len(truth.position)
+    for applies, message in (
         (without, "no scores of boxes in the records: those of triplets count, each with its best triplet's score"),
         (crowds, f"{crowds:,} annotated boxes are crowds (iscrowd): ignored, as are the detections in them"),
-        (missing, f"{missing:,} of {every:,} ground-truth images have no predictions: their boxes are missed"),
+        (missing, f"{missing:,} of {images:,} ground-truth images have no predictions: their boxes are missed"),
         (numbers["unlabelled"], f"{numbers['unlabelled']:,} of {numbers['boxes']:,} boxes have no label: left out"),
         (question, question),
         (unranked, unranked),
     ):
-        if says:
+        if applies:
             note(message)
     return evaluation

@@ -28,13 +28,12 @@ OF_NO_CLASS = (
 
 
 def allow() -> str:
-    """Return what to do where most has no class, as the end of a message."""
+    """Return the end of a message that most triplets have no class: the option that computes numbers anyway."""
     return f"; {arg('allow_uncounted')} computes with the others only"
 
 
 def check_counted(tally: Tally, vocabulary: Vocabulary, place: str, *, allowed: bool) -> None:
-    """Note in the tally whether most predictions have no class. Raises `DataError` at `place` if that is so and not
-    `allowed`."""
+    """Set `tally.uncounted` if most predictions have no class. Raises `DataError` if that is not `allowed`."""
     problem = classless_problem(tally, vocabulary)
     if problem and not allowed:
         raise DataError(problem + allow(), place=place, code="another-dataset")
@@ -42,9 +41,9 @@ def check_counted(tally: Tally, vocabulary: Vocabulary, place: str, *, allowed: 
 
 
 def classless_problem(tally: Tally, vocabulary: Vocabulary) -> str:
-    """Return what is wrong if most predictions have no class in the vocabulary; else "". Most is more than half of all
-    predictions, and of the best predictions of the images: a dump that scores every verb for every pair has many
-    predictions without a class, but not at the top. Of too few images nothing is concluded."""
+    """Return in words what is wrong if most predictions have no class in the vocabulary; else "". Most means more than
+    half of all predictions, and also of the images' best ones: a detector that scores every verb for every pair has
+    many predictions without a class, but not at the top. Too few images (below ENOUGH_IMAGES) show nothing."""
     classless, total = tally.listed.classless(), len(tally.listed)
     if 2 * classless <= total:
         return ""
@@ -58,9 +57,8 @@ def classless_problem(tally: Tally, vocabulary: Vocabulary) -> str:
 def choose_computable(
     truth: GroundTruth, protocols: Sequence[Protocol], named: Container[str] | None = None
 ) -> list[Protocol]:
-    """The protocols that can be computed with this ground truth; a note names the others. Raises `DataError` if a
-    protocol in `named` (None: every one) cannot be computed, or none is left.
-    """
+    """Return the protocols that can be computed with this ground truth; a note names the others. Raises `DataError` if
+    a protocol in `named` (None: every one) cannot be computed, or none is left."""
     refused = [row for row in protocols if not truth.serves(row)]
     if refused:
         lacks = caveats.CAVEATS[caveats.names(refused[0].refuses & truth.caveats)[0]].lacks
@@ -69,8 +67,8 @@ def choose_computable(
 
 
 def find_unlabelled_views(views: Mapping[Protocol, Tally], named: Container[str], place: str) -> list[Protocol]:
-    """The views that find objects by their labels, where no object of the predictions has one; a note names them.
-    Raises `DataError` at `place` if one of them is of a protocol in `named`, or no other is left."""
+    """Return the views that cannot be computed because they match objects by label and no object of the predictions has
+    one; a note names them. Raises `DataError` at `place` if one is of a protocol in `named`, or no other is left."""
     lacking = [row for row, tally in views.items() if 0 < tally.objects == tally.unlabelled and not row.person_first]
     if lacking:
         problem = "no object of the predictions has a label, as in official V-COCO lists; it needs a dump with labels"
@@ -79,11 +77,11 @@ def find_unlabelled_views(views: Mapping[Protocol, Tally], named: Container[str]
 
 
 def _leave_out(
-    rows: Sequence[Protocol], of: Collection[Protocol], named: Container[str] | None, problem: str, place: str
+    rows: Sequence[Protocol], all_rows: Collection[Protocol], named: Container[str] | None, problem: str, place: str
 ) -> None:
-    """A note that some rows cannot be served; `DataError` if they are all, or one of them is `named`."""
+    """Print a note that some protocols cannot be served. Raises `DataError` if they are all, or one is `named`."""
     names = ", ".join(row.name for row in distinct(rows))
-    if len(rows) == len(of) or named is None or any(row.name in named for row in rows):
+    if len(rows) == len(all_rows) or named is None or any(row.name in named for row in rows):
         raise DataError(f"cannot serve {names}: {problem}", place=place, code="cannot-serve")
     note(f"left out: {names}: {problem}")
 
@@ -96,10 +94,10 @@ class Coverage:
     fit: Fit = field(default_factory=Fit)
     lowest: float = np.inf
     highest: float = -np.inf
-    """Of all scores of triplets."""
+    """The lowest and the highest score of all triplets."""
 
     def add(self, batch: Batch) -> None:
-        """Count a batch."""
+        """Add what a batch of predictions tells."""
         predictions = batch.predictions
         self.numbers += Counter(
             {
@@ -123,20 +121,20 @@ class Coverage:
         self.lowest, self.highest = min(self.lowest, lowest), max(self.highest, highest)
 
     def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
-        """The question whether subjects and boxes fit; "" if there is none."""
-        every, others = self.numbers["triplets"], self.numbers["other subjects"]
-        if 2 * others > every:
-            who, more = " or ".join(truth.vocabulary.subjects), tells_more(truth.vocabulary)
-            subjects = f"{'no subject is' if others == every else 'few subjects are'} {who}"
+        """Return the question whether subjects and boxes fit the ground truth; "" if there is no doubt."""
+        triplets, others = self.numbers["triplets"], self.numbers["other subjects"]
+        if 2 * others > triplets:
+            subject_labels, more = " or ".join(truth.vocabulary.subjects), tells_more(truth.vocabulary)
+            subjects = f"{'no subject is' if others == triplets else 'few subjects are'} {subject_labels}"
             return f"are labels numbered otherwise, or subject and object swapped? {subjects}; {more}"
         return "" if all(row.whole_image for row in views) else self.fit.doubt(truth.scenes, truth.vocabulary)
 
     def equal_scores_question(self) -> str:
-        """The question whether there are scores, if all are equal; else ""."""
-        every, alike = self.numbers["triplets"], self.lowest == self.highest
-        if not alike or min(every, self.numbers["images"]) < ENOUGH_IMAGES:
+        """Return the question whether these are scores at all if all of them are equal; else ""."""
+        triplets, all_equal = self.numbers["triplets"], self.lowest == self.highest
+        if not all_equal or min(triplets, self.numbers["images"]) < ENOUGH_IMAGES:
             return ""
-        return f"are these scores? all {every:,} are {self.highest:g} and rank nothing; see what is written as score"
+        return f"are these scores? all {triplets:,} are {self.highest:g} and rank nothing; see what is written as score"
 
     def report(
         self, truth: GroundTruth, views: Sequence[Protocol], name: str, *, shard: bool = False, model: str | None = None
@@ -144,9 +142,8 @@ class Coverage:
         """Print notes on stderr: images without predictions (unless this is a `shard`), triplets without a class,
         objects without a label, boxes that do not fit, classes without ground truth, derived image-level labels, images
         in no slice of a file.
-        name: the predictions', in errors. `model`: the model's name, if there are several. Raises `DataError` for too
-        many inverted boxes, and (but for a `shard`) for relative ones.
-        """
+        name: what errors call the predictions. model: the model's name, if there are several. Raises `DataError` for
+        too many inverted boxes, and (unless this is a `shard`) for boxes that are fractions of the image's sides."""
 
         def tell(message: str) -> None:
             note(message if model is None else f"{model}: {message}")
@@ -197,7 +194,7 @@ class Coverage:
 
 
 def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) -> list[str]:
-    """The actions with roles that a protocol scores and the ground truth does not have: walk, hold_obj (V-COCO)."""
+    """Return the actions with roles that a protocol scores and the ground truth lacks: walk, hold_obj (V-COCO)."""
     missing = np.zeros(len(truth.vocabulary.interactions), dtype=bool)
     for protocol in protocols:
         if protocol.roles:
@@ -208,8 +205,8 @@ def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) ->
 
 
 def tell_absent(truth: GroundTruth, views: Sequence[Protocol]) -> None:
-    """A note about protocols whose mean counts classes without ground truth 0, where most are such: it is about a part
-    of the data, and far lower than of the whole."""
+    """Print a note about each protocol whose mean counts classes without ground truth as 0, where most classes are
+    such: the data is then a part of a dataset, and the mean far lower than on the whole."""
     counting: dict[tuple[int, int], list[str]] = {}
     for row in distinct(views) if len(truth.scenes.interaction) else ():
         if row.roles or row.by_verb or row.only_annotated_classes:

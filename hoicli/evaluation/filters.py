@@ -8,7 +8,8 @@ from typing import NamedTuple
 from hoicli.errors import UsageError, arg, write_number
 
 UNCOUNTED = {"uncounted": "allowed"}
-"""What a signature says where a number is about the smaller part alone: without leave it is refused."""
+"""The setting in signatures that says that most triplets have no class, so that a number is about the others alone.
+Such numbers are refused without the user's leave (`allow_uncounted`)."""
 
 
 class PairNms(NamedTuple):
@@ -24,10 +25,9 @@ class PairNms(NamedTuple):
 
 @dataclass(frozen=True)
 class Filters:
-    """Keep the best `top_k` triplets of an image, then apply pair NMS: CDN's order. The smaller of `top_k` and a
-    protocol's own cap applies. `allow_uncounted`: compute numbers even if most labels have no class
-    (`coverage.check_counted`). Raises `UsageError` for values out of range.
-    """
+    """Which predictions are removed before matching: all but the best `top_k` triplets of an image, then those that
+    pair NMS suppresses, which is CDN's order. The smaller of `top_k` and a protocol's own cap applies. allow_uncounted:
+    compute numbers even if most triplets have no class. Raises `UsageError` for values out of range."""
 
     top_k: int | None = None
     nms: PairNms | None = None
@@ -45,7 +45,7 @@ class Filters:
 
     @classmethod
     def from_options(cls, top_k: int | None, nms: float | str | None, allow_uncounted: bool) -> Filters:
-        """nms: a threshold, or threshold/alpha/beta as a signature has it. Raises `UsageError` for anything else."""
+        """Return the filters of options. nms: a threshold, or threshold/alpha/beta; else raises `UsageError`."""
         if nms is None:
             return cls(top_k, None, allow_uncounted)
         try:
@@ -58,11 +58,11 @@ class Filters:
 
     @property
     def removes(self) -> bool:
-        """Whether anything is removed."""
+        """Whether these filters may remove predictions."""
         return self.top_k is not None or self.nms is not None
 
     def signature(self) -> dict[str, str]:
-        """The settings in force, for signatures; empty if there are none."""
+        """Return the settings in force, for signatures; empty if nothing is removed."""
         settings = {}
         if self.top_k is not None:
             settings["topk"] = str(self.top_k)

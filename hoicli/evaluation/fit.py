@@ -27,7 +27,8 @@ from hoicli.vocabulary.labels import Vocabulary
 Columns = Sequence[Floats] | Floats
 """Boxes [4, N], or sizes (width, height) [2, N]."""
 Reading = Callable[[Columns, Columns], Columns]
-"""(boxes, the sizes of their images) -> the boxes as corners, NaN if that needs a size that is not known."""
+"""A reading takes the numbers of boxes as written in one convention, and the sizes of their images, and returns the
+boxes as corners in pixels; NaN if that needs a size that is not known."""
 
 ENOUGH_IMAGES = 5
 """Ours: with fewer images there is no finding."""
@@ -68,7 +69,8 @@ def _y_first(box: Columns) -> Columns:
 
 
 def _short_side(side: int, longest: float = float("inf")) -> Reading:
-    """Boxes in a copy of the image with a short side of `side`, or a long side of `longest` if that is smaller."""
+    """Return the reading of boxes as pixels of a resized copy of the image, whose short side is `side` long, or whose
+    long side is `longest` if that makes the copy smaller."""
 
     def read(box: Columns, size: Columns) -> Columns:
         scale = np.minimum(side / np.minimum(*size), longest / np.maximum(*size))
@@ -108,9 +110,11 @@ be."""
 
 @dataclass(frozen=True)
 class BoxEvidence:
-    """The two boxes of each image's best prediction: subject, object [N, 4], NaN for no object. annotated [A, 4] boxes,
-    of which those of image n are the count[n] (one at least) from start[n] on. size [N, 2]: width and height, NaN where
-    not known."""
+    """The boxes from which it is judged whether predictions fit the ground truth.
+
+    subject, object [N, 4]: the two boxes of each image's best prediction, NaN for no object. annotated [A, 4]: the
+    annotated boxes; image n has the count[n] boxes (at least one) from start[n] on. size [N, 2]: each image's width and
+    height, NaN where not known. Below, a box "meets" an annotated one of its image if their IoU is at least HALF."""
 
     subject: Floats
     object: Floats
@@ -120,24 +124,28 @@ class BoxEvidence:
     size: Floats
 
     def finding(self) -> tuple[str, int] | None:
-        """(the finding in words, how many boxes are concerned), or None if the boxes fit."""
+        """Return what is wrong with the boxes, in words, and how many boxes it concerns; None if the boxes fit."""
         return self.odd() or self.find_misplaced()
 
     def odd(self) -> tuple[str, int] | None:
-        """Return a finding as `finding` does, of boxes that are no pixels by their numbers alone, while others are:
-        those of one role, or of some images."""
+        """Return a finding, as `finding` does, if some of the boxes cannot be pixels, judged by their numbers alone:
+        they are fractions (0-1) while others are not, or they have no area."""
         if len(self.subject) < ENOUGH_IMAGES:
             return None
-        ends = self._ends
-        flat = (ends[..., :2] == ends[..., 2:]).any(axis=2)
-        parts = (np.abs(ends).max(axis=2) <= OVERSHOOT) & ~flat
-        if parts.sum() == self._there.sum() or np.median(self.annotated[:, 2:].max(axis=1)) <= IN_PIXELS:
-            parts[:] = False
-        return self._many(parts, SOME, IN_PARTS) or self._many(flat, NEXT_TO_NOTHING, "have no area, as [0, 0, 0, 0]")
+        boxes = self._both_boxes
+        flat = (boxes[..., :2] == boxes[..., 2:]).any(axis=2)
+        fractions = (np.abs(boxes).max(axis=2) <= OVERSHOOT) & ~flat
+        # If all are fractions, or the annotated boxes are no pixels either, that is not for this finding to say.
+        if fractions.sum() == self._exist.sum() or np.median(self.annotated[:, 2:].max(axis=1)) <= IN_PIXELS:
+            fractions[:] = False
+        return self._find_many(fractions, SOME, IN_PARTS) or self._find_many(
+            flat, NEXT_TO_NOTHING, "have no area, as [0, 0, 0, 0]"
+        )
 
-    def _many(self, odd: Bools, share: float, problem: str) -> tuple[str, int] | None:
-        """A finding if at least a `share` of the boxes of a role are `odd` [2, N]."""
-        counts, totals = odd.sum(axis=1), self._there.sum(axis=1)
+    def _find_many(self, odd: Bools, share: float, problem: str) -> tuple[str, int] | None:
+        """Return a finding, as `finding` does, if at least a `share` of the boxes of one role or both are odd.
+        odd [2, N]: which boxes are; problem: what is wrong with them, in words."""
+        counts, totals = odd.sum(axis=1), self._exist.sum(axis=1)
         roles = np.flatnonzero(counts >= np.maximum(share * totals, ENOUGH_IMAGES))
         if not len(roles):
             return None
@@ -146,22 +154,24 @@ class BoxEvidence:
         return f"{count:,} of the {totals[roles].sum():,} {named}boxes of best predictions {problem}", count
 
     def find_misplaced(self) -> tuple[str, int] | None:
-        """Return a finding as `finding` does, of boxes that do not lie where annotated ones do: of all, of one role, or
-        of some images."""
+        """Return a finding, as `finding` does, if few boxes meet an annotated one: of all boxes, of one role, or of
+        some images. It names the convention in which most of them would, if one helps."""
         if len(self.subject) < ENOUGH_IMAGES:
             return None
-        there, own_meeting = self._there, self._meeting(lambda box, _: box)
-        meeting_count, total = own_meeting.sum(axis=1), there.sum(axis=1)
+        exist, own_meeting = self._exist, self._meeting(lambda box, _: box)  # as recorded
+        meeting_count, total = own_meeting.sum(axis=1), exist.sum(axis=1)
         lost = np.logical_not(own_meeting.any(axis=0))
-        of_all = bool(own_meeting.sum() * MUCH_BETTER < there.sum())
+        of_all = bool(own_meeting.sum() * MUCH_BETTER < exist.sum())
         of_role = (meeting_count * MUCH_BETTER < total) & (total >= ENOUGH_OF_A_ROLE)
         if not (of_all or of_role.any() or lost.sum() >= max(NEXT_TO_NOTHING * len(lost), ENOUGH_IMAGES)):
             return None
-        if of_all and np.nanmax(np.abs(self._ends)) <= OVERSHOOT and np.isnan(self.size).all():
-            return self._text(own_meeting, there, "") + PARTS, int(there.sum() - own_meeting.sum())
-        meeting = {what: self._meeting(read) for what, read in READINGS.items()}
+        if of_all and np.nanmax(np.abs(self._both_boxes)) <= OVERSHOOT and np.isnan(self.size).all():
+            return self._text(own_meeting, exist, "") + PARTS, int(exist.sum() - own_meeting.sum())
+        meeting = {convention: self._meeting(read) for convention, read in READINGS.items()}
         meeting[OTHER_SCALE] = self._meeting_scaled()
-        judged = [(of_all, slice(None), "", own_meeting.sum() < NEXT_TO_NOTHING * there.sum())]
+        # Judged are both roles together, then each role that is worse: (whether it is bad enough to look, its rows,
+        # its name in words, whether so few boxes meet that it is a finding even if no convention helps).
+        judged = [(of_all, slice(None), "", own_meeting.sum() < NEXT_TO_NOTHING * exist.sum())]
         for role in np.flatnonzero(of_role):
             alone = (
                 meeting_count[role] < NEXT_TO_NOTHING * total[role]
@@ -170,57 +180,60 @@ class BoxEvidence:
             judged.append((True, slice(role, role + 1), f"{ROLES[role]} ", alone))
         for judge, roles, named, hopeless in judged:
             text, not_meeting = (
-                self._text(own_meeting[roles], there[roles], named),
-                int(there[roles].sum() - own_meeting[roles].sum()),
+                self._text(own_meeting[roles], exist[roles], named),
+                int(exist[roles].sum() - own_meeting[roles].sum()),
             )
-            best = max(meeting, key=lambda what: meeting[what][roles].sum())
+            best = max(meeting, key=lambda convention: meeting[convention][roles].sum())
             count = meeting[best][roles].sum()
-            if judge and count >= max(HALF * there[roles].sum(), MUCH_BETTER * own_meeting[roles].sum()):
+            if judge and count >= max(HALF * exist[roles].sum(), MUCH_BETTER * own_meeting[roles].sum()):
                 how = f" (hoicli convert --box-form {BOX_FORMS[best]})" if best in BOX_FORMS and not named else ""
                 return f"{text}, {count:,} if they are {best}{how}", not_meeting
             if judge and hopeless:
                 return text, not_meeting
         return self._find_lost_images(lost, meeting)
 
-    def _text(self, own_meeting: Bools, there: Bools, named: str) -> str:
-        return f"{own_meeting.sum():,} of the {there.sum():,} {named}boxes of best predictions meet an annotated box"
+    def _text(self, own_meeting: Bools, exist: Bools, named: str) -> str:
+        return f"{own_meeting.sum():,} of the {exist.sum():,} {named}boxes of best predictions meet an annotated box"
 
     def _find_lost_images(self, lost: Bools, meeting: Mapping[str, Bools]) -> tuple[str, int] | None:
-        """A finding if many of the `lost` images [N], where no box meets one, have boxes that all do in one reading."""
-        helped = {what: lost & (met | ~self._there).all(axis=0) for what, met in meeting.items()}
-        best = max(helped, key=lambda what: helped[what].sum())
+        """Return a finding, as `finding` does, if in one convention all boxes of many lost images meet an annotated
+        one. lost [N]: images where no box meets one as recorded; meeting: for each convention, which boxes do."""
+        helped = {convention: lost & (met | ~self._exist).all(axis=0) for convention, met in meeting.items()}
+        best = max(helped, key=lambda convention: helped[convention].sum())
         count = int(helped[best].sum())
         if count < max(NEXT_TO_NOTHING * len(lost), OF_THE_LOST * lost.sum(), ENOUGH_IMAGES):
             return None
         text = f"the boxes of {count:,} of {len(lost):,} best predictions meet annotated ones only if they are {best}"
-        return text, int(self._there[:, helped[best]].sum())
+        return text, int(self._exist[:, helped[best]].sum())
 
     @cached_property
-    def _ends(self) -> Floats:
-        """[2, N, 4] both boxes."""
+    def _both_boxes(self) -> Floats:
+        """[2, N, 4] the subject boxes, then the object boxes."""
         return np.stack([self.subject, self.object])
 
     @cached_property
-    def _there(self) -> Bools:
-        """[2, N] which there are."""
-        return ~np.isnan(self._ends[..., 0])
+    def _exist(self) -> Bools:
+        """[2, N] which of `_both_boxes` exist: a prediction may have no object."""
+        return ~np.isnan(self._both_boxes[..., 0])
 
     def _meeting(self, read: Reading) -> Bools:
-        """[2, N] which boxes meet an annotated one as `read` has them."""
+        """Return [2, N] which of `_both_boxes` meet an annotated box if `read` converts them to corners."""
         with np.errstate(all="ignore"):  # a number too large for pixels meets nothing
             images = np.arange(len(self.subject))
-            return np.stack([self._meets_truth(np.array(read(end.T, self.size.T)), images) for end in self._ends])
+            return np.stack(
+                [self._meets_truth(np.array(read(boxes.T, self.size.T)), images) for boxes in self._both_boxes]
+            )
 
     def _meets_truth(self, boxes: Floats, image: Ints) -> Bools:
-        """[M] whether each of the boxes [4, M] meets an annotated one of its image."""
+        """Return [M] whether each of the boxes [4, M] meets an annotated box of its image [M]."""
         met = np.zeros(len(image), dtype=bool)
         for box, row in counterparts(self.start[image], self.count[image]):
             met[box[iou(boxes[:, box], self.annotated[row].T, inclusive=False) >= HALF]] = True
         return met
 
     def _meeting_scaled(self) -> Bools:
-        """[2, N] which boxes meet if one scale makes both of an image meet: that of its subject and an annotated
-        box."""
+        """Return [2, N] which of `_both_boxes` meet an annotated box after scaling, where one scale for the image lets
+        all its boxes meet one. Tried are the scales that give the subject the area of an annotated box."""
         meets = np.zeros(len(self.subject), dtype=bool)
         for image, row in counterparts(self.start, self.count):
             with np.errstate(all="ignore"):
@@ -231,7 +244,7 @@ class BoxEvidence:
                 met = self._meets_truth(self.subject[image].T * scale, image)
                 met &= ~with_object | self._meets_truth(self.object[image].T * scale, image)
             meets[image[met]] = True
-        return meets & self._there
+        return meets & self._exist
 
 
 SAMPLE = 100
@@ -241,13 +254,13 @@ are split among processes. In their 200 boxes, shares of 1/10 or 2/3 are not cha
 
 @dataclass
 class Inverted:
-    """How many boxes of a stream end before they begin, which overlap nothing: its other numbers may be right, so that
-    nothing else shows it."""
+    """Counts the inverted boxes of a stream, which end before they begin (x2 < x1 or y2 < y1) and so overlap nothing.
+    The other numbers of the stream may look right, so nothing else would show them."""
 
     boxes: int = 0
     count: int = 0
     first: tuple[str, int, list[float]] | None = None
-    """(image, place in it, box)."""
+    """The first inverted box: the id of its image, its index in that image, and its four numbers."""
 
     def add(self, images: Images) -> Inverted:
         """Count the boxes of some images."""
@@ -267,8 +280,9 @@ class Inverted:
         self.first = self.first or other.first
 
     def report(self, name: str, *, shard: bool = False, cause: str = "") -> None:
-        """A note about a few; raises `DataError` for more than MOST_INVERTED of all, unless this is a `shard`, of which
-        one box may be many. name: the stream's; cause: what is known of it."""
+        """Print a note about the inverted boxes if they are few. Raises `DataError` for a share above MOST_INVERTED,
+        unless this is a `shard`, where a single box may be a large share. name: the stream's name; cause: what is known
+        of why they are inverted, as the middle of the message."""
         if self.first is None:
             return
         image_id, row, box = self.first
@@ -288,14 +302,14 @@ class Inverted:
 
 @dataclass
 class Fit:
-    """What is known of predicted boxes, collected part by part."""
+    """What tells whether predicted boxes fit the annotated ones, collected part by part."""
 
     inverted: Inverted = field(default_factory=Inverted)
     largest: float = 0.0
     """The largest number in a predicted box, whatever its sign."""
     best: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
-    """Of images with predictions: their places in the ground truth, and the two boxes of their best prediction, the
-    first of equal scores, NaN for no object."""
+    """For each part: the places of its images with predictions in the ground truth, and the subject boxes and object
+    boxes of their best predictions (the first of equal scores), NaN for no object."""
 
     def add(self, images: Images, image: Ints) -> Fit:
         """Add some images of the predictions. image [N]: their places in the ground truth."""
@@ -314,40 +328,43 @@ class Fit:
         self.best += other.best
 
     def off(self, truth: Images) -> str:
-        """Return what is wrong if the boxes do not fit those of the ground truth; "" if they do."""
+        """Return in words what is wrong if the boxes do not fit those of the ground truth; "" if they do."""
         if not self.best:
             return ""
         image, subject, object_ = map(np.concatenate, zip(*self.best, strict=True))
         count, no_size = np.diff(truth.box_start)[image], np.full((len(image), 2), np.nan)
-        every = BoxEvidence(subject, object_, truth.boxes, truth.box_start[image], count, no_size)
-        if (finding := every.odd()) is not None:
+        all_images = BoxEvidence(subject, object_, truth.boxes, truth.box_start[image], count, no_size)
+        if (finding := all_images.odd()) is not None:
             return finding[0]
         by_id = nsmallest(SAMPLE, ((truth.image_ids[image[row]], row) for row in np.flatnonzero(count).tolist()))
         rows = np.array([row for _, row in by_id], dtype=np.int64)
-        start = every.start[rows]
+        start = all_images.start[rows]
         finding = BoxEvidence(
             subject[rows], object_[rows], truth.boxes, start, count[rows], no_size[rows]
         ).find_misplaced()
         return "" if finding is None else finding[0]
 
     def check(self, truth: Images, name: str, *, shard: bool = False) -> None:
-        """A note about a few inverted boxes; raises `DataError` for too many, and if all boxes are parts of the image's
-        sides, and the annotated ones pixels, but for a `shard`, which is too small to tell. name: the predictions'."""
+        """Print a note about inverted boxes if they are few. Raises `DataError` if they are many, and if all predicted
+        boxes are fractions of the image's sides while the annotated ones are pixels; a `shard` is too small to tell, so
+        it raises for neither. name: the name of the predictions."""
         if self.inverted.count:
             self.inverted.report(name, shard=shard, cause=self.off(truth))
-        off = self.off(truth) if 0 < self.largest <= OVERSHOOT and not shard else ""
-        if off and np.median(truth.boxes[:, 2:].max(axis=1)) > IN_PIXELS:
-            raise _relative(off, name)
+        problem = self.off(truth) if 0 < self.largest <= OVERSHOOT and not shard else ""
+        if problem and np.median(truth.boxes[:, 2:].max(axis=1)) > IN_PIXELS:
+            raise _relative(problem, name)
 
     def doubt(self, truth: Images, vocabulary: Vocabulary) -> str:
-        """The question whether the boxes fit; "" if there is none."""
-        off = self.off(truth)
-        return f"do the boxes fit? {off}; {tells_more(vocabulary)}" if off else ""
+        """Return the question whether the boxes fit, to be printed; "" if there is no doubt."""
+        problem = self.off(truth)
+        return f"do the boxes fit? {problem}; {tells_more(vocabulary)}" if problem else ""
 
 
 def check_annotated(truth: Images, name: str) -> None:
-    """Check as `Fit.check` does, the boxes of ground truth: pixels that a rule adds to parts of the image's sides would
-    make everything overlap; and a note if there is no triplet. Raises `DataError`. name: the stream's."""
+    """Check the boxes of ground truth as `Fit.check` does those of predictions; print a note if there is no triplet.
+
+    Boxes that are fractions of the image's sides are an error, since the whole pixels that some protocols add to
+    corners would make everything overlap. Raises `DataError`. name: the name of the stream."""
     if not len(truth.subject):
         note(f"{name}: the ground truth holds no triplet: none can be found, and a mean of triplets shows nothing")
     Inverted().add(truth).report(name)
@@ -355,11 +372,11 @@ def check_annotated(truth: Images, name: str) -> None:
     if len(starts) < ENOUGH_IMAGES:
         return
     reach = np.maximum.reduceat(np.abs(truth.boxes).max(axis=1), starts)
-    parts = int(np.count_nonzero((reach > 0) & (reach <= OVERSHOOT)))
+    in_fractions = int(np.count_nonzero((reach > 0) & (reach <= OVERSHOOT)))
     if reach.max() <= OVERSHOOT:
         raise _relative(PARTS.removeprefix(", and "), name)
-    if parts >= max(SOME * len(reach), ENOUGH_IMAGES) and np.median(reach) > IN_PIXELS:
-        note(f"{name}: the boxes of {parts:,} of {len(reach):,} annotated images {IN_PARTS}")
+    if in_fractions >= max(SOME * len(reach), ENOUGH_IMAGES) and np.median(reach) > IN_PIXELS:
+        note(f"{name}: the boxes of {in_fractions:,} of {len(reach):,} annotated images {IN_PARTS}")
 
 
 def _relative(problem: str, name: str) -> DataError:
@@ -368,5 +385,5 @@ def _relative(problem: str, name: str) -> DataError:
 
 
 def tells_more(vocabulary: Vocabulary) -> str:
-    """Where more is told about a question."""
+    """Return the end of a question: the command that tells the user more about it."""
     return f"hoicli validate{vocabulary.option} --gt GT PREDS tells more"

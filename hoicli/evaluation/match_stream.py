@@ -49,10 +49,11 @@ class Origin(NamedTuple):
 
 @dataclass
 class MatchedView:
-    """The match records of one view of a protocol: the settings of its lines, a tally, the mask of their caveats, by
-    how many the triplets of the ground truth without a class are more than those with one, the sum of the `orders` of
-    its images (0 in a stream of hoicli 1.0), and of each origin the number of its images and the sum of their hashes.
-    """
+    """The match records of one view of a protocol, gathered. row: the view. settings: the settings of its lines. tally:
+    their outcomes. register: the images seen. caveats: the mask of their caveats. classless: how many more triplets of
+    the ground truth have no class than have one. order: the sum of its images' `gt_order` (0 in a stream of hoicli
+    1.0). skipped: the lines that `match` dropped. origins: for each origin, the number of its images and the sum of
+    their hashes."""
 
     row: Protocol
     settings: dict[str, str]
@@ -65,12 +66,12 @@ class MatchedView:
     origins: dict[Origin, tuple[int, int]] = field(default_factory=dict)
 
     def add_heads(self, records: Iterable[Record]) -> None:
-        """Add what checked records say of their ground truth."""
+        """Add what checked records tell about their ground truth: everything but the predictions and triplets."""
         for record in records:
             self.caveats |= caveats.read_caveats(record.get("caveats"))
             self.skipped += record.get("skipped", 0)
-            without, every = record.get("gt_classless", (0, 0))
-            self.classless += 2 * without - every
+            without_class, triplets = record.get("gt_classless", (0, 0))
+            self.classless += 2 * without_class - triplets
             self.order += int(record.get("gt_order", "0"), 16)
             origin = Origin(record["gt_digest"], record["gt_images"], record.get("partial", False))
             count, total = self.origins.get(origin, (0, 0))
@@ -78,11 +79,11 @@ class MatchedView:
 
     @property
     def truth_total(self) -> int:
-        """The sum of the hashes of its images."""
+        """The sum of the hashes of the images' annotations, as `GroundTruth.total`."""
         return sum(total for _, total in self.origins.values())
 
     def truth_settings(self) -> dict[str, str]:
-        """Return what the ground truth adds to the signatures of its rows, as `GroundTruth.settings`."""
+        """Return the settings that the ground truth adds to signatures, as `GroundTruth.settings` does."""
         uncounted = UNCOUNTED if self.classless > 0 else {}
         return {
             **truth_settings(self.truth_total, self.order),
@@ -91,28 +92,29 @@ class MatchedView:
         }
 
     def signed_settings(self) -> dict[str, str]:
-        """The settings of its lines as signatures have them: the leave that they pass on only where the predictions
-        needed it."""
+        """Return the settings of the lines for signatures. The leave to count a smaller part alone (UNCOUNTED), which
+        lines pass on, is among them only if the predictions needed it."""
         own_settings = {key: value for key, value in self.settings.items() if key not in UNCOUNTED}
         return own_settings | self.tally.leave
 
     def check_counted(self, vocabulary: Vocabulary, place: str, *, allowed: bool) -> None:
-        """`coverage.check_counted`; whoever matched with leave need not ask again."""
+        """Check the tally as `coverage.check_counted` does; leave that was given to `match` need not be given again."""
         allowed = allowed or UNCOUNTED.keys() <= self.settings.keys()
         check_counted(self.tally, vocabulary, place, allowed=allowed)
 
     def check_whole(self, truth: GroundTruth | None, unread: int, place: str) -> None:
-        """Raises `DataError` at `place` if images of the ground truth are missing with which its lines were matched,
-        but for as many as lines are `unread`, or of `truth` if no line is `partial`; without `truth` for a partial one.
-        """
+        """Check that no image of the ground truth is missing. Raises `DataError` at `place` otherwise. The lines must
+        have all images of the ground truth they were matched with. If they are partial (matched without the images that
+        have no predictions), `truth` must be given. If they are not, and `truth` is given, they must have all of its
+        images. unread: as many images may be missing as lines were skipped."""
         name = self.row.key
-        whole = sum(count for count, _ in self.origins.values())
+        images_seen = sum(count for count, _ in self.origins.values())
         partial = any(origin.partial for origin in self.origins)
         lacking = sum(origin.images - count for origin, (count, _) in self.origins.items() if not origin.partial)
-        spare = unread if lacking <= unread else 0
+        allowed_missing = unread if lacking <= unread else 0
         for origin, (count, total) in self.origins.items():
             if not origin.partial:
-                _check_count(f"{name}: of ground truth {origin.digest}", count, origin.images, spare, place)
+                _check_count(f"{name}: of ground truth {origin.digest}", count, origin.images, allowed_missing, place)
                 if count == origin.images and digest_of(total) != origin.digest:
                     problem = f"{name}: the annotations of its images are not ground truth {origin.digest}"
                     problem = f"{problem}, with which it says it was matched; match again"
@@ -121,14 +123,15 @@ class MatchedView:
             problem = f"{name}: was matched with {arg('only_predicted')}, so ground truth is missing"
             raise DataError(f"{problem}; give the ground truth with {arg('gt')}", place=place, code="not-whole")
         if truth is not None and not partial:
-            _check_count(f"{name}: of {truth.name}", whole, len(truth.position), unread, place)
+            _check_count(f"{name}: of {truth.name}", images_seen, len(truth.position), unread, place)
 
     def add_missed(self, truth: GroundTruth, row: Protocol) -> None:
-        """Count the ground truth of images that it lacks, as a shard does. row: the view itself. Raises `UsageError`
-        for one of a part of which it knows only the name."""
+        """Count as missed the ground truth of images that the lines lack, as those of a shard do. row: the view, with
+        its part of the data. Raises `UsageError` if only the name of that part is known."""
         tally = self.tally
         image_ids, image, missed = truth.unseen(check_part(row), tally.listed.image_ids)
         tally.caveats |= truth.caveats
+        # The order is that of the whole ground truth only if the lines read their images in its order.
         known_orders = truth.orders(row)[truth.rows_of(tally.listed.image_ids)]
         tally.orders[row.key] = truth.order(row) if total_of(known_orders) == self.order % (1 << 64) else self.order
         tally.truth_total = truth.total
@@ -136,18 +139,18 @@ class MatchedView:
         tally.add_annotated(row.key, image_ids, image, truth.scenes.interaction[missed])
 
 
-def _check_count(of: str, count: int, images: int, spare: int, place: str) -> None:
-    """Raises `DataError` for a number of images that is not that of the ground truth, but for a few to `spare`."""
-    if not images - spare <= count <= images:
-        problem = f"{of}: {count:,} of {images:,} images are there, {images - count:,} missing"
+def _check_count(what: str, count: int, images: int, allowed_missing: int, place: str) -> None:
+    """Raise `DataError` unless all `images` are there, or all but `allowed_missing`. what: how the message begins."""
+    if not images - allowed_missing <= count <= images:
+        problem = f"{what}: {count:,} of {images:,} images are there, {images - count:,} missing"
         raise DataError(f"{problem}; the stream is not whole, match again", place=place, code="not-whole")
 
 
 @dataclass
 class MatchStream:
-    """A whole match stream, view by view (`Protocol.key`). protocols: the rows that lines may name, besides the
-    published ones. truth: the ground truth that is given besides, with which all lines must have been made. unread:
-    lines that were skipped and may have been of an image that is not there."""
+    """A whole match stream, gathered view by view. views: by `Protocol.key`. protocols: the rows that lines may name,
+    besides the published ones. truth: the ground truth that the user gives with the stream, with which all lines must
+    have been matched. unread: how many skipped lines may have held an image that is now missing."""
 
     vocabulary: Vocabulary
     protocols: Mapping[str, Protocol]
@@ -158,8 +161,8 @@ class MatchStream:
     def batches(
         self, lines: Iterable[Line], policy: ErrorPolicy, check: Callable[[Record, Line], None] | None = None
     ) -> Iterator[tuple[MatchedView, list[Record]]]:
-        """Some checked records of a view at a time, their heads added to it. check: raises `DataError` for what else a
-        record may not have.
+        """Yield the checked records of the lines, some records of one view at a time with that view, to which what they
+        tell about their ground truth is added. check: a further check of a record, which raises `DataError`.
 
         Raises `DataError` (or counts it in `policy`) for a bad line, an image that occurs twice for one view, lines
         matched with different settings, and an image that `truth` does not have, or with other annotations.
@@ -184,7 +187,8 @@ class MatchStream:
         policy.earlier += max((view.skipped for view in self.views.values()), default=0)
 
     def _view(self, record: Record, line: Line) -> MatchedView:
-        """The view that a record is of, with its image; raises `DataError` that names the field if it is bad."""
+        """Return the view that a record belongs to, and register the record's image there. Raises `DataError` that
+        names the field if the record is bad, or does not go together with the lines before it or with `truth`."""
         problem = next(match_problems(record, self.vocabulary, self.protocols), None)
         if problem is not None:
             raise problem.error(line.place)
@@ -199,15 +203,15 @@ class MatchStream:
             text = f"{settings} here and {view.settings} before; match the whole stream with one setting"
             raise DataError(text, place=line.place, field="settings", code="mixed")
         image_id, truth = str(record["image_id"]), self.truth
-        at = None if truth is None else truth.position.get(image_id)
-        if truth is not None and at is not None and int(truth.scenes.hashes[at]) != int(record["gt_hash"], 16):
+        image = None if truth is None else truth.position.get(image_id)
+        if truth is not None and image is not None and int(truth.scenes.hashes[image]) != int(record["gt_hash"], 16):
             text = f"was matched with other annotations of {image_id!r} than those in {truth.name}; match again"
             raise DataError(text, place=line.place, field="gt_hash", code="mixed")
         if (
             truth is not None
-            and at is not None
+            and image is not None
             and "gt_order" in record
-            and int(truth.orders(view.row)[at]) != int(record["gt_order"], 16)
+            and int(truth.orders(view.row)[image]) != int(record["gt_order"], 16)
         ):
             text = f"was matched with annotations of {image_id!r} in another order than those in {truth.name}"
             raise DataError(f"{text}; match again", place=line.place, field="gt_order", code="mixed")
@@ -216,14 +220,14 @@ class MatchStream:
         return view
 
     def view_keys(self, names: Container[str]) -> list[str]:
-        """The keys of the views of these protocols, in an order that the order of the lines does not change."""
+        """Return the keys of the views of some protocols, in an order that the order of the lines does not change."""
         rows = [view.row for view in self.views.values() if view.row.name in names]
-        place = {name: number for number, name in enumerate(self.protocols)}
-        return [row.key for row in sorted(rows, key=lambda row: (place[row.name], view_order(dict(row.view))))]
+        rank = {name: number for number, name in enumerate(self.protocols)}
+        return [row.key for row in sorted(rows, key=lambda row: (rank[row.name], view_order(dict(row.view))))]
 
 
 def read_matches(lines: Iterable[Line], stream: MatchStream, policy: ErrorPolicy) -> None:
-    """Gather the lines of a match stream for evaluation. Raises as `MatchStream.batches`."""
+    """Gather the lines of a match stream into the tallies of its views. Raises as `MatchStream.batches` does."""
     for view, records in stream.batches(lines, policy):
         _gather(view, records, stream.vocabulary)
     for view in stream.views.values():
@@ -234,6 +238,7 @@ def read_matches(lines: Iterable[Line], stream: MatchStream, policy: ErrorPolicy
 
 
 def _gather(view: MatchedView, records: Sequence[Record], vocabulary: Vocabulary) -> None:
+    """Add the predictions and the ground truth of checked match records to the tally of their view."""
     image_ids = [str(record["image_id"]) for record in records]
     predictions, truth = (
         list(chain.from_iterable(record[side] for record in records)) for side in ("predictions", "gt")
@@ -253,7 +258,7 @@ def _gather(view: MatchedView, records: Sequence[Record], vocabulary: Vocabulary
 
 
 def interactions(items: list[Record], vocabulary: Vocabulary) -> Ints:
-    """[M] the classes of predictions or ground truth of checked match records, -1 for none."""
+    """Return [M] the class of each prediction or ground-truth triplet of checked match records, -1 for none."""
     ids = vocabulary.interaction_ids
     if vocabulary.roles:
         return np.array([ids[item["verb"], item.get("role") or ""] for item in items], dtype=np.int64)
@@ -285,13 +290,14 @@ _HEAD: Mapping[str, tuple[Any, Callable[[Any], bool]]] = {
     ),
     "view": ({}, lambda view: _strings(view) and view.keys() <= {"iou", "slice", "part"}),
 }
-"""What the first keys of a match record are without being given, and whether a value may be one."""
+"""The first keys of a match record: the value of each where a record does not have it (None is refused), and the check
+that tells whether a value is allowed."""
 
 
 def match_problems(
     record: Record, vocabulary: Vocabulary, protocols: Mapping[str, Protocol] | None = None
 ) -> Iterator[Problem]:
-    """Everything in a match record that evaluation cannot use; nothing for what `match` writes."""
+    """Yield every problem of a match record that keeps it from being evaluated; what `match` writes has none."""
     if not {"protocol", "predictions", "gt"} <= record.keys():
         hint = f"give the ground truth with {arg('gt')}" if "hois" in record else "hoicli match writes them"
         yield Problem("", f"not a match record; {hint}")
@@ -321,7 +327,7 @@ def match_problems(
 
 
 def _other_dataset(record: Record, dataset: str, vocabulary: Vocabulary) -> Problem:
-    """The problem of a match record of another dataset, or of the same with another content of its file."""
+    """Return the problem of a match record that is of another dataset, or of a dataset whose file has changed since."""
     if "dataset" not in record:
         text = f"{record['protocol']} is of {dataset}, not {vocabulary.name}; match one dataset a stream"
         return Problem("protocol", text)
@@ -335,7 +341,7 @@ def _other_dataset(record: Record, dataset: str, vocabulary: Vocabulary) -> Prob
 
 
 def _caveat_problems(value: Any, protocol: Protocol | None) -> Iterator[Problem]:
-    """Problems of unknown caveats, and of those that rule the protocol out."""
+    """Yield the problems of a record's caveats: names that do not exist, and caveats that rule the protocol out."""
     try:
         refused = caveats.names(caveats.read_caveats(value) & (0 if protocol is None else protocol.refuses))
     except (KeyError, TypeError):
@@ -346,14 +352,15 @@ def _caveat_problems(value: Any, protocol: Protocol | None) -> Iterator[Problem]
 
 
 def _balance_problems(record: Record, qualifier: str) -> Iterator[Problem]:
-    """More true positives of a class than ground truth in the line (some of it was lost): recall would exceed 1."""
+    """Yield a problem if a record has more true positives of a class than ground truth, so that recall would exceed 1:
+    some of its ground truth was lost. qualifier: the key that makes a class together with the verb."""
     if type(record["predictions"]) is not list or type(record["gt"]) is not list:
         return
     try:
         unmatched = Counter((item["verb"], item.get(qualifier) or "") for item in record["gt"])
         for index, item in enumerate(record["predictions"]):
             name = item["verb"], item.get(qualifier) or ""
-            unmatched[name] -= item["outcome"] == "true_positive"
+            unmatched[name] -= item["outcome"] == "true_positive"  # True is 1
             if unmatched[name] < 0:
                 text = "a true positive, but the line has no ground truth left for it; match the predictions again"
                 yield Problem(f"predictions[{index}].outcome", text)
@@ -363,23 +370,23 @@ def _balance_problems(record: Record, qualifier: str) -> Iterator[Problem]:
 
 
 def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predicted: bool) -> Iterator[Problem]:
-    """The problems of a prediction or of ground truth."""
+    """Yield the problems of one prediction, or of one ground-truth triplet. field_name: where it is, for messages."""
     if type(item) is not dict:
         yield Problem(field_name, AGAIN)
         return
     verb, label, role = item.get("verb"), item.get("label"), item.get("role") or ""
-    named = type(verb) is str and verb in vocabulary.verb_ids
-    if not named:
+    known_verb = type(verb) is str and verb in vocabulary.verb_ids
+    if not known_verb:
         of_verb = f"{field_name}.verb"
         yield unknown_label(of_verb, "verb", verb, vocabulary) if type(verb) is str else Problem(of_verb, AGAIN)
     if vocabulary.roles:
-        if named and (type(role) is not str or (verb, role) not in vocabulary.interaction_ids):
+        if known_verb and (type(role) is not str or (verb, role) not in vocabulary.interaction_ids):
             yield Problem(f"{field_name}.role", f"{role!r} is no role of {verb}; match the predictions again")
     elif type(label) is not str:
         yield Problem(f"{field_name}.label", AGAIN)
     elif label not in vocabulary.object_ids:
         yield unknown_label(f"{field_name}.label", "object", label, vocabulary)
-    elif named and (verb, label) not in vocabulary.interaction_ids and item.get("outcome", COUNTED[0]) in COUNTED:
+    elif known_verb and (verb, label) not in vocabulary.interaction_ids and item.get("outcome", COUNTED[0]) in COUNTED:
         text = f"{verb} {label} is no {vocabulary.name} interaction, and cannot count; match the predictions again"
         yield Problem(f"{field_name}.label", text)
     if predicted and not is_number(item.get("score")):

@@ -32,12 +32,12 @@ from hoicli.records.scenes import Scenes, are_subjects
 
 @dataclass(frozen=True)
 class Outcomes:
-    """The outcomes of the T predictions of a batch under one protocol. code [T] indexes OUTCOMES. The rest is about the
-    K predictions with ground truth of their class in the image: row [K] their rows, ascending; truth [K] the
-    ground-truth triplet (a row of the ground truth's Scenes) with the largest overlap; iou_subject, iou_object [K] the
-    IoU with it; enough [K] whether the overlap reaches the threshold, so that the prediction belongs to this triplet,
-    even if a better one takes it.
-    """
+    """The outcomes of the T predictions of a batch under one protocol. code [T]: the outcome, an index of OUTCOMES.
+
+    The other columns are about the K predictions whose image has ground truth of their class. row [K]: the prediction,
+    ascending; truth [K]: the ground-truth triplet (a row of the ground truth's Scenes) that it overlaps most;
+    iou_subject, iou_object [K]: the IoU with that triplet's boxes; enough [K]: whether the overlap reaches the
+    threshold, so that the prediction belongs to the triplet, even if a better prediction takes it."""
 
     code: NDArray[np.uint8]
     row: Ints
@@ -47,13 +47,13 @@ class Outcomes:
     enough: Bools
 
     def some(self, code: NDArray[np.uint8], rows: Bools) -> Outcomes:
-        """Other outcomes of the same predictions; of those with ground truth only some, rows [K]."""
+        """Return outcomes of the same predictions with other codes. rows [K]: what to keep of the other columns."""
         truth, subject, object_ = self.truth[rows], self.iou_subject[rows], self.iou_object[rows]
         return Outcomes(code, self.row[rows], truth, subject, object_, self.enough[rows])
 
 
 class Batch(Pairing):
-    """A batch of images, matched under any protocol and filters, each once."""
+    """A batch of images, which can be matched under any protocol and filters; each result is computed only once."""
 
     def __init__(self, predictions: Scenes, truth: GroundTruth) -> None:
         super().__init__(predictions, truth)
@@ -65,18 +65,19 @@ class Batch(Pairing):
         self._left: Bools | None = None
 
     def keep_only(self, keep: Bools) -> Batch:
-        """Return the same batch with only some of its predictions, `keep` [T]; the others are suppressed. What was
-        computed of their boxes is shared."""
-        some = copy(self)
-        some._bests, some._outcomes, some._kept, some._left = {}, {}, {}, keep
-        return some
+        """Return the same batch where only the predictions `keep` [T] are left and the others count as suppressed. It
+        shares with this batch what was computed from boxes alone."""
+        reduced = copy(self)
+        reduced._bests, reduced._outcomes, reduced._kept, reduced._left = {}, {}, {}, keep
+        return reduced
 
     def match(self, protocol: Protocol, filters: Filters) -> Outcomes:
-        """The outcome of every prediction under a protocol. A prediction belongs to the ground truth of its class (for
-        a person-first protocol: of its person's actions) with the largest min(IoU_subject, IoU_object), the first of
-        equals. Of the predictions that belong to one ground truth and reach the threshold, the best-scored is its true
-        positive and the others are false (no released evaluator tries the second best). Equal scores: input order.
-        """
+        """Return the outcome of every prediction under a protocol.
+
+        A prediction belongs to the ground-truth triplet of its class (under a person-first protocol: of its person's
+        actions) with the largest min(IoU_subject, IoU_object), and to the first of several equal ones. Of the
+        predictions that belong to one triplet and reach the threshold, the best-scored one is its true positive, the
+        first in the input of equal scores, and the others are false: no released evaluator tries the second best."""
         self.check_serves(protocol)
         filters = protocol.filters or filters
         key = protocol.matching, protocol.threshold, filters
@@ -86,7 +87,7 @@ class Batch(Pairing):
         return outcomes if protocol.part is None else self._within(protocol.part, outcomes)
 
     def drop_reasons(self, protocol: Protocol, filters: Filters) -> NDArray[np.uint8]:
-        """[T] 0 for a prediction that counts, else the code of the first reason why it does not."""
+        """Return [T] 0 for each prediction that counts, else the code of the first reason why it does not."""
         scenes, vocabulary = self.predictions, self.truth.vocabulary
         code = np.zeros(len(scenes.score), dtype=np.uint8)
 
@@ -118,7 +119,7 @@ class Batch(Pairing):
         return code
 
     def _best_of_images(self, count: int, among: Bools | None) -> Bools:
-        """[T] the `count` best of each image, of all or `among` these."""
+        """Return [T] the `count` best-scored predictions of each image, of all of them or of those in `among` [T]."""
         if among is not None:
             return best_per_image(self.predictions, count, among)
         if count not in self._kept:
@@ -126,8 +127,10 @@ class Batch(Pairing):
         return self._kept[count]
 
     def _survivors(self, among: Bools, nms: PairNms, *, few: bool) -> Bools:
-        """[T] what pair NMS leaves `among` these. What suppresses a triplet has its labels and verb and a better score,
-        so whoever drops whole verbs, or the worst of an image, may ask for all at once: without that, `few` do."""
+        """Return [T] whether pair NMS leaves each prediction of those in `among` [T]. A triplet is suppressed only by a
+        better-scored one of the same labels and verb. So dropping whole verbs, or the worst of an image, changes
+        nothing for the rest, and one result on all predictions serves every protocol. few: a cap left few predictions,
+        so that without that result NMS of these alone costs less."""
         if few and nms not in self._kept:
             return pair_nms(self.predictions, among, **nms._asdict())
         if nms not in self._kept:
@@ -136,7 +139,7 @@ class Batch(Pairing):
         return self._kept[nms]
 
     def _match_all(self, protocol: Protocol, filters: Filters) -> Outcomes:
-        """The outcomes on all of the data."""
+        """Return the outcomes under a protocol on all of the data, whatever part of it the protocol's view is of."""
         if protocol.whole_image:
             return self._match_labels(self.drop_reasons(protocol, filters))
         if protocol.every_overlap:
@@ -147,7 +150,8 @@ class Batch(Pairing):
         return replace(best, code=code, enough=enough)
 
     def _best(self, protocol: Protocol, filters: Filters) -> Outcomes:
-        """Return what does not depend on the threshold; nothing is `enough`, and no code a true positive."""
+        """Return the part of the outcomes that does not depend on the threshold: why predictions do not count, and the
+        triplet that each other one overlaps most. `enough` is false everywhere, and no code is a true positive."""
         if (protocol, filters) not in self._bests:
             code, every = self.drop_reasons(protocol, filters), self._best_of_every(protocol)
             remaining = code == 0
@@ -156,8 +160,8 @@ class Batch(Pairing):
         return self._bests[protocol, filters]
 
     def _best_of_every(self, protocol: Protocol) -> Outcomes:
-        """Return the same of all predictions, whether they count or not, which changes nobody's best: protocols that
-        compare boxes alike share it."""
+        """Return, as outcomes, the triplet that each prediction overlaps most, whether or not the prediction counts. It
+        does not depend on what counts, so all protocols that compare boxes alike share this result."""
         key = protocol.iou_key, protocol.same_subject, protocol.person_first, protocol.any_object_when_none
         if key not in self._every:
             code = np.zeros(len(self.predictions.score), dtype=np.uint8)
@@ -166,27 +170,30 @@ class Batch(Pairing):
         return self._every[key]
 
     def _by_every_overlap(self, protocol: Protocol, code: NDArray[np.uint8]) -> Outcomes:
-        """Whoever claims a triplet first takes it, true positive or not: so a prediction is right exactly if it has the
-        best score of all that overlap some triplet enough. That triplet is then the one it belongs to."""
+        """Return the outcomes under a protocol where a prediction takes all triplets that it overlaps enough
+        (`Protocol.every_overlap`). The best-scored prediction that overlaps a triplet enough takes it, whether it is
+        already a true positive or not. So a prediction is a true positive exactly if it is the best-scored one for some
+        triplet, and it belongs to that triplet."""
         candidate, truth, subject, object_ = _join_candidates(list(self._blocks(protocol, code)))
         overlap = np.minimum(subject, object_)
         enough = reaches(protocol, overlap)
         taken = self._best_claims(candidate, truth, enough)
         code[candidate[taken]] = TRUE_POSITIVE
-        overlap[taken] += 1.0
+        overlap[taken] += 1.0  # an IoU is at most 1: a triplet that the prediction takes comes before all others
         best = first_largest(candidate, overlap)
         return Outcomes(code, candidate[best], truth[best], subject[best], object_[best], enough[best])
 
     def _best_claims(self, row: Ints, truth: Ints, enough: Bools) -> Ints:
-        """The places of the best-scored claim on each ground-truth triplet, of equals the first in the input, among
-        (prediction `row`, ascending, triplet `truth`) that overlap `enough`."""
-        place = np.flatnonzero(enough)
-        place = place[sorted_by(truth[place], len(self.truth.scenes.interaction))]
-        return place[first_largest(truth[place], self.predictions.score[row[place]])]
+        """Return the best-scored claim on each ground-truth triplet, the first in the input of equal scores, as indices
+        into the arguments. A claim is a prediction (row, ascending) that overlaps a triplet (truth) `enough`."""
+        claims = np.flatnonzero(enough)
+        claims = claims[sorted_by(truth[claims], len(self.truth.scenes.interaction))]
+        return claims[first_largest(truth[claims], self.predictions.score[row[claims]])]
 
     def _match_labels(self, code: NDArray[np.uint8]) -> Outcomes:
-        """The outcomes by image-level labels: the best triplet of a class in an image, the first of equals, stands for
-        the class, and the others do not count; nor do classes whose label is ambiguous."""
+        """Return the outcomes by image-level labels, boxes aside. The best-scored prediction of a class in an image,
+        the first of equal scores, stands for the class; the others do not count, nor does a class whose label in the
+        image is ambiguous. code [T]: from `drop_reasons`."""
         live = np.flatnonzero(code == 0)
         key = self.image_of_hoi[live] * len(self.truth.vocabulary.interactions) + self.predictions.interaction[live]
         order = np.lexsort((live, -self.predictions.score[live], key))
@@ -196,11 +203,11 @@ class Batch(Pairing):
         positive, ambiguous = self.truth.image_labels
         code[live[first[find(ambiguous, key[first])[1]]]] = OUTCOME_CODES["unannotated_image"]
         code[live[first[find(positive, key[first])[1]]]] = TRUE_POSITIVE
-        none = np.zeros(0)
-        return Outcomes(code, none.astype(np.int64), none.astype(np.int64), none, none, none.astype(bool))
+        empty = np.zeros(0)
+        return Outcomes(code, empty.astype(np.int64), empty.astype(np.int64), empty, empty, empty.astype(bool))
 
     def check_serves(self, protocol: Protocol) -> None:
-        """Raises `DataError` for predictions whose caveats rule the protocol out."""
+        """Raise `DataError` if the caveats of the predictions rule the protocol out."""
         if not protocol.refuses & self.predictions.every_caveat:
             return
         refused = self.predictions.caveats & protocol.refuses
@@ -209,15 +216,16 @@ class Batch(Pairing):
         raise DataError(f"cannot serve {protocol.name}: {lacks}", place=Place(f"image {image_id}"), code="cannot-serve")
 
     def _within(self, part: Part, outcomes: Outcomes) -> Outcomes:
-        """The outcomes on a part of the data. A prediction is in the part of the ground truth it belongs to, and if it
-        belongs to none, in the part that it has by itself; one that does not count anyway keeps its reason."""
+        """Return the outcomes on a part of the data, given those on all of it. A prediction that belongs to a
+        ground-truth triplet is in the part of that triplet, and any other in the part that its own boxes or image have;
+        one that does not count anyway keeps its reason."""
         inside = self.members(part)
         inside[outcomes.row[outcomes.enough]] = self.truth.members(part)[outcomes.truth[outcomes.enough]]
         code = np.where(inside | (outcomes.code > TRUE_POSITIVE), outcomes.code, OUTCOME_CODES["outside_slice"])
         return outcomes.some(code.astype(np.uint8), inside[outcomes.row])
 
     def members(self, part: Part) -> Bools:
-        """[T] the predictions in a part, by their image or by their own boxes."""
+        """Return [T] whether each prediction is in a part of the data, by its image or by its own boxes."""
         if part.slice.of == IMAGES:
             images: Bools = self.truth.slice_members(part.slice)[part.number]
             return images[self.image_of_hoi]
@@ -225,25 +233,24 @@ class Batch(Pairing):
         return members
 
     def parts(self, slice_: Slice) -> Bools:
-        """[parts, T] the predictions in each part of a slice of triplets, by their own boxes."""
+        """Return [parts, T] whether each prediction is in each part of a slice of triplets, by its own boxes."""
         if slice_ not in self._slices:
             self._slices[slice_] = triplet_parts(slice_, self.predictions, self.truth.vocabulary)
         return self._slices[slice_]
 
 
 def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> Mapping[str, Outcomes]:
-    """Outcomes by protocol key."""
+    """Return the outcomes of a batch under each protocol, by the protocol's key; a mean of views has none."""
     return {protocol.key: batch.match(protocol, filters) for protocol in protocols if not protocol.mean_of}
 
 
 def _join_candidates(blocks: Sequence[Candidates]) -> Candidates:
-    """The candidates of at least one block."""
+    """Return the candidates of all blocks (at least one) in one."""
     row, truth, subject, object_ = blocks[0] if len(blocks) == 1 else map(np.concatenate, zip(*blocks, strict=True))
     return row, truth, subject, object_
 
 
 def _best(candidate: Ints, truth: Ints, subject: Floats, object_: Floats) -> Candidates:
-    """Return of each prediction's candidates, grouped by prediction, the one with the largest overlap, the first of
-    equals."""
+    """Return each prediction's candidate with the largest overlap, the first of equal ones, from grouped candidates."""
     best = first_largest(candidate, np.minimum(subject, object_))
     return candidate[best], truth[best], subject[best], object_[best]

@@ -40,7 +40,8 @@ FALSE_POSITIVE, TRUE_POSITIVE = 0, 1
 OUTCOME_CODES = {name: code for code, name in enumerate(OUTCOMES)}
 
 Candidates = tuple[Ints, Ints, Floats, Floats]
-"""[M] predictions, ascending; ground-truth triplets; IoU_subject and IoU_object of the two."""
+"""Four columns [M], a row for each pair of a prediction and a triplet that it may match: the prediction, ascending; the
+ground-truth triplet; the IoU of their subjects; the IoU of their objects."""
 
 _LAST_PIXELS = caveats.mask([caveats.LAST_PIXELS])
 PAIRS_AT_ONCE = 1 << 19
@@ -66,25 +67,27 @@ class Pairing:
         self._people: dict[object, tuple[Ints, Floats]] = {}
 
     def _blocks(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
-        """The candidates of the predictions that count, some at a time; at least one block."""
+        """Return the candidates of the predictions that count, block by block, with at least one block. code [T]: 0 for
+        a prediction that counts; under a person-first protocol, ignored people are marked in it."""
         return (self._of_best_person if protocol.person_first else self._class_candidates)(protocol, code)
 
     def overlapping_pairs(self, protocol: Protocol) -> tuple[Ints, Ints]:
-        """Every (prediction, ground-truth triplet of its class) whose boxes have the same labels and overlap enough:
-        rows of the predictions, ascending, and of the ground truth. Unlike `match`, a prediction may have several, and
-        be one of several for a triplet."""
-        every = np.zeros(len(self.predictions.score), dtype=np.uint8)
+        """Return every pair of a prediction and a ground-truth triplet of its class whose boxes have the same labels
+        and overlap enough: the rows of the predictions, ascending, and those of the triplets. Unlike in `match`, a
+        prediction may have several triplets, and a triplet several predictions."""
+        all_count = np.zeros(len(self.predictions.score), dtype=np.uint8)
         pairs_found = []
-        for row, truth, subject, object_ in self._blocks(protocol, every):
+        for row, truth, subject, object_ in self._blocks(protocol, all_count):
             enough = reaches(protocol, np.minimum(subject, object_))
             pairs_found.append((row[enough], truth[enough]))
         row, truth = map(np.concatenate, zip(*pairs_found, strict=True))
         labels, annotated = self.predictions.labels, self.truth.scenes
-        same = labels[self.predictions.subject[row]] == annotated.labels[annotated.subject[truth]]
-        return row[same], truth[same]
+        same_label = labels[self.predictions.subject[row]] == annotated.labels[annotated.subject[truth]]
+        return row[same_label], truth[same_label]
 
     def _class_candidates(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
-        """Every (prediction that counts, ground truth of its class) with IoU_subject and IoU_object."""
+        """Yield the candidates of the predictions that count (code [T] is 0): all triplets of the prediction's class in
+        its image, with the IoU of the subjects and of the objects."""
         predictions, annotated = self.predictions, self.truth.scenes
         for rows, first, count in self._of_class_at_once:
             live = code[rows] == 0
@@ -100,7 +103,11 @@ class Pairing:
             yield candidate, truth, subject, object_
 
     def _iou_where(self, protocol: Protocol, box: Ints, truth_box: Ints, label: Ints, truth_label: Ints) -> Floats:
-        """IoU of aligned boxes, 0 where there is none, and for classes with roles where their labels [B] differ."""
+        """Return [M] the IoU of each predicted box with the annotated box beside it. For classes with roles it is 0
+        where one of the two is missing (-1) or their labels differ.
+
+        box, truth_box [M]: indices of boxes; label, truth_label [B]: the labels of all predicted and annotated boxes.
+        """
         if not self.truth.vocabulary.roles:
             return self.iou_of(protocol, box, truth_box)
         both = np.flatnonzero((box >= 0) & (truth_box >= 0) & (label[box] == truth_label[truth_box]))
@@ -109,11 +116,9 @@ class Pairing:
         return overlap
 
     def _of_best_person(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
-        """Yield as `_class_candidates` does, but only the annotations of each prediction's best person; drops
-        predictions of ignored people.
-
-        s-gupta/v-coco vsrl_eval.py: a subject belongs to the person it overlaps most, even with IoU 0.
-        """
+        """Yield candidates as `_class_candidates` does, but only triplets of the person that the prediction's subject
+        overlaps most, even with IoU 0 (s-gupta/v-coco vsrl_eval.py). A prediction whose person has no annotated actions
+        is dropped: its code becomes that of `ignored_person`."""
         predictions, annotated = self.predictions, self.truth.scenes
         person, with_person = self.best_people(protocol)
         ignored = (person >= 0) & ~annotated.annotated[person] if len(annotated.boxes) else person >= 0
@@ -129,14 +134,14 @@ class Pairing:
             object_ = np.zeros(len(row))
             both = (box >= 0) & (truth_box >= 0)
             object_[both] = self.iou_of(protocol, box[both], truth_box[both])
-            nothing = truth_box < 0
-            will_do = protocol.any_object_when_none | is_agent[predictions.interaction[row]]
-            object_[nothing] = (will_do | self.empty_object[row])[nothing]
+            no_truth_object = truth_box < 0
+            any_will_do = protocol.any_object_when_none | is_agent[predictions.interaction[row]]
+            object_[no_truth_object] = (any_will_do | self.empty_object[row])[no_truth_object]  # True is an IoU of 1
             yield row, truth, with_person[row], object_
 
     @cached_property
     def empty_object(self) -> Bools:
-        """[T] predictions without an object: null, or a box of zeros as in official dumps."""
+        """[T] whether each prediction has no object: null, or a box of zeros as in official dumps."""
         absent = self.predictions.object < 0
         if not len(self.predictions.boxes):
             return absent
@@ -144,7 +149,7 @@ class Pairing:
         return absent | zeros[self.predictions.object]
 
     def best_people(self, protocol: Protocol) -> tuple[Ints, Floats]:
-        """([T] the ground-truth person each subject overlaps most, -1 in an image without people; [T] the IoU)."""
+        """Return [T] the ground-truth person (a box) that each subject overlaps most, -1 for nobody, and the IoU."""
         if protocol.iou_key not in self._people:
             subjects, of_subject = np.unique(self.predictions.subject, return_inverse=True)
             people, starts = self.truth.people
@@ -152,20 +157,20 @@ class Pairing:
             count = starts[image + 1] - starts[image]
             check_pairs(count, self.predictions.image_of_box[subjects], self.predictions.image_ids, "people")
             person, largest = np.full(len(subjects), -1, dtype=np.int64), np.zeros(len(subjects))
-            for row, place in counterparts(starts[image], count):
-                overlap = self.iou_of(protocol, subjects[row], people[place])
+            for row, number in counterparts(starts[image], count):
+                overlap = self.iou_of(protocol, subjects[row], people[number])
                 best = first_largest(row, overlap)
-                person[row[best]], largest[row[best]] = people[place[best]], overlap[best]
+                person[row[best]], largest[row[best]] = people[number[best]], overlap[best]
             self._people[protocol.iou_key] = person[of_subject], largest[of_subject]
         return self._people[protocol.iou_key]
 
     def found_people(self, protocol: Protocol) -> Ints:
-        """[T] the ground-truth person each subject belongs to, -1 where it overlaps none of them enough."""
+        """Return [T] the ground-truth person that each subject belongs to, -1 where it overlaps nobody enough."""
         person, overlap = self.best_people(protocol)
         return np.where(reaches(protocol, overlap), person, -1)
 
     def iou_of(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
-        """IoU of aligned predicted and ground-truth boxes by the protocol's convention."""
+        """Return [M] the IoU, as the protocol measures it, of each predicted box and the annotated box beside it."""
         first = take_columns(self.predictions.boxes, box)
         if protocol.last_pixel_shift != NO_SHIFT and self.predictions.every_caveat & _LAST_PIXELS:
             marked = (self.predictions.caveats & _LAST_PIXELS)[self.predictions.image_of_box[box]] > 0
@@ -173,8 +178,8 @@ class Pairing:
         return protocol_iou(protocol, first, take_columns(self.truth.scenes.boxes, truth_box))
 
     def matched_boxes(self, protocol: Protocol, *, any_label: bool = False) -> tuple[Ints, Ints]:
-        """Every (predicted box, ground-truth box) of one image and label, or of `any_label`, with enough overlap,
-        ascending. A person-first protocol ignores labels."""
+        """Return every pair of a predicted and a ground-truth box of one image that have the same label and overlap
+        enough, ascending, as two columns of indices. any_label: labels may differ, as under a person-first protocol."""
         image, start = self.image[self.predictions.image_of_box], self.truth.scenes.box_start
         count = start[image + 1] - start[image]
         check_pairs(count, self.predictions.image_of_box, self.predictions.image_ids, "boxes")
@@ -188,11 +193,12 @@ class Pairing:
         return boxes, truth_boxes
 
     def meets(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Bools:
-        """[M] whether aligned predicted and ground-truth boxes overlap enough, whatever their labels."""
+        """Return [M] whether each predicted box and the ground-truth box beside it overlap enough, labels aside."""
         return reaches(protocol, self.iou_of(protocol, box, truth_box))
 
     def _fitting(self, protocol: Protocol, box: Ints, truth_box: Ints) -> tuple[Ints, Ints]:
-        """Return those pairs of boxes of one label (`box_kinds`; a box without one has any) that the protocol uses."""
+        """Return the pairs of boxes that a protocol may match: of the same label (`box_kinds`; a predicted box without
+        a label fits any), and with a ground-truth box that the protocol uses."""
         if protocol.person_first:
             return box, truth_box
         label = self._kinds[box]
@@ -202,7 +208,7 @@ class Pairing:
         return box[fits], truth_box[fits]
 
     def box_matches(self, protocol: Protocol) -> list[list[int]]:
-        """For each predicted box, the ground-truth boxes that match it, by their own index in the image."""
+        """Return, for each predicted box, the ground-truth boxes that match it, by their index in their image."""
         box, truth_box = self.matched_boxes(protocol)
         local = (truth_box - self.truth.scenes.box_start[self.image[self.predictions.image_of_box[box]]]).tolist()
         bounds = np.searchsorted(box, np.arange(len(self.predictions.boxes) + 1)).tolist()
@@ -210,13 +216,14 @@ class Pairing:
 
 
 def reaches(protocol: Protocol, overlap: Floats) -> Bools:
-    """[M] which overlaps are enough."""
+    """Return [M] whether each overlap reaches the protocol's threshold, or exceeds it if the protocol is strict."""
     enough: Bools = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
     return enough
 
 
 def protocol_iou(protocol: Protocol, first: Floats, second: Floats) -> Floats:
-    """[M] IoU of predicted and ground-truth boxes, [4, M] each, as the protocol shifts and measures them."""
+    """Return [M] the IoU of each predicted box with the ground-truth box beside it, as the protocol shifts and measures
+    them. first, second [4, M]: the corners of the predicted and of the ground-truth boxes."""
     return iou(
         first + np.array(protocol.prediction_shift)[:, np.newaxis],
         second + np.array(protocol.truth_shift)[:, np.newaxis],
@@ -243,7 +250,8 @@ def check_pairs(count: Ints, image: Ints, image_ids: Sequence[str], what: str) -
 
 
 def blocks_of(count: Ints) -> list[slice]:
-    """Consecutive rows with at most PAIRS_AT_ONCE counterparts together; one that has more stands alone."""
+    """Return blocks of consecutive rows that together have at most PAIRS_AT_ONCE counterparts, so that comparing them
+    takes bounded memory; a row that alone has more is a block of its own. count [M]: the counterparts of each row."""
     total = np.cumsum(count)
     if not len(total) or total[-1] <= PAIRS_AT_ONCE:
         return [slice(0, len(count))]
@@ -255,19 +263,20 @@ def blocks_of(count: Ints) -> list[slice]:
 
 
 def counterparts(start: Ints, count: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Every (row, counterpart), some rows at a time, at least once: those of row r are start[r], start[r] + 1, ...,
-    `count[r]` of them."""
-    for part in blocks_of(count):
-        row, counterpart = expand_runs(start[part], count[part])
-        row += part.start
+    """Yield every pair of a row and one of its counterparts, as two columns, block by block and with at least one
+    block. Row r has the `count[r]` counterparts start[r], start[r] + 1, ..."""
+    for block in blocks_of(count):
+        row, counterpart = expand_runs(start[block], count[block])
+        row += block.start
         yield row, counterpart
 
 
 def first_largest(group: Ints, value: Floats | Ints) -> Ints:
-    """The position of the largest value in each run of equal `group`, the first of equals."""
+    """Return the position of the largest value in each run of equal numbers in `group`, the first of several equal
+    values. group, value: columns of one length; the members of a group stand together."""
     starts = run_starts(group)
     if len(starts) == 0:
         return starts
     largest = np.maximum.reduceat(value, starts)
-    place = np.flatnonzero(value == np.repeat(largest, np.diff(starts, append=len(group))))
-    return place[run_starts(group[place])]
+    positions = np.flatnonzero(value == np.repeat(largest, np.diff(starts, append=len(group))))
+    return positions[run_starts(group[positions])]

@@ -16,7 +16,7 @@ from hoicli.vocabulary.datasets import DATASETS
 
 
 class Predictions(Stream):
-    """Prediction records or match records of one model. Reading it raises `DataError` if it is empty."""
+    """The prediction records or match records of one model. Reading an empty stream raises `DataError`."""
 
     model = ""
     """The model's name, where several may be told apart."""
@@ -27,14 +27,14 @@ class Predictions(Stream):
         super().__init__(paths, "predictions", opener, lines_held)
 
     def with_name(self, name: str, *, tagged: bool) -> Predictions:
-        """The stream itself, as that of a model."""
+        """Set the model's name, and whether rows must have it; return the stream itself."""
         self.model, self.tagged = name, tagged
         return self
 
     @classmethod
     def name_models(cls, paths: Sequence[str], names: Sequence[str], opener: Opener = files) -> list[Predictions]:
-        """One model for each path, named by `names` in order or after its file (`names_of_files`); raises `UsageError`
-        if counts differ, or a name is empty or repeats."""
+        """Return one stream for each path, whose model is named by `names` in order, or after the file
+        (`names_of_files`). Raises `UsageError` if counts differ, or a name is empty or repeats."""
         if names and len(names) != len(paths):
             problem = f"{len(names)} names for {len(paths)} streams; give one a stream, in their order"
             raise UsageError(f"{arg('name')}: {problem}")
@@ -53,7 +53,7 @@ class Predictions(Stream):
 
     @cached_property
     def _match_record(self) -> Record | None:
-        """The first line if it is a match record, else None."""
+        """The record in the first line if it is a match record, else None."""
         first = self.first
         try:
             record = parse(first)
@@ -76,18 +76,17 @@ class Predictions(Stream):
         return None if protocol is None else protocol.dataset
 
     def refuse_match_records(self, command: str) -> Predictions:
-        """The stream itself. Raises `UsageError` for match records, which the command cannot use."""
+        """Return the stream itself. Raises `UsageError` for match records, which the command cannot use."""
         if self.matched:
             raise UsageError(f"{command} needs the predictions themselves, not match records")
         return self
 
 
 def names_of_files(paths: Sequence[str]) -> list[str]:
-    """A name for each path, all different: the file's up to its first dot; where two would be called the same, all with
-    as many of the folders above as tell them apart (`cdn/preds` and `upt/preds`), or else with the endings, too
-    (`preds.json` and `preds.jsonl`); `-` is "stdin".
+    """Return a different name for each path: the file's name up to its first dot; "stdin" for `-`.
 
-    Raises `UsageError` for a path given twice.
+    Where two would have the same name, all get as many of the folders above as tell them apart (`cdn/preds` and
+    `upt/preds`), or else the endings, too (`preds.json` and `preds.jsonl`). Raises `UsageError` for a path given twice.
     """
     parts = [("<stdin>",) if path == "-" else PurePath(os.path.normpath(path)).parts or (path,) for path in paths]
     twice = next((path for path, count in Counter(parts).items() if count > 1), None)
@@ -98,9 +97,9 @@ def names_of_files(paths: Sequence[str]) -> list[str]:
         ("stdin",) if path == "-" else (*above, name.split(".")[0] or name)
         for path, (*above, name) in zip(paths, parts, strict=True)
     ]
-    tried = (
+    candidates = (
         ["/".join(folder_names[-folders:]).replace("//", "/") for folder_names in named]
         for named in (bare, parts)
         for folders in range(1, max(map(len, named)) + 1)
     )
-    return next(names for names in tried if len(set(names)) == len(names))
+    return next(names for names in candidates if len(set(names)) == len(names))

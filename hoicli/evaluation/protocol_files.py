@@ -51,8 +51,8 @@ _NOT_GIVEN = ("roles", *_OF_VIEWS)
 
 
 def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -> str:
-    """Return what the protocol does, in five lines made from its row, and its remark as a sixth. subjects: the
-    dataset's."""
+    """Return in words what the protocol does: five lines made from its row, and its remark as a sixth. subjects: the
+    labels that a subject may have in the dataset."""
     width = "x2 - x1 + 1 (inclusive pixels)" if protocol.inclusive else "x2 - x1 (edges)"
     touch = "" if protocol.touching_overlap else ", 0 where boxes only touch"
     pixels = f", {_shift(protocol.last_pixel_shift)} where the record says they are last pixels (.mat)"
@@ -91,6 +91,7 @@ def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -
 
 
 def _match_rule(protocol: Protocol, enough: str) -> str:
+    """Return the rule of matching in words. enough: the overlap that a match needs, as `>= 0.5`."""
     if protocol.whole_image:
         return (
             "the best triplet of a class in an image is the image's score of the class; true if the image has the "
@@ -129,16 +130,17 @@ def _grid_name(grid: tuple[float, ...]) -> str:
 
 
 def protocol_record(row: Protocol) -> Record:
-    """The row as its file has it."""
+    """Return the protocol as the object that its file would hold."""
     record: Record = {name: getattr(row, name) for name in _columns()}
     grids: dict[tuple[float, ...], Any] = {grid: name for name, grid in GRIDS.items()} | {EVERY_RECALL: EVERY}
     return {**record, "grid": grids.get(row.grid, list(row.grid))}
 
 
 def read_protocol(path: str, vocabulary: Vocabulary, rows: Mapping[str, Protocol]) -> Protocol:
-    """The protocol of a file, or the one that another package adds under this name, for a dataset, whose own protocols
-    are `rows`. Its signature has a digest of what it computes, or the package with its version. Raises `DataError` that
-    names the file and the field, `UsageError` if it says that it is of another dataset."""
+    """Return the protocol of a file, or the one that another package adds under this name, for a dataset.
+
+    rows: the dataset's own protocols. Signatures get a digest of what the protocol computes, or the package with its
+    version. Raises `DataError` that names the file and the field, `UsageError` if it is of another dataset."""
     record, bad = record_of(path), _errors(path)
     named = record.get("dataset", vocabulary.name)
     if named in DATASETS and named != vocabulary.name:
@@ -153,19 +155,22 @@ def read_protocol(path: str, vocabulary: Vocabulary, rows: Mapping[str, Protocol
 
 
 Bad = Callable[[str, str], DataError]
+"""Makes the error to raise from the name of a bad field and what is wrong with it."""
 
 
 def _errors(path: str) -> Bad:
-    """Makes the errors about a field of a file."""
+    """Return the function that makes errors about the fields of a file."""
     return lambda field, problem: DataError(problem, place=display_name(path), field=field)
 
 
 def _columns() -> dict[str, Field[Any]]:
+    """Return the fields of `Protocol` that a file may have, by name."""
     return {column.name: column for column in fields(Protocol) if column.name not in _NOT_GIVEN}
 
 
 def record_of(path: str) -> Record:
-    """The object in a file, or that another package gives under this name; its fields exist, and its name is sound."""
+    """Return the object in a file, or the one that another package adds under this name. Raises `DataError` for a field
+    that does not exist, and for a bad `name`, `like`, `grid` or `dataset`."""
     bad = _errors(path)
     if path.endswith(ENDING):
         record = read_object(path, "protocol", "a few fields", limit=LARGEST)
@@ -197,7 +202,7 @@ def record_of(path: str) -> Record:
 
 
 def dataset_of(path: str) -> str:
-    """The shipped dataset that a file is for: it says, or the protocol does that it is like."""
+    """Return the shipped dataset that a protocol file is for: the one it names, or that of the protocol it is like."""
     record = record_of(path)
     default = PROTOCOLS[record["like"]].dataset if "like" in record else "hico"
     named = record.get("dataset", default)
@@ -207,7 +212,7 @@ def dataset_of(path: str) -> str:
 
 
 def _row(record: Record, vocabulary: Vocabulary, rows: Mapping[str, Protocol], bad: Bad) -> Protocol:
-    """The row of the file: the one it is like, with the fields that it has."""
+    """Return the protocol that a file describes: the row that it is like, if any, with the fields that the file has."""
     columns, like = _columns(), record.get("like")
     values = {name: _value(columns[name], value, bad) for name, value in record.items() if name != "like"}
     values["dataset"] = vocabulary.name
@@ -221,7 +226,7 @@ def _row(record: Record, vocabulary: Vocabulary, rows: Mapping[str, Protocol], b
 
 
 def _value(column: Field[Any], value: Any, bad: Bad) -> Any:
-    """A field's value, checked by itself."""
+    """Return a field's value as the row has it, checked without regard to other fields."""
     name = column.name
     if name == "grid":
         return _grid(value, bad)
@@ -252,7 +257,7 @@ def _value(column: Field[Any], value: Any, bad: Bad) -> Any:
 
 
 def _grid(value: Any, bad: Bad) -> tuple[float, ...]:
-    """The recall values that a file names or lists."""
+    """Return the recall grid that a file names or lists."""
     if type(value) is str and value in (*GRIDS, EVERY):
         return GRIDS.get(value, EVERY_RECALL)
     numbers = type(value) is list and 1 <= len(value) <= MOST_POINTS and all(map(is_number, value))
@@ -263,7 +268,7 @@ def _grid(value: Any, bad: Bad) -> tuple[float, ...]:
 
 
 def _check_together(row: Protocol, vocabulary: Vocabulary, bad: Bad) -> None:
-    """Raises a `DataError` for fields that the dataset does not have, or that do not go together."""
+    """Raise `DataError` for fields that mean nothing for the dataset, or that do not go together."""
     for name, subsets, choices in (
         ("classes", [row.classes] if row.classes else [], list(vocabulary.subsets)),
         ("subsets", row.subsets, ["full", *vocabulary.groups, *vocabulary.subsets]),

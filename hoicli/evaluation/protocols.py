@@ -113,7 +113,7 @@ class Protocol:
 
     @property
     def key(self) -> str:
-        """Its name, and for a view what it is of: no two rows of a run share it."""
+        """The protocol's name, with the threshold and part of a view: no two rows of a run share it."""
         return view_key(self.name, dict(self.view))
 
     @cached_property
@@ -124,13 +124,13 @@ class Protocol:
 
     @property
     def iou_key(self) -> tuple[bool, bool, bool, Shift, Shift, Shift]:
-        """Protocols with equal keys share their IoU values."""
+        """The settings that decide about the IoU of boxes: protocols with equal keys share their IoU values."""
         shifts = (self.prediction_shift, self.truth_shift, self.last_pixel_shift)
         return (self.inclusive, self.touching_overlap, self.inclusive_overlap, *shifts)
 
     @property
     def depends_on(self) -> int:
-        """The mask of the `caveats` of records that its numbers depend on."""
+        """The mask of the `caveats` of records that the protocol's numbers depend on."""
         concerned = {
             caveats.DERIVED_LABELS: self.known_object or self.whole_image,
             caveats.UNMARKED_AMBIGUOUS: self.whole_image,
@@ -145,7 +145,7 @@ class Protocol:
 
     @property
     def refuses(self) -> int:
-        """The mask of the `caveats` with which its numbers would mean something else.
+        """The mask of the `caveats` that rule the protocol out, since its numbers would mean something else.
 
         The official V-COCO code counts everybody who does an action, whether or not an object is annotated: agents and
         both scenarios (s-gupta/v-coco vsrl_eval.py, `npos`). Scores of whole images have no boxes to match.
@@ -154,12 +154,12 @@ class Protocol:
         return caveats.mask(name for name, refuses in refused.items() if refuses)
 
     def settings(self) -> dict[str, str]:
-        """Return what differs from the published row, for signatures."""
+        """Return the settings in signatures that say what differs from the published row."""
         return dict(self.changed)
 
 
 def view_key(name: str, view: Mapping[str, str]) -> str:
-    """`Protocol.key` of a protocol's view."""
+    """Return the `Protocol.key` of a view, given the protocol's name and the view's tags."""
     return "|".join([name, *view.values()])
 
 
@@ -180,7 +180,7 @@ _HO_RCNN = "ywchao/ho-rcnn evaluation/eval_one.m"
 _official_hico = partial(
     Protocol, grid=GRID_ARANGE, inclusive=True, prediction_shift=ALL_BY_ONE, truth_shift=ALL_BY_ONE
 )
-"""What the two official HICO-DET rows share."""
+"""The settings that the two official HICO-DET rows share."""
 _hico_images = partial(
     Protocol,
     source="ywchao/hico_benchmark evaluation/eval_vo.m, utils/eval_pr_score_label.m",
@@ -189,7 +189,7 @@ _hico_images = partial(
     whole_image=True,
     remark="an image without a triplet of a class is not ranked for it; the released code ranks every image",
 )
-"""What the two rows of HICO's image-level benchmark share."""
+"""The settings that the two rows of HICO's image-level benchmark share."""
 _diag = partial(
     Protocol,
     inclusive=True,
@@ -200,7 +200,7 @@ _diag = partial(
     images="interactions",  # the code's dumps hold the 8,528 test images that have some
     only_annotated_classes=True,
 )
-"""What Diag-HOI's code and its paper share."""
+"""The settings that the rows of Diag-HOI's code and of its paper share."""
 _MATLAB_GRID = "were MATLAB's 0:0.1:1 read as a vector, the grid would be linspace"
 _SUBJECTS = "ground truth whose subject is no person is never found here; the released code finds it"
 

@@ -43,25 +43,25 @@ NEVER = np.iinfo(np.int64).max
 
 
 def ranks(scenes: Scenes, *, as_listed: bool = False) -> dict[str, Ints]:
-    """[T] by constraint, the place of each prediction in its image, from 0 by descending score; NEVER for a prediction
-    that the constraint leaves out. Ties are by verb, labels and corners of the boxes; `as_listed`: by input order. A
-    pair is two boxes of the record, told apart by their places."""
+    """Return, by constraint, [T] the rank of each prediction in its image, from 0 by descending score; NEVER for a
+    prediction that the constraint leaves out. Equal scores are ranked by verb, labels and corners of the boxes, or by
+    input order if `as_listed`. A pair is two boxes of a record, told apart by their indices."""
     every, pair = np.arange(len(scenes.score)), scenes.subject * len(scenes.boxes) + scenes.object
     if not as_listed:
         labels = scenes.object_label, scenes.labels[scenes.subject]
         every = order_by_score(
             scenes.score, lambda rows: [*scenes.ends(rows), *(label[rows] for label in labels), scenes.verb[rows]]
         )
-    best = every[ranks_in_groups(pair[every], scenes.score[every]) == 0]
-    places = {name: np.full(len(every), NEVER) for name in CONSTRAINTS}
-    for name, ranked in zip(CONSTRAINTS, (best, every), strict=True):
-        places[name][ranked] = ranks_in_groups(scenes.image_of_hoi[ranked], scenes.score[ranked])
-    return places
+    best_of_pairs = every[ranks_in_groups(pair[every], scenes.score[every]) == 0]
+    ranks_of = {name: np.full(len(every), NEVER) for name in CONSTRAINTS}
+    for name, ranked in zip(CONSTRAINTS, (best_of_pairs, every), strict=True):
+        ranks_of[name][ranked] = ranks_in_groups(scenes.image_of_hoi[ranked], scenes.score[ranked])
+    return ranks_of
 
 
 class Found:
-    """Gathers batches; `rank` gives the result. as_listed: as of `ranks`. caveats: the mask of those of the
-    predictions."""
+    """Gathers, batch by batch, which ground-truth triplets are found and at which rank first; `rank` gives the result.
+    as_listed: as in `ranks`. caveats: the mask of the predictions' caveats."""
 
     def __init__(self, *, as_listed: bool = False) -> None:
         self._as_listed, self.caveats = as_listed, 0
@@ -69,13 +69,13 @@ class Found:
         self._images = Growing(image=np.int64, content=np.int64)
 
     def add(self, batch: Batch, protocol: Protocol) -> None:
-        """The predictions of some images, matched by `protocol`'s rule for boxes."""
+        """Add the predictions of some images, whose boxes are compared as the protocol does."""
         row, triplet = batch.overlapping_pairs(protocol)
-        triplets_found, place = np.unique(triplet, return_inverse=True)
+        triplets_found, index = np.unique(triplet, return_inverse=True)
         columns = {}
         for name, rank in ranks(batch.predictions, as_listed=self._as_listed).items():
             columns[name] = np.full(len(triplets_found), NEVER)
-            np.minimum.at(columns[name], place, rank[row])
+            np.minimum.at(columns[name], index, rank[row])
         self._found.add(triplet=triplets_found, **columns)
         self.caveats |= batch.predictions.every_caveat
         boxes, hois = (np.diff(start) > 0 for start in (batch.predictions.box_start, batch.predictions.hoi_start))
@@ -90,18 +90,18 @@ class Found:
 
     @property
     def images(self) -> list[int]:
-        """The places of the images in the ground truth."""
-        places: list[int] = self._images["image"].tolist()
-        return places
+        """The images that were added, as indices into those of the ground truth."""
+        images: list[int] = self._images["image"].tolist()
+        return images
 
     def rank(self, constraint: str, triplets: int) -> Ints:
-        """[triplets] the place of the best prediction that finds each ground-truth triplet, NEVER if none does."""
+        """Return [triplets] the rank of the best prediction that finds each ground-truth triplet, NEVER without one."""
         rank = np.full(triplets, NEVER)
         rank[self._found["triplet"]] = self._found[constraint]
         return rank
 
     def content(self, images: int) -> Ints:
-        """[images] what is predicted of each: NOTHING, BOXES or PREDICTIONS."""
+        """Return [images] what is predicted in each image of the ground truth: NOTHING, BOXES or PREDICTIONS."""
         content = np.full(images, NOTHING)
         content[self._images["image"]] = self._images["content"]
         return content
@@ -109,15 +109,17 @@ class Found:
 
 @dataclass(frozen=True)
 class Unseen:
-    """triplets [T]: whether each of the ground truth is unseen. name: of the training set, for signatures."""
+    """What a detector did not see in training. triplets [T]: whether each triplet of the ground truth is unseen. name:
+    the name of the training set in signatures."""
 
     triplets: Bools
     name: str
 
 
 def not_in_training(truth: GroundTruth, training: Stream, policy: ErrorPolicy) -> Unseen:
-    """The triplets (subject, verb, object) that the ground truth of the training set never has; its name is a digest of
-    those it has. Raises `DataError` for a bad line, and for a training set without triplets."""
+    """Return which triplets of the ground truth are unseen: those whose labels (subject, verb, object) no triplet of
+    the training set has. The training set is named by a digest of the triplets it has. Raises `DataError` for a bad
+    line, and for a training set without triplets."""
     vocabulary = truth.vocabulary
     with no_garbage_collection():
         batches = read_scenes(training, vocabulary, scored=False, policy=policy)
@@ -131,13 +133,13 @@ def not_in_training(truth: GroundTruth, training: Stream, policy: ErrorPolicy) -
 
 
 def _keys(scenes: Scenes, vocabulary: Vocabulary) -> Ints:
-    """[T] a number for each (subject, verb, object) by their labels."""
+    """Return [T] a number for each triplet's (subject, verb, object), equal where all three labels are equal."""
     keys: Ints = scenes.labels[scenes.subject] * len(vocabulary.verbs) + scenes.verb
     return keys * len(vocabulary.objects) + scenes.labels[scenes.object]
 
 
 def _names(keys: Ints, vocabulary: Vocabulary) -> list[tuple[str, str, str]]:
-    """The labels of each key."""
+    """Return the three labels of each number that `_keys` makes."""
     rest, object_ = np.divmod(keys, len(vocabulary.objects))
     subject, verb = np.divmod(rest, len(vocabulary.verbs))
     return [
@@ -148,8 +150,8 @@ def _names(keys: Ints, vocabulary: Vocabulary) -> list[tuple[str, str, str]]:
 
 @dataclass(frozen=True)
 class Recall:
-    """A mean recall in [0, 1], None without ground truth. n: how many images it is over, or verbs. verbs: each verb's
-    own recall, by number."""
+    """A mean recall. value: in [0, 1], None without ground truth. n: over how many images, or verbs, the mean is.
+    verbs: each verb's own recall, by the verb's number; for R and zR only one entry, 0."""
 
     value: float | None
     n: int
@@ -157,8 +159,8 @@ class Recall:
 
 
 def counted_triplets(truth: GroundTruth, *, repeats: bool = False) -> Bools:
-    """[T] the ground-truth triplets that count: those with a class, of equal ones (the same two boxes and verb) the
-    first unless `repeats` count."""
+    """Return [T] whether each ground-truth triplet counts: it must have a class, and of triplets with the same two
+    boxes and verb only the first counts, unless `repeats` count, too."""
     if repeats:
         return truth.scenes.interaction >= 0
     scenes, verbs = truth.scenes, len(truth.vocabulary.verbs)
@@ -170,7 +172,7 @@ def counted_triplets(truth: GroundTruth, *, repeats: bool = False) -> Bools:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a stream of predictions found. unseen: the ground truth of zR@K, None without it."""
+    """What a stream of predictions found, to compute recalls of. unseen: the ground truth of zR@K, None without."""
 
     truth: GroundTruth
     ranks_found: Found
@@ -179,19 +181,19 @@ class Measured:
 
     @cached_property
     def _counted(self) -> Bools:
-        """[T] the ground truth that counts."""
+        """[T] whether each ground-truth triplet counts under the convention."""
         content = self.ranks_found.content(len(self.truth.scenes.image_ids))
         left_out = np.isin(content, self.convention.left_out)[self.truth.scenes.image_of_hoi]
         return counted_triplets(self.truth, repeats=self.convention.repeats) & ~left_out
 
     @cached_property
     def verb_counts(self) -> Ints:
-        """[verbs] how many ground-truth triplets count of each."""
+        """[verbs] how many ground-truth triplets of each verb count."""
         return np.bincount(self.truth.scenes.verb[self._counted], minlength=len(self.truth.vocabulary.verbs))
 
     def recalls(self, constraint: str, k: int) -> dict[str, Recall]:
-        """The metrics of the best `k` in the order of their rows: R, mR, zR if some ground truth is known to be unseen,
-        and F1, the harmonic mean of the first two."""
+        """Return the metrics of the `k` best-ranked predictions of each image, in the order of their rows: R, mR, zR
+        if unseen ground truth is known, and F1, the harmonic mean of R and mR."""
         hits = self.ranks_found.rank(constraint, len(self.truth.scenes.verb)) < k
         rows = np.flatnonzero(self._counted)
         recalls_of = {"R": self._recall(rows, hits), "mR": self._recall(rows, hits, by_verb=True)}
@@ -202,15 +204,19 @@ class Measured:
         return recalls_of | {"F1": Recall(f1, recalls_of["mR"].n, {})}
 
     def _recall(self, rows: Ints, hits: Bools, *, by_verb: bool = False) -> Recall:
-        """The mean over images, or over verbs of their means, of how much is found of some ground truth. hits [T]."""
+        """Return the mean over images of the share of their ground truth that is found. by_verb: this mean for the
+        ground truth of each verb, and the mean of these over verbs. rows: the triplets that count; hits [T]: whether
+        each triplet of the ground truth is found."""
         scenes = self.truth.scenes
         group = scenes.verb[rows] if by_verb else np.zeros_like(rows)
         images = len(scenes.image_ids)
-        key, part, size = np.unique(group * images + scenes.image_of_hoi[rows], return_inverse=True, return_counts=True)
-        shares = (np.bincount(part, weights=hits[rows], minlength=len(key)) / size).tolist()
-        of = key // max(images, 1)
-        bounds = pairwise([*run_starts(of).tolist(), len(of)])
-        groups = {int(of[begin]): math.fsum(shares[begin:end]) / (end - begin) for begin, end in bounds}
+        # A key is a group (a verb, or 0) and an image; `key_of_row` is the index of each triplet's key.
+        keys = group * images + scenes.image_of_hoi[rows]
+        key, key_of_row, size = np.unique(keys, return_inverse=True, return_counts=True)
+        shares = (np.bincount(key_of_row, weights=hits[rows], minlength=len(key)) / size).tolist()
+        group_of_key = key // max(images, 1)
+        bounds = pairwise([*run_starts(group_of_key).tolist(), len(group_of_key)])
+        groups = {int(group_of_key[begin]): math.fsum(shares[begin:end]) / (end - begin) for begin, end in bounds}
         absent = by_verb and self.convention.every_verb  # verbs without ground truth count 0
         count = len(self.verb_counts) if absent else len(groups)
         return Recall(math.fsum(groups.values()) / count if count else None, count if by_verb else len(shares), groups)
@@ -224,8 +230,8 @@ def measure_recalls(
     *,
     unseen: Unseen | None = None,
 ) -> Measured:
-    """The predictions' recalls; what does not fit together is said on stderr. Raises `DataError` for a bad line or an
-    image that the ground truth does not have."""
+    """Return what the predictions found; notes on stderr tell what does not fit the ground truth. Raises `DataError`
+    for a bad line, or an image that the ground truth does not have."""
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Found, Coverage]:
         ranks_found, coverage = Found(as_listed=bool(convention.name)), Coverage()
@@ -254,25 +260,24 @@ def recall_rows(
     tags: Mapping[str, str],
     per_class: bool = False,
 ) -> Iterator[Row]:
-    """Every metric at every K under each constraint, in percent. `n`: the images of R@K and zR@K, the verbs of mR@K and
-    F1@K. per_class: then the recall R@K of each verb, with the count of its ground truth. `settings` go into every
-    signature.
-    """
+    """Yield a row for every metric at every K under each constraint, in percent; its `n` counts images for R@K and
+    zR@K, and verbs for mR@K and F1@K. per_class: also yield the recall R@K of each verb, whose `n` counts its ground
+    truth. settings: what goes into every signature."""
     convention, unseen = measured.convention, measured.unseen
-    recalls = {at: measured.recalls(*at) for at in product(convention.constraints, ks)}
+    recalls = {pair: measured.recalls(*pair) for pair in product(convention.constraints, ks)}
     settings = {**settings, **({"released": convention.name} if convention.name else {})}
     settings |= caveats.settings(measured.ranks_found.caveats & convention.matching.depends_on)
 
-    def last(constraint: str, more: Mapping[str, str]) -> Row:
+    def last_keys(constraint: str, more: Mapping[str, str]) -> Row:
         unit: Row = {"unit": "%", "constraint": constraint}
         return unit | row_ends(PROTOCOL, tags, {**settings, "constraint": constraint, **more})
 
-    for name, at in product(("R", "mR", *(() if unseen is None else ("zR",)), "F1"), recalls):
-        recall, split = recalls[at][name], {} if name != "zR" or unseen is None else {"split": unseen.name}
+    for name, (constraint, k) in product(("R", "mR", *(() if unseen is None else ("zR",)), "F1"), recalls):
+        recall, split = recalls[constraint, k][name], {} if name != "zR" or unseen is None else {"split": unseen.name}
         subset, value = "unseen" if split else "full", percent(recall.value)
-        yield result_row(f"{name}@{at[1]}", subset=subset, value=value, n=recall.n, **last(at[0], split))
+        yield result_row(f"{name}@{k}", subset=subset, value=value, n=recall.n, **last_keys(constraint, split))
     verbs, counts = measured.truth.vocabulary.verbs, measured.verb_counts.tolist()
     for (constraint, k), recalls_here in recalls.items() if per_class else ():
         for verb, value in recalls_here["mR"].verbs.items():
             numbers = {"value": percent(value), "n": counts[verb]}
-            yield result_row(f"R@{k}", subset="full", verb=verbs[verb], **numbers, **last(constraint, {}))
+            yield result_row(f"R@{k}", subset="full", verb=verbs[verb], **numbers, **last_keys(constraint, {}))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from hoicli.evaluation.protocols import EVERY_RECALL, Protocol
 
 PROTOCOL = "sgg"
-"""The protocol in rows and signatures."""
+"""The name of the protocol in rows and signatures."""
 CONSTRAINTS = ("graph", "none")
 """With graph constraint only the best prediction of each pair of boxes is ranked; without, all are."""
 NOTHING, BOXES, PREDICTIONS = range(3)
@@ -22,14 +22,14 @@ NOTHING, BOXES, PREDICTIONS = range(3)
 
 @dataclass(frozen=True)
 class Convention:
-    """One way to compute it.
+    """One way to compute recall at K.
 
     name: the value of `--as-released`, "" for the published metric. matching: the IoU and its threshold.
     every_verb: mR@K averages over all verbs of the dataset, where one without ground truth counts 0, rather than over
-    those that have some. left_out: what images are in no mean, by what is predicted of them; otherwise those without
-    triplets count 0. repeats: a triplet that is annotated twice on the same two boxes counts twice. constraints: those
-    of CONSTRAINTS that it has. limit: how many predictions of an image are ranked without graph constraint, and so the
-    largest K there; None for all.
+    those that have some. left_out: images in which only this is predicted (NOTHING, BOXES) are in no mean; other images
+    without predicted triplets count 0. repeats: a triplet that is annotated twice on the same two boxes counts twice.
+    constraints: those of CONSTRAINTS that it has. limit: how many predictions of an image are ranked without graph
+    constraint, and so the largest K there; None for all.
     """
 
     name: str

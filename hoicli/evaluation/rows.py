@@ -30,8 +30,9 @@ METRICS = ("mAP", RECALL, "mPD")
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which rows to write: also the subsets of a split (a key of `vocabulary.unseen`); means without no_interaction; a
-    row for each class; means once more for the parts of slices of classes; which of METRICS besides mAP."""
+    """Which rows to write. split: also the subsets of this split, a key of `vocabulary.unseen`; ignore_no_interaction:
+    means without that verb's classes; per_class: also a row for each class; slices: also the means on each part of
+    these slices of classes; metrics: which of METRICS besides mAP."""
 
     split: str | None = None
     ignore_no_interaction: bool = False
@@ -40,16 +41,15 @@ class Wanted:
     metrics: Collection[str] = ()
 
     def settings(self) -> dict[str, str]:
-        """The settings that these options add to signatures."""
+        """Return the settings that these options add to signatures."""
         settings = {"split": self.split} if self.split else {}
         return settings | ({"noint": "ignored"} if self.ignore_no_interaction else {})
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """The 95 % interval of each subset's mAP and of each class's AP, in [0, 1], and the settings they came from. None
-    or missing if fewer than FEWEST_IMAGES images have ground truth of the subset or class.
-    """
+    """The 95 % intervals of each subset's mAP and each class's AP, in [0, 1], and the settings of the resampling. An
+    interval is None or missing if fewer than FEWEST_IMAGES images have ground truth of the subset or class."""
 
     settings: Settings
     of_means: Mapping[str, tuple[float, float] | None]
@@ -58,8 +58,9 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """One model's results under one protocol, and the rows to write. settings: for the rows' signatures. view: the
-    tags of what this is of. within: the classes that are averaged, None for all."""
+    """One model's results under one protocol, and the rows to write. settings: what goes into the rows' signatures.
+    view: the tags of the threshold and the part of the data that this is about. within: the only classes that are
+    averaged, None for all."""
 
     protocol: Protocol
     vocabulary: Vocabulary
@@ -80,7 +81,7 @@ class Evaluated:
         settings: Settings,
         tags: Mapping[str, str],
     ) -> list[Evaluated]:
-        """The results as a whole, and of each part of the slices of classes."""
+        """Return the results as a whole, then once for each part of the slices of classes."""
         view = dict(protocol.view)
         if taken := sorted(view.keys() & tags.keys()):
             raise UsageError(f"{arg('tag', ', '.join(taken))}: rows of views have a {taken[0]} of their own")
@@ -99,7 +100,7 @@ class Evaluated:
 
     @cached_property
     def members(self) -> dict[str, Ints]:
-        """Subset -> the classes of its mean."""
+        """The classes that each subset's mean is over."""
         ignored, split = self.requested.ignore_no_interaction, self.requested.split
         subsets = subset_classes(self.vocabulary, self.protocol, split=split, ignore_no_interaction=ignored)
         members = self.results.average_subsets(subsets)
@@ -114,45 +115,43 @@ class Evaluated:
         return subset_means(self.results.ap, self.results.max_recall, self.members)
 
     def intervals(self, lists: RankedLists, rounds: Rounds, resampling: Resampling) -> Intervals:
-        """The intervals of all means, and of the classes if requested, from the model's resamples."""
+        """Return the intervals of all means, and of the classes if requested, from the model's resamples."""
         from hoicli.resampling.intervals import interval
 
-        between = {"lowest": 0.0, "highest": 1.0}
+        limits = {"lowest": 0.0, "highest": 1.0}
         of_means = {
             mean.subset: interval(
-                mean.ap, rounds.means(members, lists.unannotated), lists.images_of_truth(members), **between
+                mean.ap, rounds.means(members, lists.unannotated), lists.images_of_truth(members), **limits
             )
             for mean, members in ((mean, self.members[mean.subset]) for mean in self.means)
             if mean.ap is not None
         }
         per_class = self.requested.per_class and self.within is None
         images = lists.truth_images.tolist() if per_class else []
-        ap, every = self.results.ap.tolist(), rounds.classes()
-        of_classes = {number: interval(ap[number], every[number], n, **between) for number, n in enumerate(images)}
+        ap, resampled = self.results.ap.tolist(), rounds.classes()
+        of_classes = {number: interval(ap[number], resampled[number], n, **limits) for number, n in enumerate(images)}
         return Intervals(resampling.signature(), of_means, of_classes)
 
     def rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
-        """mAP (with its interval, if given) of each subset, in percent; `n` is the number of classes. The value of an
-        empty subset is null. Mean maximal recall beside the classes' or by name, and mPD by name."""
-        recall = self.requested.per_class or RECALL in self.requested.metrics
-        for metric, ends in self._metrics("mAP", *[RECALL] * recall, intervals=intervals):
+        """Yield the mAP of each subset in percent, with its interval if given; `n` is the number of classes. If it is
+        requested, also yield mPD, and the mean maximal recall, which rows for each class bring as well."""
+        with_recall = self.requested.per_class or RECALL in self.requested.metrics
+        for metric, last_keys in self._metrics("mAP", *[RECALL] * with_recall, intervals=intervals):  # once, or not
             for mean in self.means:
                 value = mean.ap if metric == "mAP" else mean.max_recall
                 numbers = {"value": percent(value), "n": mean.classes}
                 if metric == "mAP" and intervals is not None:
                     numbers |= interval_keys(intervals.of_means.get(mean.subset))
-                yield result_row(metric, subset=mean.subset, **numbers, **ends)
+                yield result_row(metric, subset=mean.subset, **numbers, **last_keys)
         if "mPD" in self.requested.metrics:
             yield self._degradation_row()
 
     def class_rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
-        """AP (with its interval, if given) and maximal recall of each class that the protocol averages, in percent; `n`
-        is its ground-truth count.
-
-        `subset` is the class's frequency group, or the smallest of the protocol's own subsets with it."""
+        """Yield the AP (with its interval, if given) and the maximal recall of each class that the protocol averages,
+        in percent. `n` is the count of the class's ground truth, and `subset` as in `class_subsets`."""
         vocabulary, results = self.classes, self.results
         group = class_subsets(vocabulary, self.protocol)
-        for metric, ends in self._metrics("AP", "max_recall", intervals=intervals):
+        for metric, last_keys in self._metrics("AP", "max_recall", intervals=intervals):
             values = (results.ap if metric == "AP" else results.max_recall).tolist()
             for number in np.flatnonzero(results.in_mean).tolist():
                 verb, name = vocabulary.interactions[number]
@@ -160,14 +159,14 @@ class Evaluated:
                 numbers = {"value": percent(values[number]), "n": int(results.positives[number])}
                 if metric == "AP" and intervals is not None:
                     numbers |= interval_keys(intervals.of_classes.get(number))
-                yield result_row(metric, **class_, **numbers, **ends)
+                yield result_row(metric, **class_, **numbers, **last_keys)
 
     def _degradation_row(self) -> Row:
-        """mPD, mean performance degradation (Foruck/OC-Immunity HICO_DET_utils.py `get_mpd`), in percent: how far the
-        AP of a verb's classes stays below the best, (best - mean) / best, on average; `n` is the number of verbs.
+        """Return the row of mPD, mean performance degradation (Foruck/OC-Immunity HICO_DET_utils.py `get_mpd`), in
+        percent: how far the mean AP of a verb's classes stays below the best, (best - mean) / best, on average.
 
-        Of the verbs but no_interaction that have several classes in the mean; one whose best AP is 0 counts 100. Raises
-        as `check_metrics`."""
+        The average is over the verbs except no_interaction that have several classes in the mean; `n` is their number.
+        A verb whose best AP is 0 counts 100. Raises as `check_metrics` does."""
         check_metrics(["mPD"], [self.protocol])
         vocabulary, ap = self.classes, self.results.ap
         left_out = vocabulary.no_interaction_ids
@@ -175,24 +174,24 @@ class Evaluated:
         for number in np.flatnonzero(self.results.in_mean).tolist():
             if number not in left_out and (self.within is None or number in self.within):
                 aps.setdefault(vocabulary.interactions[number][0], []).append(float(ap[number]))
-        several = [
+        best_and_mean = [
             (max(aps_of_verb), float(np.mean(aps_of_verb))) for aps_of_verb in aps.values() if len(aps_of_verb) > 1
         ]
-        degradation = [(best - mean) / best if best else 1.0 for best, mean in several]
+        degradation = [(best - mean) / best if best else 1.0 for best, mean in best_and_mean]
         value = float(np.mean(degradation)) if degradation else None
-        ends = row_ends(self.protocol.name, {**self.tags, **self.view}, self.settings)
-        return result_row("mPD", subset="full", value=percent(value), n=len(degradation), unit="%", **ends)
+        last_keys = row_ends(self.protocol.name, {**self.tags, **self.view}, self.settings)
+        return result_row("mPD", subset="full", value=percent(value), n=len(degradation), unit="%", **last_keys)
 
     def _metrics(self, *metrics: str, intervals: Intervals | None) -> Iterator[tuple[str, Row]]:
-        """(metric, last keys of its rows); the first may have intervals."""
+        """Yield each metric with the last keys of its rows; only the first metric has the intervals."""
         for metric in metrics:
             interval_settings = {} if intervals is None or metric != metrics[0] else intervals.settings
-            ends = row_ends(self.protocol.name, {**self.tags, **self.view}, {**self.settings, **interval_settings})
-            yield metric, {"unit": "%", **ends}
+            last_keys = row_ends(self.protocol.name, {**self.tags, **self.view}, {**self.settings, **interval_settings})
+            yield metric, {"unit": "%", **last_keys}
 
 
 def check_metrics(metrics: Collection[str], protocols: Iterable[Protocol]) -> None:
-    """Raises `UsageError` for mPD of classes that are not (verb, object)."""
+    """Raise `UsageError` if mPD is requested under a protocol whose classes are not (verb, object)."""
     for row in protocols if "mPD" in metrics else ():
         if row.roles or row.by_verb:
             raise UsageError(
@@ -209,7 +208,8 @@ def tally_rows(
     settings: Settings,
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
-    """All rows of a tally: means of each protocol, and classes if requested; with intervals from `resampling`."""
+    """Yield all result rows of a tally: the means of each protocol, and the classes if requested. resampling: how to
+    compute their intervals, None for rows without."""
     settings = {**settings, "data": vocabulary.signed, **requested.settings()}
 
     def rows(
@@ -235,7 +235,7 @@ def tally_rows(
 
 
 def class_subsets(vocabulary: Vocabulary, protocol: Protocol) -> dict[int, str]:
-    """The frequency group of each class, or the smallest of the protocol's own subsets with it."""
+    """Return each class's subset: its frequency group, or the smallest of the protocol's own subsets that has it."""
     group = vocabulary.group_of
     for subset in sorted(protocol.subsets, key=lambda name: -len(vocabulary.members(name))):
         group |= dict.fromkeys(vocabulary.members(subset), subset)

@@ -49,7 +49,7 @@ Part = TypeVar("Part")
 def read_truth(
     stream: Stream, vocabulary: Vocabulary, policy: ErrorPolicy, *, allow_uncounted: bool = False
 ) -> GroundTruth:
-    """All ground truth of a stream.
+    """Return all ground truth of a stream, checked.
 
     Raises `DataError` for a bad line, for an empty stream, and, unless `allow_uncounted`, if more than half of the
     triplets have no class in the vocabulary, since numbers would be about the others only.
@@ -78,7 +78,7 @@ def matched_batches(
     filters: Filters,
     policy: ErrorPolicy,
 ) -> Iterator[tuple[Batch, Mapping[str, Outcomes]]]:
-    """Each batch of predictions with its outcomes under every protocol.
+    """Yield each batch of predictions with its outcomes under every protocol.
 
     Raises `DataError` for a bad line or an image that the ground truth does not have.
     """
@@ -97,7 +97,7 @@ class MatchedLines:
     coverage: Coverage
 
     def saying(self, skipped: int, records: int) -> MatchedLines:
-        """These with the number of lines that were dropped, if any were, in the last `records` lines."""
+        """Return the same records, whose last `records` lines say that `skipped` lines were dropped, if any were."""
         if not skipped:
             return self
         lines = bytes(self.lines).splitlines()
@@ -105,7 +105,7 @@ class MatchedLines:
         return replace(self, lines=b"".join(b"%b\n" % line for line in lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For a fork that sends it: the lines, megabytes, go as a column."""
+        """Pickle the lines as a buffer: they are megabytes, which a forked process sends without copying."""
         return MatchedLines, (self.image_ids, PickleBuffer(self.lines), self.coverage)
 
 
@@ -118,12 +118,12 @@ def matched_lines(
     *,
     partial: bool = False,
 ) -> Iterator[MatchedLines]:
-    """The match records of the predictions, batch by batch, made by as many processes as `predictions` is worth; and
+    """Yield the match records of the predictions, batch by batch, made by as many processes as their size is worth; and
     unless they are `partial`, those of the images without predictions, so that their triplets count as missed.
 
-    The last record of each protocol says how many lines were dropped, of the ground truth too unless `partial`, where
-    it is read again. Raises `DataError` as `matched_batches`.
-    """
+    The last record of each protocol says how many lines were dropped: of the predictions, and unless `partial` of the
+    ground truth, too, which is otherwise read again later. Raises `DataError` as `matched_batches` does."""
+    # One batch is held back, so that the last one can be told how many lines were dropped.
     before, last = policy.skipped if partial else 0, None
     try:
         for matched in _matched_lines(predictions, truth, protocols, filters, policy, partial):
@@ -146,6 +146,7 @@ def _matched_lines(
     policy: ErrorPolicy,
     partial: bool,
 ) -> Iterator[MatchedLines]:
+    """Yield what `matched_lines` does, but without the number of dropped lines."""
     from hoicli.evaluation.match_records import MatchWriter
 
     writer = MatchWriter(truth, protocols, filters, partial=partial)
@@ -183,10 +184,11 @@ def gather_in_parallel(
     *,
     independent: Callable[[Sequence[Part]], bool] = lambda _: True,
 ) -> list[Part]:
-    """The results of `gather` on the predictions, to be merged: a large file is split among the processors. If a share
-    fails, two parts have one of their `images`, or the parts are not `independent`, the whole file is gathered again in
-    one process, under `policy`, for an error with the right place.
-    """
+    """Return the results of `gather` on the predictions, to be merged: one, or one for each share of a large file that
+    is split among the processors.
+
+    If a share fails, an image occurs in two parts, or the parts are not `independent`, the whole file is gathered again
+    in one process, under `policy`, so that an error names the right place. images: returns the images of a part."""
     shares = predictions.shares()
     parts = fork_map(lambda share: gather(share, ErrorPolicy()), shares) if shares else None
     if parts is not None and _no_image_twice(map(images, parts)) and independent(parts):
@@ -195,7 +197,7 @@ def gather_in_parallel(
 
 
 def _no_image_twice(parts: Iterable[Iterable[Hashable]]) -> bool:
-    """Whether no image is in two parts. By hashes: one collision in 10^7 of a million images says that one is."""
+    """Return whether no image is in two parts. By hashes: one in 10^7 streams of a million images gives a false no."""
     hashes = np.fromiter(map(hash, chain.from_iterable(parts)), dtype=np.int64)
     return len(distinct(hashes)) == len(hashes)
 
@@ -203,7 +205,7 @@ def _no_image_twice(parts: Iterable[Iterable[Hashable]]) -> bool:
 def tally_matches(
     matched: Iterable[tuple[Batch, Mapping[str, Outcomes]]], protocols: Sequence[Protocol], vocabulary: Vocabulary
 ) -> tuple[Tally, Coverage]:
-    """Batches with their outcomes, counted."""
+    """Return the tally and the coverage of batches that are given with their outcomes."""
     coverage, tally = Coverage(), Tally(protocols, len(vocabulary.interactions))
     for batch, outcomes in matched:
         coverage.add(batch)
@@ -219,10 +221,11 @@ def tally_predictions(
     policy: ErrorPolicy,
     named: Collection[str] = (),
 ) -> Tally:
-    """All predictions matched and gathered, the ground truth counted; coverage is reported on stderr.
+    """Match all predictions, and return the tally of their outcomes and of the ground truth. Notes on stderr tell how
+    well the two fit together.
 
-    `gather_in_parallel` splits the work; the order of gathering does not change a tally. Raises `DataError` for a
-    protocol in `named`, or the only one, that the predictions cannot serve; a note names others."""
+    `gather_in_parallel` splits the work; the order of gathering does not change a tally. Raises `DataError` if the
+    predictions cannot serve a protocol in `named`, or the only one; a note names others, which are left out."""
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Tally, Coverage]:
         return tally_matches(
@@ -253,13 +256,14 @@ def tallies(
     views: Views = ALONE,
     vocabulary: Vocabulary | None = None,
 ) -> Iterator[tuple[Tally, Vocabulary, dict[str, str]]]:
-    """(tally, its vocabulary, settings for its signature) of predictions with ground truth, or of each protocol of a
-    match stream, seen as `views` have it (without thresholds and slices: all views of a match stream). `vocabulary`:
-    that of the protocols' dataset, if it is a file's. `named`: the protocols that the user named, which must be there;
-    without any, all of a match stream. `gt`: its stream, or what was read of it. Ground truth with a match stream adds
-    the images that shards of it lack.
-    Raises `UsageError` for options that need predictions, `DataError` for protocols that the ground truth cannot serve.
-    """
+    """Yield (tally, its vocabulary, settings for its signatures): one tally for predictions with ground truth, or one
+    for each view of a protocol in a match stream.
+
+    gt: the ground truth, or its stream; with a match stream it adds the images that shards of the stream lack.
+    named: the protocols that the user named, which must be there; without any, all of a match stream. views: the
+    thresholds and slices asked for; without any, all views of a match stream. vocabulary: that of the protocols'
+    dataset, if it comes from a file. Raises `UsageError` for options that need predictions, `DataError` for protocols
+    that the ground truth cannot serve."""
     vocabulary = vocabulary or load(chosen[0].dataset)
     matched = predictions.matched or gt is None
     if matched and not named and not vocabulary.own:
@@ -308,7 +312,8 @@ def tallies(
 
 
 def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
-    """Raises `UsageError` for a view that a match stream does not have, or that its lines define otherwise."""
+    """Raise `UsageError` if a match stream does not have the view `row`, or its lines were matched with another
+    protocol file or slice file of that name. key: the view's key."""
     if row.mean_of:
         raise UsageError(
             f"{arg('iou', dict(row.view)['iou'])}: a mean over thresholds needs the predictions, with {arg('gt')}"

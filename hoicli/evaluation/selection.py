@@ -39,7 +39,7 @@ _ROLE_CLASSES = {"": "", "agent": "agent", "25": "roles", "29": "every_action"}
 
 
 def adapt_protocol(row: Protocol, vocabulary: Vocabulary) -> Protocol:
-    """The rules of a row of HICO-DET, or of V-COCO, for another dataset.
+    """Return the rules of a row of HICO-DET, or of V-COCO, as a row for another dataset.
 
     Classes and subsets are the dataset's. Ground truth and predictions are compared as recorded: a shift of one side
     mends coordinates of HICO-DET's or V-COCO's own files, or repeats what a released loader did to them, and means
@@ -62,48 +62,48 @@ def adapt_protocol(row: Protocol, vocabulary: Vocabulary) -> Protocol:
 
 
 def _model(vocabulary: Vocabulary) -> str:
-    """The dataset whose rows apply to one that has none."""
+    """Return the dataset whose rows apply to a dataset that has no rows of its own."""
     return "vcoco" if vocabulary.roles else "hico"
 
 
 def _benchmark(vocabulary: Vocabulary) -> str:
-    """The dataset, one of TABLES, whose table a dataset has: its own, else that of the one whose rules it takes."""
+    """Return the key of TABLES whose table a dataset has: its own, else that of the dataset whose rules it takes."""
     name = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
     return name if name in TABLES else _model(vocabulary)
 
 
 def table_of(vocabulary: Vocabulary) -> tuple[str, ...]:
-    """The names of the rows that `all` means."""
+    """Return the names of the rows that `all` means for a dataset."""
     return TABLES[_benchmark(vocabulary)]
 
 
 @cache
 def rows_of(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
-    """The rows that apply to a dataset, by name: its own, and without a table of its own also those of HICO-DET or
-    V-COCO adapted to it."""
-    files = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
+    """Return the rows that apply to a dataset, by name: its own, and if it has no table of its own, also those of
+    HICO-DET or V-COCO adapted to it."""
+    benchmark = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
     own_protocols = {
-        row.name: replace(row, dataset=vocabulary.name) for row in PROTOCOLS.values() if row.dataset == files
+        row.name: replace(row, dataset=vocabulary.name) for row in PROTOCOLS.values() if row.dataset == benchmark
     }
-    if files in TABLES:
+    if benchmark in TABLES:
         return own_protocols
     models = (row for row in PROTOCOLS.values() if row.dataset == _model(vocabulary) and not row.whole_image)
     return {row.name: adapt_protocol(row, vocabulary) for row in models} | own_protocols
 
 
 def main_protocol(vocabulary: Vocabulary) -> Protocol:
-    """The main protocol of a dataset: its own, `hico`, or with roles `vcoco-s1`."""
+    """Return the main protocol of a dataset: its own, else `hico`, or `vcoco-s1` for a dataset with roles."""
     return rows_of(vocabulary)[MAIN[_benchmark(vocabulary)]]
 
 
 def distinct(rows: Iterable[Protocol]) -> list[Protocol]:
-    """One row of each name: the views of a protocol count once."""
+    """Return one row of each name, so that the views of a protocol count once."""
     return list({row.name: row for row in rows}.values())
 
 
 def protocol_of(vocabulary: Vocabulary) -> Protocol:
-    """The protocol whose definition of a correct box the error types use: `diag`, or with roles `vcoco-s1`, adapted to
-    a dataset that has neither (SWIG-HOI: over the classes its own protocol scores)."""
+    """Return the protocol whose definition of a correct box the error types use: `diag`, or with roles `vcoco-s1`. It
+    is adapted to a dataset that has neither, and then scores the classes of that dataset's main protocol (SWIG-HOI)."""
     row = PROTOCOLS[DIAGNOSED[_model(vocabulary)]]
     if row.dataset == vocabulary.name:
         return row
@@ -112,30 +112,31 @@ def protocol_of(vocabulary: Vocabulary) -> Protocol:
 
 
 def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = None) -> list[Protocol]:
-    """The rows that `--protocol` names, in order of first mention, each once; those of files and of other packages
-    last. A name may be several with commas; `all` is the table of the dataset. No names: the table of a shipped
-    dataset, the main row of a file's. Without a `dataset` it is that of the named rows, HICO-DET for `all` alone.
+    """Return the rows that `--protocol` names, in order of first mention, each once; rows from files and from other
+    packages come last. A text may hold several names with commas; `all` is the table of the dataset. Without names, it
+    is the table of a shipped dataset, or the main row of a dataset from a file. Without a `dataset`, it is that of the
+    named rows, or HICO-DET for `all` alone.
 
     Raises `UsageError` for unknown names, names of another dataset, and two rows of one name; and what `load` and
     `read_protocol` raise."""
-    every = [part.strip() for part in chain.from_iterable(text.split(",") for text in names)]
-    brought = [part for part in dict.fromkeys(every) if _is_brought(part)]
-    listed = [part for part in every if part not in brought]
+    asked_for = [part.strip() for part in chain.from_iterable(text.split(",") for text in names)]
+    brought = [part for part in dict.fromkeys(asked_for) if _is_brought(part)]
+    listed = [part for part in asked_for if part not in brought]
     unknown = sorted({name for name in listed if name not in PROTOCOLS and name != "all"})
     if unknown:
         meant = did_you_mean(unknown[0].lower(), PROTOCOLS)
         names_text = ", ".join([*PROTOCOLS, *plugin_names("protocols")]) + (meant and f" ({meant})")
         raise UsageError(f"{arg('protocol')}: unknown {', '.join(map(repr, unknown))}; choose from all, {names_text}")
     if dataset is None:
-        of_rows = (PROTOCOLS[name].dataset for name in listed if name != "all")
-        dataset = next(of_rows, None) or (dataset_of(brought[0]) if brought else "hico")
+        named_datasets = (PROTOCOLS[name].dataset for name in listed if name != "all")
+        dataset = next(named_datasets, None) or (dataset_of(brought[0]) if brought else "hico")
     vocabulary = load(dataset) if isinstance(dataset, str) else dataset
     rows = rows_of(vocabulary)
     if others := [name for name in listed if name != "all" and name not in rows]:
         theirs = PROTOCOLS[others[0]].dataset
         fix = f"choose from {', '.join(rows)}" if vocabulary.own else "name protocols of one dataset"
         raise UsageError(f"{arg('protocol', ', '.join(others))}: of {theirs}, not {vocabulary.name}; {fix}")
-    if not every:
+    if not asked_for:
         listed = [main_protocol(vocabulary).name] if vocabulary.own else ["all"]
     chosen = {
         name: rows[name]
@@ -152,8 +153,7 @@ def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = No
 
 
 def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:
-    """The only row that `--protocol` names, None without one. Raises as `chosen_protocols`, and `UsageError` for
-    several."""
+    """Return the only row that `--protocol` names, None without names. Raises `UsageError` for several rows."""
     rows = chosen_protocols(names, dataset) if names else []
     if len(rows) > 1:
         raise UsageError(f"{arg('protocol', ','.join(names))}: one protocol says what is right; name one")
@@ -161,11 +161,11 @@ def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:
 
 
 def explicit(names: Iterable[str]) -> frozenset[str]:
-    """The protocols that `--protocol` names, without `all`; those of files by their names."""
+    """Return the names of the protocols that `--protocol` asks for by name or file, without `all`."""
     listed = {part.strip() for part in chain.from_iterable(text.split(",") for text in names)} - {"all"}
     return frozenset(str(record_of(part)["name"]) if part.endswith(ENDING) else part for part in listed)
 
 
 def _is_brought(name: str) -> bool:
-    """Whether a name is that of a file, or of a row that another package adds."""
+    """Return whether the user or another package brings this protocol: it is a file, or an entry point's row."""
     return name.endswith(ENDING) or (name not in (*PROTOCOLS, "all") and plugin("protocols", name) is not None)

@@ -31,8 +31,9 @@ _COUNTS = (1.0, 2.0, 3.0, 6.0)
 
 @dataclass(frozen=True)
 class Measure:
-    """A row of MEASURES. of: what it sorts into parts. description: for lists. cuts: where one part ends and the next
-    begins, unless others are given (`objects:400:2500`). names: of the parts between these cuts; () for numbers."""
+    """What a slice is cut by. of: what is sorted into parts (IMAGES, TRIPLETS or CLASSES). description: what lists of
+    slices say. cuts: where one part ends and the next begins, unless the user gives others (`objects:400:2500`). names:
+    the names of the parts between these cuts; () if parts are named by numbers."""
 
     of: str
     description: str
@@ -60,8 +61,9 @@ MEASURES: Mapping[str, Measure] = {
 
 @dataclass(frozen=True)
 class Slice:
-    """A slice: name, as rows and signatures have it; measure, a key of MEASURES, or FILE; parts, their names; cuts of a
-    measure in numbers; classes, those of each part; digest and images (image id -> its parts) of a FILE."""
+    """A slice of the data. name: as in rows and signatures. measure: a key of MEASURES, or FILE. parts: their names.
+    cuts: of a measure in numbers. classes: the classes of each part, for a slice of classes. digest, images: of a FILE,
+    its digest, and the numbers of the parts that each image id is in."""
 
     name: str
     measure: str
@@ -73,15 +75,15 @@ class Slice:
 
     @property
     def of(self) -> str:
-        """IMAGES, TRIPLETS or CLASSES."""
+        """What the slice sorts into parts: IMAGES, TRIPLETS or CLASSES."""
         return IMAGES if self.measure == FILE else MEASURES[self.measure].of
 
     def tags(self, part: str) -> dict[str, str]:
-        """Return what rows of a part are tagged with."""
+        """Return the tags of result rows that are about a part."""
         return {"slice": self.name, "part": part}
 
     def setting(self, part: str) -> dict[str, str]:
-        """Return what a part adds to signatures."""
+        """Return the setting that a part adds to signatures."""
         return {"slice": f"{self.name}{'@' if self.digest else ''}{self.digest}/{part}"}
 
 
@@ -94,12 +96,12 @@ class Part:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the part."""
         return self.slice.parts[self.number]
 
 
 def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
-    """The slices that `--slice` names: NAME, NAME with cuts (`distance:0.5:1`) or FILE, each once, in their order.
+    """Return the slices that `--slice` names: NAME, NAME with cuts (`distance:0.5:1`) or FILE, each once, in order.
 
     Raises `UsageError` for an unknown name, cuts that do not ascend and slices that the dataset does not have;
     `DataError` for a bad line of a FILE.
@@ -113,7 +115,7 @@ def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
 
 
 def _measured_slice(text: str, vocabulary: Vocabulary) -> Slice:
-    """The slice by one of MEASURES, with its own cuts or those in `text`."""
+    """Return the slice that `text` names by one of MEASURES, with the measure's own cuts or those in `text`."""
     name, *cut_texts = text.split(":")
     measure = MEASURES[name]
     if cut_texts and name in ("subject", "verb", "object"):
@@ -136,12 +138,12 @@ def _measured_slice(text: str, vocabulary: Vocabulary) -> Slice:
 
 
 def _slice_text(name: str, cuts: Sequence[float]) -> str:
-    """A slice as rows and signatures have it: with its cuts, where they are not the measure's own."""
+    """Return the name of a slice in rows and signatures, which has the cuts if they are not the measure's own."""
     return name if cuts == MEASURES[name].cuts else ":".join([name, *map(write_number, cuts)])
 
 
 def _numbers(text: str, cut_texts: Sequence[str]) -> tuple[float, ...]:
-    """The cuts that `text` gives, checked."""
+    """Return the cuts that the user gives, checked; () without any. text: the whole slice, for messages."""
     name = text.split(":")[0]
     example = ":".join([name, *map(write_number, MEASURES[name].cuts or (10, 100))])
     wrong = UsageError(f"{arg('slice', text)}: give ascending numbers above 0 as cuts, for example {example}")
@@ -154,7 +156,7 @@ def _numbers(text: str, cut_texts: Sequence[str]) -> tuple[float, ...]:
 
 
 def _between(cuts: Sequence[float], *, whole: bool) -> Iterator[str]:
-    """The names of the parts that the cuts make; `whole` numbers name the last one of a part (3-5)."""
+    """Yield the names of the parts that the cuts make: `3-6` for 3 up to 6, or of `whole` numbers `3-5`."""
     for low, high in pairwise([0.0, *cuts]):
         last = high - 1 if whole and high == int(high) else high
         yield write_number(low) if low == last else f"{write_number(low)}-{write_number(last)}"
@@ -162,7 +164,7 @@ def _between(cuts: Sequence[float], *, whole: bool) -> Iterator[str]:
 
 
 def _classes(text: str, cuts: Sequence[float], vocabulary: Vocabulary) -> dict[str, frozenset[int]]:
-    """The classes of each part: of each verb, of each object, or by training triplets."""
+    """Return the classes of each part of a slice of classes: by verb, by object, or by number of training triplets."""
     pairs, counts = list(enumerate(vocabulary.interactions)), vocabulary.training_counts
     if cuts and not counts:
         problem = f"{vocabulary.name} has no training counts, only groups"
@@ -188,7 +190,7 @@ def _classes(text: str, cuts: Sequence[float], vocabulary: Vocabulary) -> dict[s
 
 
 def _read_slice(path: str) -> Slice:
-    """The slice that a file of `image_id<TAB>slice` lines makes; its parts are in alphabetical order."""
+    """Return the slice that a file of `image_id<TAB>slice` lines defines; its parts are in alphabetical order."""
     if not path or not Path(path).exists():
         meant = did_you_mean(path.split(":")[0], MEASURES)
         choices_text = f"choose from {', '.join(MEASURES)}, or name a file of `image_id<TAB>slice` lines"
@@ -214,9 +216,9 @@ def _read_slice(path: str) -> Slice:
         raise DataError("no slices in it; write image_id<TAB>slice, one a line", place=path)
     if len(parts) > MOST_PARTS:
         raise DataError(f"{len(parts):,} slices; at most {MOST_PARTS} in a file", place=path)
-    number = {part: place for place, part in enumerate(parts)}
-    lines = sorted((image_id, part) for image_id, of_image in images.items() for part in of_image)
+    number_of = {part: number for number, part in enumerate(parts)}
+    lines = sorted((image_id, part) for image_id, parts_here in images.items() for part in parts_here)
     digest = sha256("".join(f"{image_id}\t{part}\n" for image_id, part in lines).encode()).hexdigest()[:8]
-    members = {image_id: frozenset(number[part] for part in of_image) for image_id, of_image in images.items()}
+    members = {image_id: frozenset(number_of[part] for part in parts_here) for image_id, parts_here in images.items()}
     name = re.sub(r"[|,\s/@:]", "_", Path(path).name.split(".")[0]) or FILE
     return Slice(name if name not in MEASURES else f"{name}_file", FILE, parts, digest=digest, images=members)

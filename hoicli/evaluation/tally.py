@@ -44,12 +44,12 @@ class ClassResults:
 
     @classmethod
     def mean(cls, several: Sequence[ClassResults]) -> ClassResults:
-        """The mean of the values of each class, under one protocol at several thresholds."""
+        """Return the mean, class by class, of the results of one protocol at several thresholds."""
         ap, recall = (np.mean([getattr(results, name) for results in several], axis=0) for name in ("ap", "max_recall"))
         return replace(several[0], ap=ap, max_recall=recall)
 
     def average_subsets(self, subsets: Mapping[str, Ints]) -> dict[str, Ints]:
-        """The classes of each subset that the protocol averages."""
+        """Return, for each subset, those of its classes that the protocol averages."""
         return {name: classes[self.in_mean[classes]] for name, classes in subsets.items()}
 
 
@@ -63,8 +63,8 @@ class Mean(NamedTuple):
 
 
 class ScoredLists(NamedTuple):
-    """The counted predictions under one protocol, class by class in the order of the ranking: hit, score [T]; class c
-    has the rows bounds[c] to bounds[c + 1]."""
+    """The predictions that count under one protocol, class by class in ranking order. hit, score [T]: whether each is a
+    true positive, and its score; class c has the rows bounds[c] to bounds[c + 1]."""
 
     hit: Bools
     score: Floats
@@ -73,21 +73,21 @@ class ScoredLists(NamedTuple):
 
 @dataclass
 class Annotated:
-    """The ground truth that one protocol counts, and in which image each triplet is; what is added is not copied."""
+    """The ground truth that one protocol counts, in parts (image ids, image and class of each triplet), not copied."""
 
     parts: list[tuple[Sequence[str], Ints, Ints]] = field(default_factory=list)
 
     def add(self, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
-        """Add images and their triplets: image [P] indexes image_ids."""
+        """Add images and their triplets. image [P]: the image of each triplet, an index into image_ids."""
         self.parts.append((image_ids, image, interaction))
 
     def images(self) -> Iterator[str]:
-        """The ids of the images that were added."""
+        """Return the ids of the images that were added, in their order."""
         return chain.from_iterable(image_ids for image_ids, _, _ in self.parts)
 
     @property
     def image(self) -> Ints:
-        """[P] the image of each triplet, a place in `images`."""
+        """[P] the image of each triplet, an index into `images`."""
         starts = starts_of([len(image_ids) for image_ids, _, _ in self.parts]).tolist()
         return join_parts([image + start for (_, image, _), start in zip(self.parts, starts, strict=False)], np.int64)
 
@@ -98,10 +98,8 @@ class Annotated:
 
 
 class Tally:
-    """Gathers the outcomes of batches of images for some protocols, then ranks them once for all.
-
-    add() in any order; results() after the last one.
-    """
+    """Gathers the outcomes of batches of images for some protocols, then ranks all predictions once. Call `add` for
+    the batches in any order, and `results` after the last one."""
 
     def __init__(self, protocols: Sequence[Protocol], classes: int) -> None:
         self._protocols = list(protocols)
@@ -117,12 +115,12 @@ class Tally:
         self.orders: dict[str, int] = {}
         """`GroundTruth.order` of each protocol, by its key, once the ground truth is known."""
         self.objects = self.unlabelled = 0
-        """How many predictions have an object, and of these without a label."""
+        """How many predictions have an object, and how many of these objects have no label."""
         self.uncounted = False
         """Whether most of the ground truth, or of the predictions (`coverage.check_counted`), is left uncounted."""
 
     def leave_out(self, rows: Sequence[Protocol]) -> list[Protocol]:
-        """The protocols without some, of which there are to be no results."""
+        """Drop the protocols `rows`, for which there are to be no results, and return the others."""
         self._protocols = [row for row in self._protocols if row not in rows]
         return self._protocols
 
@@ -134,13 +132,13 @@ class Tally:
         score: Floats,
         codes: Mapping[str, NDArray[np.uint8]],
     ) -> None:
-        """Add a batch: image [T], ascending, indexes image_ids, interaction [T] the classes (-1 for none), codes [T]
-        OUTCOMES."""
+        """Add the predictions of a batch. image [T]: the image of each, an index into image_ids, ascending; interaction
+        [T]: its class, -1 for none; codes: by protocol key, [T] its outcome, an index of OUTCOMES."""
         self.listed.add(image_ids, image, interaction, score)
         self._codes.add(**codes)
 
     def add_batch(self, batch: Batch, outcomes: Mapping[str, Outcomes]) -> None:
-        """Add a matched batch."""
+        """Add a batch with its outcomes by protocol key."""
         scenes = batch.predictions
         codes = {name: outcome.code for name, outcome in outcomes.items()}
         self.caveats |= scenes.every_caveat & caveats.PREDICTIONS
@@ -159,11 +157,11 @@ class Tally:
                 self.add_annotated(protocol.key, truth.scenes.image_ids, *truth.annotated_classes(protocol))
 
     def add_annotated(self, protocol: str, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
-        """Add ground truth that a protocol counts: image [P] indexes image_ids, interaction [P] the classes."""
+        """Add ground truth that a protocol (its key) counts. image [P] indexes image_ids; interaction [P]: classes."""
         self._truth[protocol].add(image_ids, image, interaction)
 
     def against(self, truth: GroundTruth, outcomes: Mapping[str, Outcomes]) -> Tally:
-        """Return the same predictions, whose ranking is shared, with their outcomes on other ground truth."""
+        """Return a tally of the same predictions, whose ranking is shared, with their outcomes against other truth."""
         other = copy(self)
         other._codes = Growing(**dict.fromkeys(outcomes, np.uint8))
         other._codes.add(**{name: outcome.code for name, outcome in outcomes.items()})
@@ -182,8 +180,8 @@ class Tally:
             self._truth[name].parts += annotated.parts
 
     def settings(self, protocol: Protocol) -> dict[str, str]:
-        """A protocol's settings for signatures: what differs from the published protocol, which ground truth it is, and
-        the caveats."""
+        """Return a protocol's settings for signatures: its name, what differs from the published protocol, which ground
+        truth the numbers are of, and the caveats."""
         return {
             "protocol": protocol.name,
             **protocol.settings(),
@@ -194,11 +192,11 @@ class Tally:
 
     @property
     def leave(self) -> dict[str, str]:
-        """The setting that says that numbers are about the smaller part alone; empty where they are not."""
+        """The setting UNCOUNTED, which signatures have where most triplets have no class; empty elsewhere."""
         return dict(UNCOUNTED) if self.uncounted else {}
 
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
-        """Each protocol's per-class results."""
+        """Yield each protocol with its per-class results, means over thresholds included."""
         rankings = self._rankings(vocabulary)
         matched = [row for row in self._protocols if not row.mean_of]
         results_of = {row.key: self._result(row, rankings[row.by_verb], vocabulary) for row in matched}
@@ -209,18 +207,19 @@ class Tally:
     def ranked_results(
         self, vocabulary: Vocabulary, image_ids: Sequence[str]
     ) -> Iterator[tuple[Protocol, ClassResults, RankedLists]]:
-        """`results` with the ranked lists they come from; images are places in `image_ids`, which has all of them."""
+        """Yield the `results` with the ranked lists they come from, for resampling. The lists name images by their
+        index in `image_ids`, which must hold all of them."""
         from hoicli.resampling.ranked import AveragedLists, RankedLists  # without intervals nobody needs it
 
-        place = {image_id: row for row, image_id in enumerate(image_ids)}
-        images = places(self.listed.image_ids, place)[self.listed.image]
+        index_of = {image_id: index for index, image_id in enumerate(image_ids)}
+        images = places(self.listed.image_ids, index_of)[self.listed.image]
         rankings = self._rankings(vocabulary)
         ranked_of: dict[str, tuple[ClassResults, RankedLists]] = {}
         averages = any(protocol.mean_of for protocol in self._protocols)
         for protocol in self._protocols:
             if protocol.mean_of:
-                results, several = zip(*(ranked_of[key] for key in protocol.mean_of), strict=True)
-                yield protocol, ClassResults.mean(results), AveragedLists.average(several)
+                results, lists_of_views = zip(*(ranked_of[key] for key in protocol.mean_of), strict=True)
+                yield protocol, ClassResults.mean(results), AveragedLists.average(lists_of_views)
                 continue
             rows, listed = self._counted_predictions(protocol, rankings[protocol.by_verb])
             annotated = self._truth[protocol.key]
@@ -228,7 +227,7 @@ class Tally:
                 hit=listed.hit,
                 image=images[rows],
                 bounds=listed.bounds,
-                truth_image=places(annotated.images(), place)[annotated.image],
+                truth_image=places(annotated.images(), index_of)[annotated.image],
                 truth_class=classes_of(annotated.classes, vocabulary, protocol),
                 images=len(image_ids),
                 grid=protocol.grid,
@@ -241,7 +240,7 @@ class Tally:
             yield protocol, result, lists
 
     def scored_results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults, ScoredLists]]:
-        """`results` with the scores they come from; without the means over thresholds, which have no ranking."""
+        """Yield the `results` with the scores they come from, without means over thresholds, which have no ranking."""
         rankings = self._rankings(vocabulary)
         for protocol in self._protocols:
             if not protocol.mean_of:
@@ -253,18 +252,19 @@ class Tally:
                 )
 
     def _counted_predictions(self, protocol: Protocol, ranking: Ranked) -> tuple[Ints, ScoredLists]:
-        """The rows of the predictions that count, in the order of the ranking, and their lists."""
+        """Return the rows of the predictions that count under a protocol, in ranking order, and their lists."""
         code = self._codes[protocol.key][ranking.order]
-        counted = code <= TRUE_POSITIVE
+        counted = code <= TRUE_POSITIVE  # false and true positives have the two smallest codes
         rows, bounds = ranking.order[counted], starts_of(counted)[ranking.bounds]
         return rows, ScoredLists(code[counted] == TRUE_POSITIVE, self.listed.score[rows], bounds)
 
     @property
     def image_ids(self) -> list[str]:
-        """All images, of predictions or of ground truth, sorted."""
+        """The ids of all images that have predictions or ground truth here, sorted."""
         return sorted(set(self.listed.image_ids).union(*(annotated.images() for annotated in self._truth.values())))
 
     def _result(self, protocol: Protocol, ranking: Ranked, vocabulary: Vocabulary) -> ClassResults:
+        """Return a protocol's per-class results, given the ranking of the predictions by the protocol's classes."""
         annotated = classes_of(self._truth[protocol.key].classes, vocabulary, protocol)
         positives = np.bincount(annotated, minlength=len(ranking.bounds) - 1)
         code = self._codes[protocol.key][ranking.order]
@@ -272,12 +272,13 @@ class Tally:
         return ClassResults(*class_results, positives, classes_in_mean(positives, vocabulary, protocol))
 
     def _rankings(self, vocabulary: Vocabulary) -> dict[bool, Ranked]:
-        """All predictions ranked by the classes of the protocols, by whether these are verbs."""
+        """Return the rankings of all predictions that the protocols need: under True the one whose classes are verbs
+        (`Protocol.by_verb`), under False the one whose classes are interactions."""
         rankings = {}
-        for row in {protocol.by_verb: protocol for protocol in self._protocols}.values():
+        for row in {protocol.by_verb: protocol for protocol in self._protocols}.values():  # one protocol of each kind
             classes = classes_of(self.listed.interaction, vocabulary, row)
-            many = len(vocabulary.verbs) if row.by_verb else self._classes
-            rankings[row.by_verb] = self.listed.rank_by_class(classes, many)
+            class_count = len(vocabulary.verbs) if row.by_verb else self._classes
+            rankings[row.by_verb] = self.listed.rank_by_class(classes, class_count)
         return rankings
 
 
@@ -285,21 +286,21 @@ Numbers = TypeVar("Numbers", bound="NDArray[np.signedinteger[Any]]")
 
 
 def classes_of(interaction: Numbers, vocabulary: Vocabulary, protocol: Protocol) -> Numbers:
-    """The class of each interaction under a protocol: itself, or its verb; -1 for none."""
+    """Return the class of each interaction under a protocol: the interaction itself, or its verb; -1 for none."""
     if not protocol.by_verb:
         return interaction
     verbs = [vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions]
-    of_verb: Numbers = np.array([*verbs, -1], dtype=interaction.dtype)[interaction]
-    return of_verb
+    verb_classes: Numbers = np.array([*verbs, -1], dtype=interaction.dtype)[interaction]  # -1 finds the last, -1
+    return verb_classes
 
 
 def class_vocabulary(vocabulary: Vocabulary, protocol: Protocol) -> Vocabulary:
-    """The vocabulary whose interactions are a protocol's classes; by verb they are (verb, "")."""
+    """Return the vocabulary whose interactions are a protocol's classes; classes by verb are (verb, "")."""
     return vocabulary.by_verb if protocol.by_verb else vocabulary
 
 
 def classes_in_mean(positives: Ints, vocabulary: Vocabulary, protocol: Protocol) -> Bools:
-    """[C] the classes a protocol averages, given the ground truth of each."""
+    """Return [C] whether a protocol averages each class. positives [C]: how much ground truth each class has."""
     vocabulary = class_vocabulary(vocabulary, protocol)
     in_mean = positives > 0 if protocol.only_annotated_classes else np.ones(len(positives), dtype=bool)
     if protocol.drop_no_interaction:
@@ -309,13 +310,13 @@ def classes_in_mean(positives: Ints, vocabulary: Vocabulary, protocol: Protocol)
     return in_mean
 
 
-def places(image_ids: Iterable[str], place: Mapping[str, int]) -> Ints:
-    """[N] the place of each image."""
-    return np.array([place[image_id] for image_id in image_ids], dtype=np.int64)
+def places(image_ids: Iterable[str], index_of: Mapping[str, int]) -> Ints:
+    """Return [N] the index of each image, looked up by its id."""
+    return np.array([index_of[image_id] for image_id in image_ids], dtype=np.int64)
 
 
 def subset_means(ap: Floats, max_recall: Floats, members: Mapping[str, Ints]) -> list[Mean]:
-    """The mean of each subset over its classes `members`; ap, max_recall [C] in [0, 1]."""
+    """Return the mean of each subset over its classes. ap, max_recall [C]: in [0, 1]; members: subset -> classes."""
     return [
         Mean(subset, float(ap[rows].mean()), float(max_recall[rows].mean()), len(rows))
         if len(rows)
@@ -327,19 +328,18 @@ def subset_means(ap: Floats, max_recall: Floats, members: Mapping[str, Ints]) ->
 def subset_classes(
     vocabulary: Vocabulary, protocol: Protocol, *, split: str | None = None, ignore_no_interaction: bool = False
 ) -> dict[str, Ints]:
-    """Subset -> its classes, ascending, including those that a protocol does not average.
+    """Return the classes of each subset, ascending, including those that a protocol does not average.
 
-    `split` is a key of `vocabulary.unseen`. `ignore_no_interaction` leaves the classes of that verb out (INP-CC's
-    --ignore_non_interaction: 520 of HICO-DET's 600).
-    """
+    split: also the subsets of this split, a key of `vocabulary.unseen`. ignore_no_interaction: leave out the classes of
+    that verb (INP-CC's --ignore_non_interaction: 520 of HICO-DET's 600)."""
     vocabulary = class_vocabulary(vocabulary, protocol)
     if split is not None and split not in vocabulary.unseen:
         raise UsageError(f"{arg('split', split)}: {protocol.name} averages verbs, and splits are of interactions")
-    everything = frozenset(range(len(vocabulary.interactions)))
-    subsets: dict[str, frozenset[int]] = {"full": everything, **vocabulary.groups}
+    all_classes = frozenset(range(len(vocabulary.interactions)))
+    subsets: dict[str, frozenset[int]] = {"full": all_classes, **vocabulary.groups}
     if protocol.subsets:
         subsets = {name: vocabulary.members(name) for name in protocol.subsets}
     if split is not None:
-        subsets |= {"unseen": vocabulary.unseen[split], "seen": everything - vocabulary.unseen[split]}
+        subsets |= {"unseen": vocabulary.unseen[split], "seen": all_classes - vocabulary.unseen[split]}
     left_out = vocabulary.no_interaction_ids if ignore_no_interaction else frozenset[int]()
     return {name: np.array(sorted(members - left_out), dtype=np.int64) for name, members in subsets.items()}

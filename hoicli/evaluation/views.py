@@ -22,7 +22,8 @@ MOST_THRESHOLDS = 100
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What `--iou` asks for: values, each once, in their order; ranges, (label, its values), whose mean is wanted."""
+    """The thresholds that `--iou` asks for. values: all of them, each once, in their order; ranges: those whose mean is
+    wanted, as (the range's text, its values)."""
 
     values: tuple[float, ...] = ()
     ranges: tuple[tuple[str, tuple[float, ...]], ...] = ()
@@ -31,9 +32,9 @@ class Thresholds:
 def parse_thresholds(
     texts: Iterable[str], *, option: str = "iou", what: str = "IoU", minimum: float | None = None
 ) -> Thresholds:
-    """`0.5,0.75` or `0.5:0.95:0.05` (first, last and step). Steps are decimal: the values of a range are the very
-    numbers that its decimals are read as. They lie above 0, or from `minimum` on, and are at most 1. option and what:
-    of messages. Raises `UsageError` for anything else."""
+    """Return the thresholds in texts like `0.5,0.75` or `0.5:0.95:0.05` (first, last and step). Steps are decimal, so
+    that each value of a range is the very number that its decimals are read as. Values lie above 0, or from `minimum`
+    on, and are at most 1; others raise `UsageError`. option, what: names of the option and of a value in messages."""
     values: dict[float, None] = {}
     ranges: dict[str, tuple[float, ...]] = {}
 
@@ -98,19 +99,17 @@ class Views:
         return tuple(slice_ for slice_ in self.slices if slice_.of != CLASSES)
 
     def diagnosis_views(self, row: Protocol) -> list[Protocol]:
-        """The views of a protocol that errors have: at each threshold, on all images and on each part of the slices of
-        images. Not on parts of slices of triplets: a repair gives a prediction other boxes, and so another part."""
+        """Return the views of a protocol whose errors can be diagnosed: at each threshold, on all images and on each
+        part of the slices of images. Slices of triplets have none: a corrected box may move to another part."""
         slices = tuple(slice_ for slice_ in self.of_data if slice_.of != TRIPLETS)
         thresholds = Thresholds(self.thresholds.values)
         return Views(thresholds, slices).views_of([row])
 
     def views_of(self, rows: Iterable[Protocol], named: Container[str] | None = None) -> list[Protocol]:
-        """Each protocol's views: at each threshold, then the mean over each range, first of all data, then of each part
-        of the slices of images and triplets. Without thresholds and slices, the rows themselves.
-
-        A protocol in `named` (None: any) that has no such slice raises `UsageError`; without being named it does
-        without, and a note says so.
-        """
+        """Return the views of each protocol: at each threshold, then the mean over each range; first on all data, then
+        on each part of the slices of images and triplets. Without thresholds and slices, these are the rows themselves.
+        Raises `UsageError` for a protocol in `named` (None: any) to which a slice does not apply; others go without
+        that slice, and a note says so."""
         rows = list(rows)
         for slice_ in self.of_data:
             if without := [row.name for row in rows if not has(row, slice_)]:
@@ -129,6 +128,7 @@ class Views:
         return list(chain.from_iterable(self._protocol_views(row) for row in rows))
 
     def _protocol_views(self, row: Protocol) -> Iterator[Protocol]:
+        """Yield the views of one protocol in the order of `views_of`."""
         yield from _threshold_views(row, row.threshold, self.thresholds)
         for slice_ in self.of_data:
             for number in range(len(slice_.parts)) if has(row, slice_) else ():
@@ -136,7 +136,7 @@ class Views:
 
 
 def has(row: Protocol, slice_: Slice) -> bool:
-    """Whether a protocol's predictions all have what the slice goes by."""
+    """Return whether a slice applies to a protocol: all of its predictions must have what the slice measures."""
     return slice_.of != TRIPLETS or not row.person_first
 
 
@@ -145,7 +145,8 @@ ALONE = Views()
 
 
 def _threshold_views(row: Protocol, published: float, thresholds: Thresholds) -> Iterator[Protocol]:
-    """`row` at each threshold, and the means over ranges; `row` itself if there are none. published: its own."""
+    """Yield the protocol at each threshold, then its means over the ranges; without thresholds, the protocol itself.
+    published: the threshold of the published protocol, which is no change in signatures."""
     if not thresholds.values:
         yield row
     for value in thresholds.values:
@@ -156,13 +157,14 @@ def _threshold_views(row: Protocol, published: float, thresholds: Thresholds) ->
 
 
 def _relabel(row: Protocol, label: str, *, changed: bool, **columns: Any) -> Protocol:
-    """The row with other columns; signatures say so if they are `changed`."""
+    """Return the row as a view at the threshold or range `label`. changed: whether signatures say so; columns: what
+    else differs."""
     setting = (("iou", label),) if changed else ()
     return replace(row, view=(("iou", label), *row.view), changed=(*row.changed, *setting), **columns)
 
 
 def within(row: Protocol, part: Part) -> Protocol:
-    """The protocol on a part of the data: classes without ground truth there are left out of its means."""
+    """Return the view of a protocol on a part of the data, whose means leave out classes without ground truth there."""
     view = tuple(part.slice.tags(part.name).items())
     setting = tuple(part.slice.setting(part.name).items())
     return replace(
@@ -171,17 +173,16 @@ def within(row: Protocol, part: Part) -> Protocol:
 
 
 def read_view(row: Protocol, view: Mapping[str, str]) -> Protocol:
-    """The view of a protocol that match records are of, by their `view`; the row itself for an empty one. What its
-    lines hold was matched already: the view knows its name, not its part."""
+    """Return the view of a protocol that match records belong to, given their `view`; the row itself if that is empty.
+    The records are already matched on the part of the data, so the view has its name but no `part`."""
     if not view:
         return row
-    in_part = "slice" in view
-    only = row.only_annotated_classes or in_part
-    return replace(row, view=tuple(view.items()), only_annotated_classes=only)
+    only_annotated = row.only_annotated_classes or "slice" in view
+    return replace(row, view=tuple(view.items()), only_annotated_classes=only_annotated)
 
 
 def check_part(row: Protocol) -> Protocol:
-    """The view itself. Raises `UsageError` if it is of a part of which it knows only the name (`read_view`)."""
+    """Return the view itself. Raises `UsageError` if only the name of its part of the data is known (`read_view`)."""
     slice_ = dict(row.view).get("slice")
     if row.part is None and slice_ is not None:
         raise UsageError(
@@ -192,7 +193,7 @@ def check_part(row: Protocol) -> Protocol:
 
 
 def check_diagnosed(row: Protocol) -> None:
-    """Raises `UsageError` for a view that errors do not have (`Views.diagnosis_views`)."""
+    """Raise `UsageError` for a view whose errors cannot be diagnosed (`Views.diagnosis_views`)."""
     slice_ = dict(row.view).get("slice", "")
     measure = MEASURES.get(slice_.partition(":")[0])
     if measure is not None and measure.of == TRIPLETS:
@@ -203,19 +204,20 @@ def check_diagnosed(row: Protocol) -> None:
 
 
 def view_order(view: Mapping[str, str]) -> tuple[Any, ...]:
-    """Sorts views of match records as `Views.views_of` has them, whatever the order of the lines: slices as in
-    MEASURES, then by name."""
+    """Return a key that sorts the views of match records as `Views.views_of` does, whatever the order of the lines:
+    slices as in MEASURES, and others by name; parts by name or number; then thresholds."""
     slice_, part = view.get("slice", ""), view.get("part", "")
     measure = slice_.partition(":")[0]
     names = MEASURES[measure].names if measure in MEASURES else ()
     number = re.match(r"\d+(\.\d+)?", part)
-    place = names.index(part) if part in names else float(number[0]) if number else len(names)
+    # A named part sorts by its place in the measure, and one between cuts (3-5) by its first number.
+    rank_of_part = names.index(part) if part in names else float(number[0]) if number else len(names)
     rank_of_measure = list(MEASURES).index(measure) if measure in MEASURES else len(MEASURES)
     return (
         slice_ != "",
         rank_of_measure,
         slice_,
-        place,
+        rank_of_part,
         part,
         _number_or_zero(view.get("iou", "")),
         view.get("iou", ""),
