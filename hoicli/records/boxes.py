@@ -22,41 +22,43 @@ sides of 0 do occur, and are not meant), so more such boxes are another conventi
 
 
 def find_inverted(boxes: Floats) -> Bools:
-    """[B] the boxes that end before they begin."""
+    """Return [B] a mask of the boxes whose right or lower edge comes before the left or upper one."""
     x1, y1, x2, y2 = boxes.T
     ends_first: Bools = (x2 < x1) | (y2 < y1)
     return ends_first
 
 
 def marks(images: Images) -> Floats:
-    """[T] a number for the corners of each triplet's boxes: the same for the same corners, seldom for others."""
+    """Return [T] a number that stands for the corners of each triplet's boxes: equal for equal corners, and seldom
+    equal for others."""
     with np.errstate(over="ignore", invalid="ignore"):
-        edges = np.append(images.boxes @ np.sqrt([2.0, 3.0, 5.0, 7.0]), 0.0)  # the last is that of no object
-        return edges[images.subject] + np.pi * edges[images.object]
+        # irrational weights, so that different corners seldom have one sum; the last is that of no object
+        box_number = np.append(images.boxes @ np.sqrt([2.0, 3.0, 5.0, 7.0]), 0.0)
+        return box_number[images.subject] + np.pi * box_number[images.object]
 
 
 def find_repeated(images: Images, *columns: Ints | Bools) -> Bools:
-    """[T] the triplets that an earlier one of their image repeats: boxes with the same edges, be they those of one box
-    or of two, and the same `columns` [T]."""
-    again = np.zeros(len(images.subject), dtype=bool)
+    """Return [T] a mask of the triplets that repeat an earlier one of their image. Two triplets are the same if their
+    boxes have the same edges, in one box of the record or in two, and all `columns` [T] have the same values."""
+    is_repeated = np.zeros(len(images.subject), dtype=bool)
     every_column: tuple[Ints | Bools, ...] = (images.image_of_hoi, images.object < 0, *columns)
     with np.errstate(over="ignore", invalid="ignore"):
         mark = marks(images)
-        for place, column in enumerate(every_column):
-            mark = mark + np.sqrt(11.0 + place) * column
+        for number, column in enumerate(every_column):
+            mark = mark + np.sqrt(11.0 + number) * column
     order = np.argsort(mark, kind="stable")
-    alike = ~np.isfinite(mark[order])
-    same = mark[order[1:]] == mark[order[:-1]]  # equal triplets have equal marks, others seldom
-    alike[1:] |= same
-    alike[:-1] |= same
-    rows = np.sort(order[alike])
+    may_repeat = ~np.isfinite(mark[order])
+    same_mark = mark[order[1:]] == mark[order[:-1]]  # equal triplets have equal marks, others seldom
+    may_repeat[1:] |= same_mark
+    may_repeat[:-1] |= same_mark
+    rows = np.sort(order[may_repeat])
     if len(rows):
         boxes = np.append(images.boxes, np.zeros((1, 4)), axis=0) + 0.0  # -0.0 is 0.0
-        sides = (boxes[images.subject[rows]], boxes[images.object[rows]])
-        every = np.column_stack([*sides, *(column[rows] for column in every_column)])
-        order = np.lexsort(every.T)
-        again[rows[order[1:][(every[order[1:]] == every[order[:-1]]).all(axis=1)]]] = True
-    return again
+        corners_of_both = (boxes[images.subject[rows]], boxes[images.object[rows]])
+        exact_rows = np.column_stack([*corners_of_both, *(column[rows] for column in every_column)])
+        order = np.lexsort(exact_rows.T)
+        is_repeated[rows[order[1:][(exact_rows[order[1:]] == exact_rows[order[:-1]]).all(axis=1)]]] = True
+    return is_repeated
 
 
 def iou(
@@ -89,11 +91,12 @@ def iou(
 
 
 def take_columns(boxes: Floats, rows: Ints) -> Floats:
-    """[4, M] rows of boxes [B, 4] as `iou` is fastest with: each coordinate is contiguous."""
+    """Return [4, M] these rows of boxes [B, 4] as `iou` is fastest with: each coordinate is contiguous in memory."""
     return np.ascontiguousarray(boxes.take(rows, axis=0).T)
 
 
 def _area(boxes: Floats, edge: float) -> Floats:
+    """Return [M] the areas of boxes [4, M]. edge: what is added to each side's length."""
     area: Floats = (boxes[2] - boxes[0] + edge) * (boxes[3] - boxes[1] + edge)
     return area
 
@@ -141,47 +144,49 @@ def pair_nms(
 
 
 def _greedy(subjects: Floats, objects: Floats, threshold: float, alpha: float, beta: float) -> Ints:
-    """The places of the pairs that survive among those of one group, [4, N] each, best first.
+    """Return the positions of the pairs that survive. subjects, objects: [4, N] the boxes of the pairs of one group,
+    best first. threshold, alpha, beta: as in `pair_nms`.
 
-    An IoU is at most 1, so a pair is only suppressed if either IoU alone is large enough: few need a power.
-    """
-    place = np.arange(subjects.shape[1])
+    An IoU is at most 1, so a pair is only suppressed if either IoU alone is large enough: few need a power."""
+    position = np.arange(subjects.shape[1])
     least_overlaps = [_least(threshold, exponent) for exponent in (alpha, beta)]
     survivors = []
-    while len(place):
-        survivors.append(place[0])
+    while len(position):
+        survivors.append(position[0])
         near = _find_overlapping_widths(subjects, least_overlaps[0])
         near = near[iou(subjects[:, :1], subjects[:, near], inclusive=True) > least_overlaps[0]]
         near = near[iou(objects[:, :1], objects[:, near], inclusive=True) > least_overlaps[1]]
-        remaining = np.ones(len(place), dtype=bool)
+        remaining = np.ones(len(position), dtype=bool)
         remaining[0] = False
         if len(near):
             overlap = iou(subjects[:, :1], subjects[:, near], inclusive=True) ** alpha
             overlap *= iou(objects[:, :1], objects[:, near], inclusive=True) ** beta
             remaining[near] = overlap <= threshold
-        rest = slice(1, None) if remaining[1:].all() else remaining  # a slice copies nothing
-        place, subjects, objects = place[rest], subjects[:, rest], objects[:, rest]
+        kept = slice(1, None) if remaining[1:].all() else remaining  # a slice copies nothing
+        position, subjects, objects = position[kept], subjects[:, kept], objects[:, kept]
     return np.array(survivors, dtype=np.int64)
 
 
 def _find_overlapping_widths(boxes: Floats, least_overlap: float) -> Ints:
-    """The places of the boxes [4, N] that share enough of the first one's width for an IoU above `least_overlap` with
-    it."""
+    """Return the positions of the boxes [4, N] that share so much of the first box's width that their IoU with it may
+    be above `least_overlap`."""
     if least_overlap < 0:
         return np.arange(1, boxes.shape[1])
     left, right = boxes[0], boxes[2]
     with np.errstate(over="ignore", invalid="ignore"):
-        shared = np.minimum(right[1:], right[0]) - np.maximum(left[1:], left[0]) + 1
-        return np.flatnonzero(shared > least_overlap * (right[0] - left[0] + 1)) + 1
+        shared_width = np.minimum(right[1:], right[0]) - np.maximum(left[1:], left[0]) + 1
+        return np.flatnonzero(shared_width > least_overlap * (right[0] - left[0] + 1)) + 1
 
 
 def _least(threshold: float, exponent: float) -> float:
-    """An IoU up to which its power is surely no more than the threshold, below 0 if no IoU is sure of it."""
+    """Return an IoU up to which its power with this exponent surely does not exceed the threshold; -1 if there is
+    none."""
     return threshold ** (1 / exponent) * (1 - 1e-9) if exponent > 0.01 else -1.0
 
 
 def _nms_groups(scenes: Scenes, rows: Ints) -> Ints:
-    """[rows] one number per (image, subject label, object label, verb)."""
+    """Return [rows] a number for each (image, subject label, object label, verb): triplets with one number may suppress
+    each other."""
     columns = (
         scenes.image_of_hoi,
         scenes.labels[scenes.subject],
@@ -198,7 +203,8 @@ def _nms_groups(scenes: Scenes, rows: Ints) -> Ints:
 
 
 def best_per_image(scenes: Scenes, count: int, among: Bools | None = None) -> Bools:
-    """[T] the `count` triplets of each image with the highest scores, ties by input order; only of those `among`."""
+    """Return [T] a mask of the `count` triplets of each image with the highest scores; equal scores rank by input
+    order. among: a mask of the triplets to choose from, None for all."""
     if among is None and np.diff(scenes.hoi_start).max(initial=0) <= count:
         return np.ones(len(scenes.score), dtype=bool)
     rows = np.arange(len(scenes.score)) if among is None else np.flatnonzero(among)
