@@ -52,8 +52,8 @@ MAKE = "hoicli vocab --from GT.jsonl -o FILE.json makes one"
 
 
 def read_dataset(dataset: str, taken: Collection[str]) -> Vocabulary:
-    """The vocabulary in a file. taken: names it may not have. Raises `DataError` with the file, the field, what is
-    wrong and what to do."""
+    """Return the vocabulary in a dataset's file. taken: names that the dataset may not have. Raises `DataError` with
+    the file, the field, what is wrong and what to do."""
     path = Path(dataset)
     reads(path)  # a file that was read before, too
     data = _read_pipe(dataset, path.stat().st_ino) if path.is_fifo() else _content(dataset)
@@ -61,8 +61,8 @@ def read_dataset(dataset: str, taken: Collection[str]) -> Vocabulary:
 
 
 def build_added_dataset(name: str, added: Plugin, taken: Collection[str]) -> Vocabulary:
-    """The vocabulary that another package adds: a dict with the fields of a dataset's file. Signatures have the package
-    with its version. Raises `DataError` as `read_dataset`."""
+    """Return the vocabulary that another package adds as a dict with the fields of a dataset's file. Signatures name
+    the package with its version. Raises `DataError` as `read_dataset` does."""
     content = {**added.value, "name": name} if isinstance(added.value, Mapping) else None
     data = orjson.dumps(content)
     return _build_vocabulary(data, f"{name} of {added.owner}", name, added.owner, frozenset(taken))
@@ -70,12 +70,13 @@ def build_added_dataset(name: str, added: Plugin, taken: Collection[str]) -> Voc
 
 @cache
 def _read_pipe(path: str, number: int) -> bytes:  # noqa: ARG001 (a key of the cache)
-    """Return what came through a pipe, which can be read once; `number` is the pipe's own."""
+    """Return what came through a pipe, which can be read only once, so it is cached. number: the pipe's inode, which
+    tells one pipe at this path from the next."""
     return _content(path)
 
 
 def _content(path: str) -> bytes:
-    """Return what is in a file, unpacked. Raises `DataError` that names the file."""
+    """Return the bytes in a file, unpacked. Raises `DataError` that names the file."""
     if path == "-":
         raise DataError("a dataset is read from a file, not from stdin", place=Place(arg("dataset")))
     with open_input(path) as stream, readable(path):
@@ -87,8 +88,9 @@ def _content(path: str) -> bytes:
 
 @cache
 def _build_vocabulary(data: bytes, place: str, path: str, owner: str, taken: frozenset[str]) -> Vocabulary:
-    """The vocabulary in a dataset's JSON, by its content: another file may stand at the path now, whatever its time.
-    place: what messages call it; path: what options call it; owner: the package that adds it, in place of a digest."""
+    """Return the vocabulary in a dataset's JSON. It is cached by its content, as another file may stand at the path by
+    now. place: what messages call it; path: what options call it; owner: the package that adds it, "" for a file, whose
+    digest then stands in signatures; taken: names that it may not have."""
     if not data.strip():
         raise DataError(f"is empty; {MAKE}", place=place, code="empty")
     try:
@@ -105,17 +107,18 @@ def _build_vocabulary(data: bytes, place: str, path: str, owner: str, taken: fro
 
 
 def check(content: Any, place: str) -> None:
-    """Raises `DataError` at `place` for the first field of a dataset's content that cannot be used or contradicts
+    """Raise `DataError` at `place` for the first field of a dataset's content that cannot be used or contradicts
     another."""
     for field, problem in _problems(content):
         raise DataError(problem, place=place, field=field)
 
 
 Problem = tuple[str, str]
-"""A field and what is wrong with it. Nobody goes on after the first, so what follows may rely on what was looked at."""
+"""A field and what is wrong with it. `check` stops at the first, so each check may rely on those before it."""
 
 
 def _problems(content: Any) -> Iterator[Problem]:
+    """Yield the problems of a dataset's content, field by field."""
     if type(content) is not dict:
         yield "", f"{_value_text(content)} is no object with the fields of a dataset; {MAKE}"
     if "boxes" in content and "hois" in content:
@@ -175,6 +178,7 @@ _KINDS: tuple[tuple[tuple[str, ...], type, str], ...] = (
 
 
 def _label_problems(key: str, labels: Any, *, needed: bool) -> Iterator[Problem]:
+    """Yield the problems of a list of labels. key: its field; needed: whether it may not be empty."""
     if type(labels) is not list or (needed and not labels):
         yield key, f"{_value_text(labels)} is no list of labels; give at least one"
     if len(labels) > MOST_LABELS:
@@ -189,7 +193,7 @@ def _label_problems(key: str, labels: Any, *, needed: bool) -> Iterator[Problem]
 
 
 def label_fault(label: Any, *, signed: bool = True) -> str:
-    """Return what is wrong with a label, "" for nothing. signed: a signature may have it."""
+    """Return what is wrong with a label, "" if nothing is. signed: whether it may appear in a signature."""
     if type(label) is not str:
         return f"{_value_text(label)} is no label; labels are strings"
     if not label.strip() or label != label.strip():
@@ -204,9 +208,9 @@ def label_fault(label: Any, *, signed: bool = True) -> str:
 def _pair_problems(
     listed: Any, verbs: list[str], objects: list[str], roles: list[str]
 ) -> Generator[Problem, None, tuple[Pair, ...]]:
-    """The interactions, as `listed_pairs` has them."""
-    second, seconds = ("role", ["", *roles]) if roles else ("object", objects)
-    if len(verbs) * len(seconds) > MOST_PAIRS:
+    """Yield the problems of the interactions, and return these as `listed_pairs` does. listed: the field's value."""
+    second_name, second_labels = ("role", ["", *roles]) if roles else ("object", objects)
+    if len(verbs) * len(second_labels) > MOST_PAIRS:
         yield "verbs", f"{len(verbs):,} x {len(objects):,} objects; hoicli takes {MOST_PAIRS:,} pairs"
     if type(listed) is dict:
         for name, of_object in listed.items():
@@ -215,21 +219,21 @@ def _pair_problems(
         listed = [[verb, name] for name, of_object in listed.items() for verb in of_object]
     if type(listed) is not list or not listed or len(listed) > MOST_CLASSES:
         count = f"{len(listed):,} of them" if type(listed) is list else _value_text(listed)
-        yield "interactions", f"{count}; give 1 to {MOST_CLASSES:,} pairs of verb and {second}"
+        yield "interactions", f"{count}; give 1 to {MOST_CLASSES:,} pairs of verb and {second_name}"
     by_number = not roles and type(listed[0]) is list and bool(listed[0]) and type(listed[0][0]) is int
-    kind = int if by_number else str
+    entry_type = int if by_number else str
     sides = [
         (what, len(names), range(len(names)) if by_number else set(names))
-        for what, names in (("verb", verbs), (second, seconds))
+        for what, names in (("verb", verbs), (second_name, second_labels))
     ]
     for at, pair in enumerate(listed):
         field = f"interactions[{at}]"
-        if type(pair) is not list or [type(each) for each in pair] != [kind, kind]:
-            yield field, f"{_value_text(pair)} is no pair; give [verb, {second}], all by name or all by number"
-        for each, (what, highest, known_names) in zip(pair, sides, strict=True):
-            if each not in known_names:
-                counted = f"{what} {each}, but there are {highest}, counted from 0"
-                unknown = f"unknown {what} {_value_text(each)}; list it in {what}s"
+        if type(pair) is not list or [type(entry) for entry in pair] != [entry_type, entry_type]:
+            yield field, f"{_value_text(pair)} is no pair; give [verb, {second_name}], all by name or all by number"
+        for entry, (what, label_count, known_names) in zip(pair, sides, strict=True):
+            if entry not in known_names:
+                counted = f"{what} {entry}, but there are {label_count}, counted from 0"
+                unknown = f"unknown {what} {_value_text(entry)}; list it in {what}s"
                 yield field, counted if by_number else unknown
     pairs = listed_pairs(listed, verbs, objects)
     if double := _first_double(pairs):
@@ -239,7 +243,7 @@ def _pair_problems(
 
 
 def _alias_problems(aliases: Mapping[str, Any], *labels: list[str]) -> Iterator[Problem]:
-    """labels: the verbs and the objects."""
+    """Yield the problems of `aliases`. labels: the verbs and the objects."""
     label_sets = list(map(set, labels))
     for alias, label in aliases.items():
         if fault := label_fault(alias, signed=False):
@@ -252,7 +256,8 @@ def _alias_problems(aliases: Mapping[str, Any], *labels: list[str]) -> Iterator[
 
 
 def _numbering_problems(kind: str, how: Any, names_by_kind: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
-    """names_by_kind: the verbs, the objects and the interactions."""
+    """Yield the problems of one entry of `numbering`. kind: what it numbers; how: the entry; names_by_kind: the verbs,
+    the objects and the interactions."""
     field = f"numbering.{kind[:_LONGEST]}"
     if kind not in names_by_kind:
         yield field, f"nothing that is numbered; give {', '.join(names_by_kind)}"
@@ -281,31 +286,33 @@ def _numbering_problems(kind: str, how: Any, names_by_kind: Mapping[str, Sequenc
 
 
 def _mapper_problems(content: Any, pairs: Sequence[Pair], field: str) -> Iterator[Problem]:
-    """The interactions by number, of all or of some."""
+    """Yield the problems of a mapping from numbers to interactions, which may leave some out. pairs: the
+    interactions."""
     if type(content) is not dict or not content:
         yield field, f'{_value_text(content)}; give {{"0": [verb, object], ...}}'
     known_pairs, first_numbers = set(pairs), dict[tuple[str, ...], str]()
     for number, pair in content.items():
-        at = f"{field}.{number[:_LONGEST]}"
+        number_field = f"{field}.{number[:_LONGEST]}"
         if not re.fullmatch("0|[1-9][0-9]{0,8}", number):
-            yield at, "no number; the keys are the dump's numbers, whole, 0 or more"
+            yield number_field, "no number; the keys are the dump's numbers, whole, 0 or more"
         if type(pair) is not list or not all(type(name) is str for name in pair) or tuple(pair) not in known_pairs:
-            yield at, f"{_value_text(pair)} is none of `interactions`; give [verb, object] of one"
+            yield number_field, f"{_value_text(pair)} is none of `interactions`; give [verb, object] of one"
         if (first := first_numbers.setdefault(tuple(pair), number)) != number:
-            yield at, f"{_value_text(pair)} has the number {first} already; each interaction once"
+            yield number_field, f"{_value_text(pair)} has the number {first} already; each interaction once"
 
 
 def _set_problems(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> Iterator[Problem]:
-    """Groups, subsets and splits: named sets of classes. Groups divide the classes: each is in one."""
+    """Yield the problems of groups, subsets and splits, which are named sets of classes. Groups divide the classes:
+    each class is in one."""
     group_of: dict[int, str] = {}
     groups = content.get("groups", {})
     for key in ("groups", "subsets", "splits"):
         for name, classes in content.get(key, {}).items():
             field = f"{key}.{name[:_LONGEST]}"
             numbers = yield from _class_set_problems(field, name, classes, ids)
-            for number, each in zip(numbers, classes, strict=True) if key == "groups" else ():
-                other = group_of.setdefault(number, name)
-                yield from _overlap_problems(field, name, other, each)
+            for number, member in zip(numbers, classes, strict=True) if key == "groups" else ():
+                first_group = group_of.setdefault(number, name)
+                yield from _overlap_problems(field, name, first_group, member)
     if groups and len(group_of) < len(ids):
         ungrouped = next(pair for pair, number in ids.items() if number not in group_of)
         yield "groups", f"{' '.join(ungrouped)} is in none; groups divide the classes (else: subsets)"
@@ -315,7 +322,7 @@ def _set_problems(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> Iterat
 
 
 def _overlap_problems(field: str, name: str, other: str, member: Any) -> Iterator[Problem]:
-    """The problem of a class of the group `name` that the group `other` has, too."""
+    """Yield the problem of a member of the group `name`, if the group `other` has it, too."""
     if other != name:
         yield field, f"{_value_text(member)} is in {other!r}, too; groups divide the classes (else: subsets)"
 
@@ -323,26 +330,27 @@ def _overlap_problems(field: str, name: str, other: str, member: Any) -> Iterato
 def _class_set_problems(
     field: str, name: str, classes: Any, ids: Mapping[Pair, int]
 ) -> Generator[Problem, None, list[int]]:
-    """The numbers of a named set of classes, each of which is a number or a pair."""
+    """Yield the problems of a named set of classes, and return the numbers of its members, each given as a number or a
+    pair."""
     if label_fault(name) or name in RESERVED:
         yield field, f"no name for classes; choose another than {', '.join(RESERVED)}"
     if type(classes) is not list:
         yield field, f"{_value_text(classes)} is no list of classes; give ids, or pairs of verb and object"
     numbers: dict[Any, None] = {}
-    for at, each in enumerate(classes):
-        is_pair = type(each) is list and len(each) == 2 and all(type(part) is str for part in each)
-        number = ids.get((each[0], each[1])) if is_pair else each
+    for at, member in enumerate(classes):
+        is_pair = type(member) is list and len(member) == 2 and all(type(part) is str for part in member)
+        number = ids.get((member[0], member[1])) if is_pair else member
         if type(number) is not int or not 0 <= number < len(ids):
             interactions_text = f"`interactions`, of which there are {len(ids)}, counted from 0"
-            yield f"{field}[{at}]", f"{_value_text(each)} is none of {interactions_text}"
+            yield f"{field}[{at}]", f"{_value_text(member)} is none of {interactions_text}"
         if number in numbers:
-            yield f"{field}[{at}]", f"{_value_text(each)} is there twice; name each class once"
+            yield f"{field}[{at}]", f"{_value_text(member)} is there twice; name each class once"
         numbers[number] = None
     return list(numbers)
 
 
 def _count_problems(content: Mapping[str, Any], classes: int) -> Iterator[Problem]:
-    """Training counts, and the cuts between their groups."""
+    """Yield the problems of the training counts, and of the cuts that divide classes into groups by them."""
     counts, cuts = content.get("training_counts", []), content.get("cuts", {})
     if type(counts) is not list or (counts and len(counts) != classes) or not all(map(_is_count, counts)):
         yield "training_counts", f"must have a count for each of the {classes} interactions, in their order"
@@ -361,21 +369,21 @@ def _count_problems(content: Mapping[str, Any], classes: int) -> Iterator[Proble
 
 
 def _is_count(value: Any) -> bool:
-    """Whether a value is a whole number from 0 that 63 bits hold."""
+    """Return whether a value is a whole number from 0 that 63 bits hold."""
     return type(value) is int and 0 <= value < 1 << 62
 
 
 def _first_double(values: Sequence[Any]) -> tuple[int, int] | None:
-    """The places of the first two equal values, None if all differ."""
-    first_place: dict[Any, int] = {}
-    for at, value in enumerate(values):
-        if value in first_place:
-            return first_place[value], at
-        first_place[value] = at
+    """Return the positions of the first two equal values, None if all differ."""
+    first_position: dict[Any, int] = {}
+    for position, value in enumerate(values):
+        if value in first_position:
+            return first_position[value], position
+        first_position[value] = position
     return None
 
 
 def _value_text(value: Any) -> str:
-    """A decoded value as messages show it: JSON, at most 60 characters."""
+    """Return a decoded value as messages show it: JSON, at most 60 characters."""
     text = orjson.dumps(value).decode()
     return text if len(text) <= 60 else text[:57] + "..."
