@@ -29,8 +29,8 @@ def find_inverted(boxes: Floats) -> Bools:
 
 
 def marks(images: Images) -> Floats:
-    """Return [T] a number that stands for the corners of each triplet's boxes: equal for equal corners, and seldom
-    equal for others."""
+    """Return [T] a number that stands for the corners of each triplet's boxes: the same for the same corners, seldom
+    for others."""
     with np.errstate(over="ignore", invalid="ignore"):
         # irrational weights, so that different corners seldom have one sum; the last is that of no object
         box_number = np.append(images.boxes @ np.sqrt([2.0, 3.0, 5.0, 7.0]), 0.0)
@@ -64,17 +64,17 @@ def find_repeated(images: Images, *columns: Ints | Bools) -> Bools:
 def iou(
     first: Floats, second: Floats, *, inclusive: bool, touching_overlap: bool = True, inclusive_overlap: bool = False
 ) -> Floats:
-    """[M] intersection over union of the aligned columns of two [4, M] arrays (rows x1, y1, x2, y2), in [0, 1].
+    """Return [M] the intersection over union of box m of `first` and box m of `second`, in [0, 1].
 
-    inclusive: x2 is the last pixel, a box is x2 - x1 + 1 wide (PASCAL VOC; ho-rcnn VOCevaldet_bboxpair.m, QPIC
-    hico_eval.py); otherwise x2 is the far edge (torchvision box_iou; INP-CC hico_evaluator.py).
-    touching_overlap=False: boxes whose edges merely meet have no overlap even where the shared pixel column would
-    count (QPIC returns 0 when left >= right, before its + 1). A box with no area overlaps nothing.
-    inclusive_overlap: what two boxes share has the last pixel, their own areas do not, so that a value may exceed 1,
-    and be negative for boxes of some pixels (Maelic/SGG-Benchmark box_ops.py).
+    first, second: [4, M] boxes, whose rows are x1, y1, x2, y2; this way all passes are over contiguous memory
+    (`take_columns`). inclusive: whether x2 is the last pixel, so that a box is x2 - x1 + 1 wide (PASCAL VOC; ho-rcnn
+    VOCevaldet_bboxpair.m, QPIC hico_eval.py); otherwise x2 is the far edge (torchvision box_iou; INP-CC
+    hico_evaluator.py). touching_overlap: if False, boxes whose edges merely meet have no overlap even where the shared
+    pixel column would count (QPIC returns 0 when left >= right, before its + 1). inclusive_overlap: whether the
+    intersection counts the last pixel although the areas do not, so that a value may exceed 1, and be negative for
+    boxes of some pixels (Maelic/SGG-Benchmark box_ops.py).
 
-    Coordinates are the first axis, so that all passes are over contiguous memory (`take_columns`).
-    """
+    A box with no area overlaps nothing."""
     edge = 1.0 if inclusive or inclusive_overlap else 0.0
     own_edge = 1.0 if inclusive else 0.0
     with np.errstate(over="ignore", invalid="ignore"):
@@ -104,16 +104,16 @@ def _area(boxes: Floats, edge: float) -> Floats:
 def pair_nms(
     scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, beta: float, ties: Ints | None = None
 ) -> Bools:
-    """[T] `keep` without the triplets that a higher-scored one of the same image, labels and verb suppresses.
+    """Return [T] the mask `keep` without the triplets that a higher-scored one of the same image, labels and verb
+    suppresses.
 
-    A triplet goes when iou_subject ** alpha * iou_object ** beta > threshold (inclusive pixels), greedily by
-    descending score, ties by ascending `ties` [T], then by input order, which is all that CDN
-    datasets/hico_eval.py `pairwise_nms` has. A box without area overlaps nothing
-    here, so its pairs are kept; CDN divides 0 by 0 for two such boxes and drops the pair.
+    A triplet is dropped if iou_subject ** alpha * iou_object ** beta with a better one exceeds `threshold` (inclusive
+    pixels), greedily by descending score. ties: [T] what orders equal scores, ascending; then input order decides,
+    which is all that CDN datasets/hico_eval.py `pairwise_nms` has. A box without area overlaps nothing here, so its
+    pairs are kept; CDN divides 0 by 0 for two such boxes and drops the pair.
 
-    Small groups go through rounds together: each keeps the best remaining triplet of every group and suppresses against
-    it. A group beyond SMALL_GROUP goes by itself.
-    """
+    Small groups go through rounds together: each round keeps the best remaining triplet of every group and suppresses
+    against it. A group beyond SMALL_GROUP goes by itself."""
     survivors = np.zeros_like(keep)
     rows = np.flatnonzero(keep)
     group = _nms_groups(scenes, rows)
@@ -168,8 +168,8 @@ def _greedy(subjects: Floats, objects: Floats, threshold: float, alpha: float, b
 
 
 def _find_overlapping_widths(boxes: Floats, least_overlap: float) -> Ints:
-    """Return the positions of the boxes [4, N] that share so much of the first box's width that their IoU with it may
-    be above `least_overlap`."""
+    """Return the positions of the boxes [4, N] whose IoU with the first may be above `least_overlap`, by the width they
+    share."""
     if least_overlap < 0:
         return np.arange(1, boxes.shape[1])
     left, right = boxes[0], boxes[2]
@@ -179,14 +179,13 @@ def _find_overlapping_widths(boxes: Floats, least_overlap: float) -> Ints:
 
 
 def _least(threshold: float, exponent: float) -> float:
-    """Return an IoU up to which its power with this exponent surely does not exceed the threshold; -1 if there is
-    none."""
+    """Return an IoU up to which its power with this exponent surely stays within the threshold; -1 if none does."""
     return threshold ** (1 / exponent) * (1 - 1e-9) if exponent > 0.01 else -1.0
 
 
 def _nms_groups(scenes: Scenes, rows: Ints) -> Ints:
-    """Return [rows] a number for each (image, subject label, object label, verb): triplets with one number may suppress
-    each other."""
+    """Return [rows] a number for each (image, subject label, object label, verb): only equal ones suppress each
+    other."""
     columns = (
         scenes.image_of_hoi,
         scenes.labels[scenes.subject],

@@ -90,8 +90,8 @@ _BIT = {name: 1 << place for place, name in enumerate(CAVEATS)}
 
 
 def mask(names: Iterable[str]) -> int:
-    """Return the caveats as one number with a bit for each, as `Scenes` and `Tally` have them. Raises `KeyError` for an
-    unknown name."""
+    """Return the caveats as a number with a bit for each (for `Scenes`, `Tally`). Raises `KeyError` for an unknown
+    name."""
     bits = 0
     for name in names:
         bits |= _BIT[name]

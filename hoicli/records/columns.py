@@ -187,8 +187,7 @@ class Images:
         return runs_of(self.box_start)
 
     def corners(self, boxes: Ints) -> list[Floats]:
-        """Return sort keys for `numpy.lexsort` that order these rows of `boxes` by their corners, with no box (-1)
-        last."""
+        """Return sort keys for `numpy.lexsort` that order these rows of `boxes` by their corners, no box (-1) last."""
         with_no_box = np.append(self.boxes, np.full((1, 4), np.inf), axis=0)  # row -1: no box, beyond all others
         return list(with_no_box[boxes].T[::-1])
 
@@ -213,8 +212,7 @@ class RawImages(Images):
         return {field.name: getattr(self, field.name) for field in fields(Images)}
 
     def each(self, key: str) -> list[Any]:
-        """Return [N] the value of a field in each record; None where a record lacks it, or nobody asked for the
-        field."""
+        """Return [N] the value of a field in each record; None where it is missing or was not asked for."""
         return self.of_image.get(key) or [None] * len(self.image_ids)
 
     def box_values(self, key: str, missing: Any) -> list[Any]:
@@ -321,8 +319,7 @@ Columns = TypeVar("Columns", bound=Images)
 
 def join_columns(parts: Iterable[Columns]) -> Columns:
     """Return the images of all parts (at least one) as one, in their order; fields that are no arrays are the first
-    part's. A part that nobody else holds is let go at once, and its columns as soon as they are joined, which saves
-    memory."""
+    part's. To save memory, parts and columns are let go as soon as possible."""
     first: Columns | None = None
     columns: dict[str, list[Any]] = {}
     ids: list[str] = []

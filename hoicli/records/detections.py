@@ -116,8 +116,7 @@ def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary,
 
 
 def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -> Scenes:
-    """Return the predictions of some images, at least one, as columns, with the statements that V-COCO's records
-    imply."""
+    """Return the predictions of at least one image as columns, with the statements that V-COCO's records imply."""
     names = [column.name for column in fields(Detections)[1:]]
     column = {name: np.concatenate([getattr(image, name) for image in images]) for name in names}
     box_start, hoi_start = (starts_of([len(getattr(image, name)) for image in images]) for name in ("boxes", "score"))
@@ -250,8 +249,8 @@ def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
 
 @cache
 def _number_names(vocabulary: Vocabulary, what: str) -> tuple[Mapping[str | None, int], int]:
-    """Return (the ids of a vocabulary's verbs, objects or roles by name; how many there are). None has the id -1 where
-    it is allowed."""
+    """Return (the ids of a vocabulary's verbs, objects or roles by name; how many there are). None, where allowed, is
+    -1."""
     ids, count = {
         "verb": (vocabulary.verb_ids, len(vocabulary.verbs)),
         "object": (vocabulary.object_ids, len(vocabulary.objects)),

@@ -98,8 +98,8 @@ def orders(owner: Ints, key: Ints, item: Hashes, images: Hashes) -> Hashes:
     """Return [N] a hash of the order in which each image lists its items; 0 where all items of the same key are equal.
 
     owner: [M] the image of each item. key: [M] what an item is compared with, a class or a label, from 0: order matters
-    only among items of one image and key. item: [M] a hash of what makes items differ (`row_hashes`). images: [N] the
-    hash of each image."""
+    only within an image and key. item: [M] a hash of what makes items differ (`row_hashes`). images: [N] the hash of
+    each image."""
     group = owner * (key.max(initial=0) + 1) + key
     order = np.argsort(group, kind="stable")
     owner, key, item, start = owner[order], key[order], item[order], run_starts(group[order])
@@ -157,8 +157,7 @@ def _digest(text: str) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _text(text: str | None) -> int:
-    """Return a hash of a label or a verb, the same in any spelling; 0 for None. Hashes are cached, since few texts
-    occur again and again."""
+    """Return a hash of a label or a verb, the same in any spelling; 0 for None. Cached, as few texts recur."""
     return 0 if text is None else _digest(normalise_spelling(text))
 
 
@@ -175,8 +174,7 @@ def _hash_rows(*columns: Hashes) -> Hashes:
 
 
 def _mix_bits(values: Hashes) -> Hashes:
-    """Return the values after the mixing step of splitmix64, which maps different values to different ones (modulo
-    2^64)."""
+    """Return the values after the mixing step of splitmix64, which keeps different values different."""
     z = values + _ADDED
     z = (z ^ (z >> np.uint64(30))) * _FIRST
     z = (z ^ (z >> np.uint64(27))) * _SECOND

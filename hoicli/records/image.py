@@ -132,8 +132,7 @@ def _count_problems(field: str, values: list[Any], record: Mapping[str, Any], no
 
 
 def _index_problems(field: str, item: Mapping[str, Any], key: str, count: int | None) -> Iterator[Problem]:
-    """Yield the problems of `item[key]`, which must be the index of a box. count: how many boxes there are, None if
-    that is not known."""
+    """Yield the problems of `item[key]`, which must be the index of a box. count: of boxes, None if unknown."""
     value = item.get(key)
     if key not in item:
         yield Problem(f"{field}.{key}", f"missing{_rename_hint(item, key)}; it is the index of a box")

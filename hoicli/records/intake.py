@@ -33,8 +33,7 @@ class ErrorPolicy:
         self._told = False
 
     def handle(self, error: DataError) -> None:
-        """Raise `error`, or count it if bad lines are skipped. A stream that is not whole is always an error, since it
-        lacks more than one line."""
+        """Raise `error`, or count it if bad lines are skipped. A stream that is not whole is always an error."""
         if not self.skip or error.code == "not-whole":
             raise error
         self.skipped += 1
@@ -42,8 +41,7 @@ class ErrorPolicy:
 
     @contextmanager
     def item(self, place: str = "") -> Iterator[None]:
-        """In the block one item is read; `handle` gets its `DataError`. place: where the item is, for an error that has
-        no place of its own."""
+        """In the block one item is read; `handle` gets its `DataError`. place: of an error without one of its own."""
         try:
             yield
         except DataError as error:
@@ -65,8 +63,7 @@ class ErrorPolicy:
             self._told = True
 
     def sign_skipped(self, rows: Sequence[Row]) -> list[Row]:
-        """Make a `report`, and return the rows; if lines were dropped, their signatures say how many, which no value
-        shows."""
+        """Make a `report`, and return the rows; their signatures say how many lines were dropped, if any."""
         self.report()
         dropped = self.skipped + self.earlier
         return [also_signed(row, "skipped", f"{dropped}") if dropped else row for row in rows]
@@ -94,8 +91,7 @@ class ImageRegister:
         """Where each image was seen: its file and line, or no file and the place of a record from Python."""
 
     def add(self, image_id: str, line: Line) -> None:
-        """Remember that an image is on this line. Raises `DataError` if the image was added already, or is not a known
-        one."""
+        """Remember that an image is on this line. Raises `DataError` for one that was added already or is unknown."""
         if self._known is not None and image_id not in self._known:
             renaming = _otherwise_named(image_id, self._known)
             mend = renaming or f"give the set it belongs to, or pass {arg('on_error', 'skip')}"
@@ -112,8 +108,8 @@ class ImageRegister:
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
 
     def add_all(self, image_ids: Sequence[str], lines: Sequence[Line]) -> bool:
-        """Add the images of many lines if all are new, known and different, and return True; otherwise add none, and
-        return False."""
+        """Add the images of many lines if all are new, known and different, and return True; else add none and return
+        False."""
         if len(image_ids) != len(lines):  # by a process that read them earlier
             raise DataError("changed while it was read; run again", place=lines[0].place if lines else "")
         new = set(image_ids)

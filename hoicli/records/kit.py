@@ -57,8 +57,7 @@ def starts_of(counts: Sequence[int] | Ints | Bools) -> Ints:
 
 
 def runs_of(starts: Ints) -> Ints:
-    """Return the number of the run that each position belongs to. starts: where the runs begin, as `starts_of` returns
-    it."""
+    """Return the number of the run that each position belongs to. starts: as `starts_of` returns it."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
@@ -93,16 +92,15 @@ def run_starts(values: NDArray[Scalar]) -> Ints:
 
 def expand_runs(start: Ints, count: Ints) -> tuple[Ints, Ints]:
     """Return (run, position) of every member of consecutive runs, sum(count) in all; run r has the positions start[r],
-    start[r] + 1, ... This joins rows with their counterparts without a loop: each row has one run, which may be
-    empty."""
+    start[r] + 1, ... This joins rows with their counterparts without a loop: each row has one run, perhaps empty."""
     run = np.repeat(np.arange(len(count)), count)
     place_in_run = np.arange(len(run)) - np.repeat(np.cumsum(count) - count, count)
     return run, start[run] + place_in_run
 
 
 def find(ascending: Ints, values: Ints) -> tuple[Ints, Bools]:
-    """Return (its position in `ascending`, whether it is there) for each value; the position of a missing value means
-    nothing."""
+    """Return (its position in `ascending`, whether it is there) for each value; without it, the position is
+    meaningless."""
     if len(ascending) == 0:
         return np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=bool)
     position: Ints = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
@@ -127,8 +125,7 @@ def groups(first_members: Ints, other: Ints, count: int) -> Ints:
 
 
 def ranks_in_groups(group: Ints, score: Floats) -> Ints:
-    """Return [M] the rank of each member in its group, from 0, by descending score; equal scores rank in their
-    order."""
+    """Return [M] the rank of each member in its group, from 0, by descending score; equal ones keep their order."""
     order = np.lexsort((-score, group))
     first = run_starts(group[order])
     rank = np.empty(len(order), dtype=np.int64)
@@ -137,8 +134,7 @@ def ranks_in_groups(group: Ints, score: Floats) -> Ints:
 
 
 def rank_by_id(image_ids: Sequence[str]) -> Ints:
-    """Return [N] each image's rank among all images sorted by id. It breaks ties between images independently of the
-    order of lines."""
+    """Return [N] each image's rank among all images sorted by id. It breaks ties, whatever the order of lines."""
     rank = np.empty(len(image_ids), dtype=np.int64)
     rank[sorted(range(len(rank)), key=list(image_ids).__getitem__)] = np.arange(len(rank))
     return rank

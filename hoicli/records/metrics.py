@@ -63,8 +63,7 @@ class Metric:
     settings: tuple[str, ...] = ("protocol", "data", "gt")
 
     def difference(self, **others: Any) -> Metric:
-        """Return the metric that is the difference between two models in this one. others: fields of it that are
-        different."""
+        """Return the metric that is the difference between two models in this one. others: its other fields."""
         says = f"The {self.head or self.name} of a model less that of the baseline."
         shared = {"name": f"{self.name}_diff", "says": says, "commands": ("compare",), "head": "", "better": 0}
         return replace(self, kinds=(DIFFERENCE,), may=(), **{**shared, **others})
@@ -279,16 +278,14 @@ _FAMILIES = {name: re.compile(name.replace("{k}", r"\d+")) for name in METRICS i
 
 
 def printed_by(command: str) -> list[Metric]:
-    """Return the metrics that a command prints, in the order of its rows. mAP comes last, except for eval, whose own it
-    is."""
+    """Return the metrics that a command prints, in the order of its rows. mAP comes last, except for eval."""
     printed = [metric for metric in _DECLARED if command in metric.commands]
     return sorted(printed, key=lambda metric: metric.name == "mAP") if command != "eval" else printed
 
 
 @lru_cache(maxsize=4096)
 def metrics_named(name: str) -> tuple[Metric, ...]:
-    """Return the metrics of a name as rows have it (`R@50` belongs to `R@{k}`); none for a name that is not
-    hoicli's."""
+    """Return the metrics of a name as rows have it (`R@50` belongs to `R@{k}`); none for an unknown name."""
     family = next((family for family, pattern in _FAMILIES.items() if pattern.fullmatch(name)), name)
     return METRICS.get(family, ())
 

@@ -124,7 +124,7 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
 
 def non_finite(value: Any, field: str = "") -> Iterator[tuple[str, Any]]:
     """Yield (path, value) of every NaN or infinity inside a decoded JSON value; a path is like `hois[3].score`. field:
-    the path of `value` itself."""
+    of `value`."""
     if isinstance(value, float) and not math.isfinite(value):
         yield field, value
     elif isinstance(value, dict):

@@ -86,8 +86,8 @@ def checker(
 
 
 def scenes_of(lines: Sequence[Line], vocabulary: Vocabulary, *, scored: bool) -> Scenes:
-    """Return the lines as columns. Raises an exception that `columns.attempt` expects if `checker` finds a problem in a
-    record."""
+    """Return the lines as columns. Raises an exception that `columns.attempt` expects for a record with `checker`
+    problems."""
     return numbered_scenes(named_scenes(lines, vocabulary, scored=scored), vocabulary, scored=scored)
 
 
@@ -157,8 +157,7 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
 
 def scores_by_box(raw: RawImages, scenes: Scenes) -> Floats:
     """Return [B] the `scores` of the records, NaN for the boxes of a record without them. The object box of V-COCO's
-    `unstated`, which nobody detected, has an infinite score, so that the person's score alone decides about these
-    statements."""
+    `unstated`, which nobody detected, has an infinite score, so that the person's score alone decides."""
     scores = np.full(len(scenes.boxes), np.inf)
     scores[stated_in_record(scenes.box_start, np.diff(raw.box_start))] = numbers(raw.box_values("scores", np.nan))
     return scores
@@ -166,8 +165,7 @@ def scores_by_box(raw: RawImages, scenes: Scenes) -> Floats:
 
 def stated_in_record(starts: Ints, counts: Ints) -> Bools:
     """Return a mask of the boxes or triplets that stand in their records. What `unstated` adds to a V-COCO record comes
-    last in each image. starts: where each image begins, as `starts_of` returns it; counts: how many stand in each
-    record."""
+    last in each image. starts: where each image begins, as `starts_of` returns it; counts: how many each record has."""
     image = runs_of(starts)
     place_in_image = np.arange(len(image)) - starts[image]
     stated: Bools = place_in_image < counts[image]
@@ -270,8 +268,7 @@ def _complete(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored:
 
 def _add_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out: Ints, *, scored: bool) -> Scenes:
     """Return `scenes` with an action for every (subject, verb) that states only roles of the verb. images: the mask of
-    the images in which this is done. left_out: the keys, subject * classes + class, of statements that are not
-    added."""
+    the images concerned. left_out: the keys, subject * classes + class, of statements that are not added."""
     verb_of, is_agent = class_columns(vocabulary)
     verb_count = len(vocabulary.verbs)
     key = scenes.subject * verb_count + scenes.verb

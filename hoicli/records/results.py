@@ -153,7 +153,6 @@ CHANCES = ("p", "p_bootstrap", "q")
 
 
 def interval_keys(ends: tuple[float, float] | None) -> Row:
-    """Return the `ci_low` and `ci_high` of a row in percent. ends: the interval as fractions; without one both are
-    null."""
+    """Return the `ci_low` and `ci_high` of a row in percent. ends: the interval as fractions; None without one."""
     low, high = ends or (None, None)
     return {"ci_low": percent(low), "ci_high": percent(high)}

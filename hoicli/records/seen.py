@@ -143,8 +143,7 @@ def format_content(content: dict[str, Any]) -> str:
 
 
 def dataset_name(path: str) -> str:
-    """Return a name for a dataset, made from its file's name: own from data/own.json.gz; "" if nothing is left of
-    it."""
+    """Return a name for a dataset, from that of its file: own from data/own.json.gz; "" if nothing is left of it."""
     stem = re.split(r"[\\/]", path)[-1].split(".")[0]
     return re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")[:64]
 
@@ -186,8 +185,7 @@ def _fold_label(label: str) -> str:
 
 
 def _mixes_scripts(label: str) -> bool:
-    """Return whether a word of the label has letters of several scripts whose letters look alike, such as Latin and
-    Cyrillic a."""
+    """Return whether a word of the label mixes scripts whose letters look alike, such as Latin and Cyrillic a."""
     return any(
         len({unicode_name(letter, "").split(" ")[0] for letter in word if letter.isalpha()} & LOOK_ALIKE) > 1
         for word in re.split(r"[\s_-]+", "" if label.isascii() else label)

@@ -156,8 +156,7 @@ def open_problems(record: Record, *, truth: bool = False, unlabelled: bool = Fal
 
 def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = False) -> Triplets:
     """Return the lines as columns. Raises an exception that `columns.attempt` expects for a record with
-    `open_problems`. truth: whether scores are problems, too. unlabelled: whether a null label means no label, and is no
-    problem."""
+    `open_problems`. truth: whether scores are problems, too. unlabelled: whether a null label is allowed."""
     score_types = (type(None),) if truth else (*NUMBERS, type(None))
     raw = raw_images(
         lines,
@@ -203,8 +202,8 @@ def _pixels(side: Any) -> float:
 
 
 def number_values(values: Ints) -> tuple[Ints, Ints]:
-    """Return (the different values in order of appearance; [M] the position of each value among them). No value is
-    below 0."""
+    """Return (the different values in order of appearance; [M] each value's position among them). Values are 0 or
+    more."""
     positions = np.arange(len(values))
     first = np.full(int(values.max(initial=-1)) + 1, len(values))
     first[values[::-1]] = positions[::-1]  # backwards, since the last of several assignments stays

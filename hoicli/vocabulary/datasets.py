@@ -67,18 +67,16 @@ def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
     if normalised == "human" and SUBJECT in name_ids(vocabulary):
         return f"did you mean {SUBJECT!r}?"
     near = nearest(normalised, name_ids(vocabulary))
-    did_you_mean = f"did you mean {near[0]!r}?" if near else ""
+    hint = f"did you mean {near[0]!r}?" if near else ""
     others = (other for other in DATASETS if other != vocabulary.name and name not in name_ids(vocabulary))
     other_dataset = next((other for other in others if name in name_ids(load(other))), None)
     if other_dataset is not None:
-        return (
-            f"{records_of(other_dataset)}{f' (or {did_you_mean})' if did_you_mean else ''}; own classes? {OWN_CLASSES}"
-        )
+        return f"{records_of(other_dataset)}{f' (or {hint})' if hint else ''}; own classes? {OWN_CLASSES}"
     if vocabulary.own:
-        return did_you_mean or f"`hoicli vocab {vocabulary.path}` lists the known ones; add it there, or as an alias"
+        return hint or f"`hoicli vocab {vocabulary.path}` lists the known ones; add it there, or as an alias"
     if near == [normalised]:
-        return did_you_mean
-    return f"{did_you_mean or '`hoicli vocab` lists the known ones;'} own classes? {OWN_CLASSES}"
+        return hint
+    return f"{hint or '`hoicli vocab` lists the known ones;'} own classes? {OWN_CLASSES}"
 
 
 OWN_CLASSES = "hoicli vocab --from GT.jsonl -o FILE.json"
