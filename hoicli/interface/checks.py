@@ -25,9 +25,9 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Read:
-    """Marks a parameter that names files to read. ending: of the values that are files (.json). names: what is no file
-    (`choices`). folder: the name is that of a folder. only_with: an argument that was left out means stdin only if one
-    of these parameters is given."""
+    """Marks a parameter that names files to read. ending: of the values that are files (.json). names: values that are
+    no files (`choices`). folder: whether a folder is named. only_with: other parameters; if the argument is left out,
+    stdin is read only if one of them is given."""
 
     ending: str = ""
     names: choices.Offer = ()

@@ -48,13 +48,11 @@ class Command:
     returns it as Python calls it.
 
     reads, writes: which records (or files) come in and go out. examples: command lines, the most common first, each
-    with `# what it does` behind it (`shown`); each runs in the folder of the one before, so they may be a
-    session. see: related commands. exits: exit codes with a meaning of their own. piped: the notation of rows where
-    --format does not choose and no terminal reads.
-    plot: the help of --plot, "" for a command without.
-    listed: of the values given, whether they ask for rows, whose notation --format chooses; None: no values do, but
-    those of a function that returns a `Result` always do.
-    """
+    with `# what it does` behind it (`shown`); each runs in the folder of the one before, so they may be a session. see:
+    related commands. exits: exit codes with a meaning of their own. piped: the notation of rows where --format does not
+    choose and no terminal reads. plot: the help of --plot, "" for a command without. listed: a function that says for
+    the values given whether the command writes rows, so that --format applies; without it, only a function that returns
+    a `Result` does."""
 
     reads: str
     writes: str

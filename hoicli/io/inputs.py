@@ -148,8 +148,7 @@ def name_foreign_file(head: bytes) -> str | None:
 
 
 def packed_size(stream: IO[bytes]) -> int | None:
-    """Return how many bytes of a compressed file an opened input has read so far; None if the file is not
-    compressed."""
+    """Return how many bytes of a compressed file an opened input has read so far; None if it is not compressed."""
     file = getattr(getattr(stream, "raw", None), "fileobj", None)
     return file.tell() if isinstance(file, _Packed) else None
 
@@ -223,7 +222,7 @@ def peek(stream: io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
 
 def repeated_key(data: bytes, value: Any) -> str | None:
     """Return a key that occurs twice in an object of a JSON text, or None. Readers would keep the last of its two
-    values without a word. value: what was read from the text; if it has as many keys as the text, the text is not read
+    values without a word. value: what was read from the text; if it has all keys of the text, that is not read
     again."""
     key_count = data.count(b'":') + data.count(b'" :')
     if type(value) is dict:

@@ -114,13 +114,11 @@ def _sync(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes, option: str = "--save-images", *, root: Path | None = None) -> None:
-    """Write one of many files whole or not at all, in a folder that is created if missing. Raises as `atomic_path`
-    does.
+    """Write one of many files whole or not at all, in a folder that is created if missing; raises as `atomic_path`.
 
     A power cut may leave the file cut off: to wait for the disk takes 5 ms, which is too long for every image of a
     benchmark. The name may come from a record: a link of that name is replaced, whatever it leads to, and so is a
-    device or a pipe. root: the folder that must not be left; a linked folder on the way that leads out of it is refused
-    with a `DataError`."""
+    device or a pipe. root: the folder that must not be left; a linked folder that leads out of it is a `DataError`."""
     if root is not None and not lies_in(path.parent, root):
         raise DataError(f"leads out of {option} {root} by a link; remove the link", place=str(path.parent))
     with _refusing(f"{option} {path}", path.parent):
@@ -216,8 +214,7 @@ def beside(target: Path, path_given: str, folder: Path) -> Iterator[Path]:
 
 
 def _part_of(target: Path) -> Path:
-    """Return a temporary name for a file or folder. It has only 50 characters of the target's name, since names are
-    limited to 255 bytes."""
+    """Return a temporary name for a file or folder. Names are limited to 255 bytes, so it is cut."""
     return target.parent / f".{target.name[:50]}.{os.urandom(5).hex()}.part"
 
 
@@ -287,8 +284,7 @@ def check_output(path: str, option: str = "-o") -> None:
 
 
 def _check_inside(folder: Path, path_given: str, path_shown: Path) -> None:
-    """Raise `UsageError` if no file can be created in a folder. path_given, path_shown: the option's value and its
-    folder, for messages."""
+    """Raise `UsageError` if no file can be created in a folder. The others are for messages.."""
     with beside(folder / "hoicli", path_given, path_shown):
         pass
 
@@ -335,8 +331,7 @@ def check_made_folder(path: str, option: str) -> None:
 
 
 def check_folder(path: str, option: str) -> None:
-    """Raise `UsageError` if no file can be created in a folder, which will be made, with its parents, if it is
-    missing."""
+    """Raise `UsageError` if no file can be created in a folder, which will be made, with its parents, if missing."""
     existing = Path(path).absolute()
     while not existing.exists() and existing != existing.parent:
         existing = existing.parent

@@ -85,8 +85,8 @@ def ordered_map(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int
 
 
 def _distribute(tasks: Sequence[Any], idle: list[Connection]) -> Iterator[Any]:
-    """Yield the results of the tasks in their order. idle: the pipes to the workers; each gets its next task when it is
-    done."""
+    """Yield the results of the tasks in their order. idle: the pipes to the workers; each is sent one task at a
+    time."""
     limit = AHEAD * len(idle)
     busy: dict[Connection, int] = {}
     results: dict[int, Any] = {}

@@ -43,8 +43,7 @@ class _Timed(io.RawIOBase):
 
 
 def _seconds_left(latest: float) -> float:
-    """Return how many seconds are left until `latest`, by the monotonic clock. Raises `TimeoutError` if there are
-    none."""
+    """Return how many seconds are left until `latest`, by the monotonic clock. Raises `TimeoutError` for none."""
     remaining = latest - time.monotonic()
     if remaining <= 0:
         raise TimeoutError("timed out")
@@ -61,17 +60,17 @@ class _Http(HTTPConnection):
 
     def _dial(self, address: tuple[str, int], *_: Any) -> socket.socket:
         """Return a socket that is connected to the first of the host's addresses that answers in time."""
-        failed: OSError = OSError("the host has no address")
-        for family, kind, protocol, _name, place in socket.getaddrinfo(*address, 0, socket.SOCK_STREAM):
+        last_error: OSError = OSError("the host has no address")
+        for family, kind, protocol, _name, socket_address in socket.getaddrinfo(*address, 0, socket.SOCK_STREAM):
             sock = socket.socket(family, kind, protocol)
             try:
                 sock.settimeout(_seconds_left(self._latest))
-                sock.connect(place)
+                sock.connect(socket_address)
                 return sock
             except OSError as error:
-                failed = error
+                last_error = error
                 sock.close()
-        raise failed
+        raise last_error
 
     def response_class(self, sock: socket.socket, *args: Any, **more: Any) -> _Answer:  # type: ignore[override]
         return _Answer(sock, *args, latest=self._latest, **more)

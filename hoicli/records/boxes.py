@@ -80,13 +80,13 @@ def iou(
     with np.errstate(over="ignore", invalid="ignore"):
         width = np.minimum(first[2], second[2]) - np.maximum(first[0], second[0])
         height = np.minimum(first[3], second[3]) - np.maximum(first[1], second[1])
-        meet = (width > 0) & (height > 0) if not touching_overlap else (width + edge > 0) & (height + edge > 0)
+        overlaps = (width > 0) & (height > 0) if not touching_overlap else (width + edge > 0) & (height + edge > 0)
         intersection = (width + edge) * (height + edge)
         union = _area(first, own_edge) + _area(second, own_edge) - intersection
-        sound = np.isfinite(union) if inclusive_overlap else (union > 0) & (union < np.inf)
-        meet &= sound  # a box without area, or with one that no double holds, overlaps nothing
+        is_valid = np.isfinite(union) if inclusive_overlap else (union > 0) & (union < np.inf)
+        overlaps &= is_valid  # a box without area, or with one that no double holds, overlaps nothing
     with np.errstate(divide="ignore"):  # a union of 0 is only met by inclusive_overlap
-        overlap: Floats = np.divide(intersection, union, out=np.zeros(len(width)), where=meet)
+        overlap: Floats = np.divide(intersection, union, out=np.zeros(len(width)), where=overlaps)
     return overlap
 
 
@@ -132,11 +132,11 @@ def pair_nms(
     rows, group = rows[~large], group[~large]
     while len(rows):
         first = run_starts(group)
-        leader = np.repeat(rows[first], np.diff(np.r_[first, len(rows)]))
+        best_of_group = np.repeat(rows[first], np.diff(np.r_[first, len(rows)]))
         survivors[rows[first]] = True
-        of_objects = iou(objects[:, leader], objects[:, rows], inclusive=True)
+        of_objects = iou(objects[:, best_of_group], objects[:, rows], inclusive=True)
         of_objects[scenes.object[rows] < 0] = 1.0  # both have none
-        overlap = iou(subjects[:, leader], subjects[:, rows], inclusive=True) ** alpha * of_objects**beta
+        overlap = iou(subjects[:, best_of_group], subjects[:, rows], inclusive=True) ** alpha * of_objects**beta
         remaining = overlap <= threshold
         remaining[first] = False
         rows, group = rows[remaining], group[remaining]

@@ -145,13 +145,14 @@ def _otherwise_named(image_id: str, known_ids: Container[str]) -> str:
     example = next(iter(known_ids), image_id) if isinstance(known_ids, Iterable) else image_id
     if image_id + PurePosixPath(example).suffix in known_ids:
         return f"make one kind of both with hoicli convert {arg('id_', 'name')}"
-    kinds = ("/" in image_id, image_id.isdecimal()), ("/" in example, example.isdecimal())
-    if kinds[0] == kinds[1]:
+    # (whether it is a path, whether it is a number) of this id, and of one of the ground truth
+    own_kind, known_kind = ("/" in image_id, image_id.isdecimal()), ("/" in example, example.isdecimal())
+    if own_kind == known_kind:
         prefixes = (example[:length] for length in range(1, len(example)) if not example[length - 1].isalnum())
         missing = next((start for start in prefixes if start + image_id in known_ids), "")
         advice = f"ids there end in it, and {missing!r} is missing in front: jq -c '.image_id |= \"{missing}\" + .'"
         return advice if missing else ""
-    rule = "name" if kinds[0][0] else "path" if kinds[1][0] else "number"
+    rule = "name" if own_kind[0] else "path" if known_kind[0] else "number"
     return f"make one kind of both with hoicli convert {arg('id_', rule)}"
 
 

@@ -42,12 +42,11 @@ HIGHER, LOWER = 1, -1
 class Metric:
     """A row of METRICS.
 
-    name: {k} in it stands for any number. says: what it is; source: whose, a paper's section or a repository's file;
-    commands: that print it. words: its name in a sentence; head: what papers' tables call it. units: what its values
-    may be in. better: HIGHER or LOWER, 0 where neither is known to be the better one. kinds: what its rows are about,
-    the first that fits a row. needs, may: the keys that its rows have, and may have, besides those of their kind.
-    settings: what its signature says at least.
-    """
+    name: as rows have it; {k} in it stands for any number. says: what the metric is. source: a paper's section or a
+    repository's file that defines it. commands: those that print it. words: its name in a sentence; head: its name in
+    papers' tables. units: those that its values may be in. better: HIGHER or LOWER, 0 where neither is known to be
+    better. kinds: what its rows may be about; the first that fits a row counts. needs, may: keys that its rows have,
+    and may have, besides those of their kind. settings: the settings that its signature has at least."""
 
     name: str
     says: str
@@ -311,8 +310,8 @@ def metric_rows() -> list[dict[str, Any]]:
 
 def better(name: str) -> int | None:
     """Return HIGHER or LOWER, according to which values of a metric are better; None where that is not known."""
-    senses = {metric.better for metric in metrics_named(name)}
-    return (senses.pop() or None) if len(senses) == 1 else None
+    directions = {metric.better for metric in metrics_named(name)}
+    return (directions.pop() or None) if len(directions) == 1 else None
 
 
 def kind_of(row: Mapping[str, Any]) -> Kind:

@@ -17,14 +17,14 @@ from hoicli.vocabulary.labels import Vocabulary
 class Scenes(Images):
     """Images whose labels, verbs and interactions are numbers of the vocabulary; score [T] is NaN for ground truth.
 
-    labels [B] object ids, -1 for a box without one; crowd [B] whether a box of ground truth is around a crowd (COCO's
-    `iscrowd`); annotated [B] whether the actions of the box's person were annotated; verb [T] verb ids; interaction [T]
-    interaction ids, -1 where the vocabulary has no such (verb, object).
-    known [K] the objects that some image-level label of an image names, each once, ascending; known_count [N] of each
-    image; of ground truth only. label [L] the interactions that are image-level labels, ~interaction for an ambiguous
-    one; label_count [N] of each image. caveats [N] masks of `hoicli.records.caveats`: those of the record, and for
-    ground truth without image-level labels that they are derived from triplets.
-    """
+    Of boxes: labels [B] object ids, -1 for a box without one; crowd [B] whether a box of ground truth is around a crowd
+    (COCO's `iscrowd`); annotated [B] whether the actions of the box's person were annotated. Of triplets: verb [T] verb
+    ids; interaction [T] interaction ids, -1 where the vocabulary has no such (verb, object). Of images, one after
+    another: known [K] the objects that some image-level label of an image names, each once, ascending (ground truth
+    only), and known_count [N] how many each image has; label [L] the interactions that are image-level labels,
+    ~interaction for an ambiguous one, and label_count [N] how many each image has. caveats [N] masks of
+    `hoicli.records.caveats`: those of the record, and for ground truth without image-level labels that they are derived
+    from triplets."""
 
     labels: Ints
     crowd: Bools

@@ -129,15 +129,15 @@ def _problems(content: Any) -> Iterator[Problem]:
     for key in ("name", "verbs", "objects", "interactions"):
         if key not in content:
             yield key, f"missing; {MAKE}"
-    name, box = content["name"], content.get("box", BOXES[0])
+    name, box_convention = content["name"], content.get("box", BOXES[0])
     if type(name) is not str or not _NAME.fullmatch(name):
         how = "give letters, digits, _ . and - (at most 64), as it stands in signatures"
         yield "name", f"{_value_text(name)} is no name; {how}"
-    if box not in BOXES:
-        yield "box", f"{_value_text(box)} is no convention of boxes; choose {', '.join(BOXES)}"
-    for keys, kind, problem in _KINDS:
+    if box_convention not in BOXES:
+        yield "box", f"{_value_text(box_convention)} is no convention of boxes; choose {', '.join(BOXES)}"
+    for keys, required_type, problem in _KINDS:
         for key in keys:
-            if key in content and type(content[key]) is not kind:
+            if key in content and type(content[key]) is not required_type:
                 yield key, f"{_value_text(content[key])} {problem}"
     if not content.get("title", "").isprintable():
         yield "title", "has control characters; give one line of text"
@@ -150,9 +150,9 @@ def _problems(content: Any) -> Iterator[Problem]:
             yield from _label_problems(key, lists[key], needed=key != "roles")
     verbs, objects = content["verbs"], objects_of(content)
     pairs = yield from _pair_problems(content["interactions"], verbs, objects, content.get("roles", []))
-    nothing = content.get("no_interaction")
-    if nothing is not None and (type(nothing) is not str or nothing not in verbs):
-        yield "no_interaction", f"{_value_text(nothing)} is no verb of the dataset; name one, or leave it out"
+    idle_verb = content.get("no_interaction")
+    if idle_verb is not None and (type(idle_verb) is not str or idle_verb not in verbs):
+        yield "no_interaction", f"{_value_text(idle_verb)} is no verb of the dataset; name one, or leave it out"
     yield from _alias_problems(content.get("aliases", {}), verbs, objects)
     for kind, how in content.get("numbering", {}).items():
         yield from _numbering_problems(kind, how, {"verbs": verbs, "objects": objects, "interactions": pairs})
@@ -160,8 +160,8 @@ def _problems(content: Any) -> Iterator[Problem]:
         if type(split) is not str or split not in content.get("splits", {}):
             yield f"split_aliases.{alias[:_LONGEST]}", f"{_value_text(split)} is none of `splits`; name one"
     images = content.get("test_images", [])
-    named = type(images) is list and all(type(name) is str and name.strip() for name in images)
-    if not named or _first_double(images):
+    are_names = type(images) is list and all(type(name) is str and name.strip() for name in images)
+    if not are_names or _first_double(images):
         yield "test_images", "must be a list of image ids, each once"
     yield from _set_problems(content, {pair: number for number, pair in enumerate(pairs)})
     yield from _count_problems(content, len(pairs))
@@ -286,8 +286,7 @@ def _numbering_problems(kind: str, how: Any, names_by_kind: Mapping[str, Sequenc
 
 
 def _mapper_problems(content: Any, pairs: Sequence[Pair], field: str) -> Iterator[Problem]:
-    """Yield the problems of a mapping from numbers to interactions, which may leave some out. pairs: the
-    interactions."""
+    """Yield the problems of a mapping from numbers to interactions, of all `pairs` or of some."""
     if type(content) is not dict or not content:
         yield field, f'{_value_text(content)}; give {{"0": [verb, object], ...}}'
     known_pairs, first_numbers = set(pairs), dict[tuple[str, ...], str]()
@@ -330,8 +329,8 @@ def _overlap_problems(field: str, name: str, other: str, member: Any) -> Iterato
 def _class_set_problems(
     field: str, name: str, classes: Any, ids: Mapping[Pair, int]
 ) -> Generator[Problem, None, list[int]]:
-    """Yield the problems of a named set of classes, and return the numbers of its members, each given as a number or a
-    pair."""
+    """Yield the problems of a named set of classes, and return the numbers of its members, given as numbers or
+    pairs."""
     if label_fault(name) or name in RESERVED:
         yield field, f"no name for classes; choose another than {', '.join(RESERVED)}"
     if type(classes) is not list:

@@ -180,8 +180,8 @@ class Vocabulary:
 
     @property
     def by_verb(self) -> Vocabulary:
-        """Return the same dataset with one class for each verb, (verb, ""), whatever the object, and without subsets
-        and splits."""
+        """Return the same dataset with one class for each verb, (verb, ""), whatever the object, and no subsets or
+        splits."""
         verb_classes = tuple((verb, "") for verb in self.verbs)
         return replace(self, interactions=verb_classes, groups={}, subsets={}, unseen={}, split_aliases={})
 
@@ -208,7 +208,7 @@ class Vocabulary:
         return frozenset(i for i, (verb, _) in enumerate(self.interactions) if verb == self.no_interaction)
 
     def interaction_id(self, verb: str, label: str) -> int | None:
-        """Return the id of a verb with an object, both in any spelling or by an alias; None if the two are no
+        """Return the id of a verb with an object, both in any spelling or by an alias; None if they are no
         interaction."""
         return self.interaction_ids.get((self.verbs[self.verb_ids[verb]], self.objects[self.object_ids[label]]))
 
@@ -273,9 +273,8 @@ def coco_objects() -> Mapping[str, int]:
 
 
 def shipped_content(dataset: str) -> dict[str, Any]:
-    """Return the content of a shipped dataset's file. A file with the field `like` changes fields of that other
-    dataset's file. Its `test_images` may be a template for numbers, with the first and the last number and those in
-    between that are missing."""
+    """Return the content of a shipped dataset's file. With a field `like`, it has what differs from that dataset's
+    file. `test_images` may be a template, with the first and the last number, and those missing in between."""
     content = _read(f"{dataset}.json")
     if "like" in content:
         return {**shipped_content(content.pop("like")), **content}
@@ -356,8 +355,8 @@ Pair = tuple[str, str]
 
 
 def listed_pairs(listed: Any, verbs: Sequence[str], objects: Sequence[str]) -> tuple[Pair, ...]:
-    """Return the interactions as pairs of verb and object (or role). listed: such pairs, pairs of numbers, or the verbs
-    of each object."""
+    """Return the interactions as pairs of verb and object (or role). listed: pairs by name or number, or verbs by
+    object."""
     if isinstance(listed, dict):
         return tuple((verb, name) for name, object_verbs in listed.items() for verb in object_verbs)
     if isinstance(listed[0][0], int):
