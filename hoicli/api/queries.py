@@ -62,8 +62,8 @@ def triplets(
         raise DataError(f"has shape {image_sizes.shape}, {problem}", field="sizes")
     valid, person = class_table(vocabulary) >= 0, vocabulary.object_ids[vocabulary.subjects[0]]
     return [
-        _best({name: array[row] for name, array in arrays.items()}, size, valid, person, top_k)
-        for row, size in enumerate(image_sizes)
+        _best({name: array[image] for name, array in arrays.items()}, size, valid, person, top_k)
+        for image, size in enumerate(image_sizes)
     ]
 
 

@@ -118,8 +118,8 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     plain = inspect.signature(function)
     parameters = [parameter for parameter in plain.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
     shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=options.DEFAULTS.get(name), annotation=of)
-        for name, (of, *_) in ((name, get_args(kind)) for name, kind in shared_by(function).items())
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=options.DEFAULTS.get(name), annotation=kind)
+        for name, (kind, *_) in ((name, get_args(annotated)) for name, annotated in shared_by(function).items())
     ]
     return plain.replace(
         parameters=sorted([*parameters, *shared], key=lambda parameter: parameter.name in ("tag", "output"))
@@ -180,6 +180,7 @@ def wrap_for_python(function: Callable[Parameters, Returned]) -> Callable[Parame
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        """Run one call from Python, with its arguments checked and its notes added to the result."""
         with python_call() as notes, claims.watch_files():
             values = bound(function, args, kwargs)
             result: Any = function(**values)  # type: ignore[call-arg]

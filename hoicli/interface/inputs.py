@@ -45,9 +45,9 @@ class Inputs:
         within: str | None = None,
         unit: str = "line",
     ) -> None:
-        """dataset: the value of --dataset. shared: the values of the shared options. within: the dataset that the
-        command works in if none is given; None for a command that takes the records of any dataset. unit: what messages
-        call one bad item that is skipped."""
+        """Take over the options of a call. dataset: the value of --dataset. shared: the values of the shared options.
+        within: the dataset that the command works in if none is given; None for a command that takes the records of any
+        dataset. unit: what messages call one bad item that is skipped."""
         options_given: Mapping[str, Any] = shared
         self.policy = policy_of(options_given.get("on_error", "stop"), unit)
         self.filters = Filters.from_options(

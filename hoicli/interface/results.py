@@ -64,13 +64,14 @@ class Result:
     """What the command ends with although there are rows; without a text where the rows say it."""
 
     def __post_init__(self) -> None:
-        """Raises `ValueError` for a row with a metric that is no row of it (`results.check_row`)."""
+        """Raise `ValueError` for a row that rows of its metric cannot be (`results.check_row`)."""
         for row in () if self.others else self.rows:
             if "metric" in row:
                 check_row(row)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For a pickle: with the rows of classes and the tables, in place of the predictions that they are made of."""
+        """Return what a pickle keeps: the rows of classes and the tables, in place of the predictions that they are
+        made of."""
         classes = None if self.classes is None else partial(list[Any], self.classes())
         rendered_by_notation = {notation: self.render_rows(notation) for notation in ("table", "html")}
         rendered = partial(_render_kept, self.rows, rendered_by_notation)
@@ -86,7 +87,7 @@ class Result:
         for row in self.rows:
             if "value" in row and not any(key in row for key in _PART_OF):
                 alike.setdefault(_key(row), []).append(row)
-        values = [(key + apart, row["value"]) for key, rows in alike.items() for apart, row in _told_apart(rows)]
+        values = [(key + suffix, row["value"]) for key, rows in alike.items() for suffix, row in _told_apart(rows)]
         return {key: value for key, value in values if not (drop_none and value is None)}
 
     @property
@@ -142,8 +143,8 @@ class Result:
 
     def __repr__(self) -> str:
         lines = str(self).splitlines()
-        more = [f"... {len(lines) - MOST_LINES:,} more lines; print() shows them"] * (len(lines) > MOST_LINES)
-        return "\n".join(lines[:MOST_LINES] + more)
+        rest_line = [f"... {len(lines) - MOST_LINES:,} more lines; print() shows them"] * (len(lines) > MOST_LINES)
+        return "\n".join(lines[:MOST_LINES] + rest_line)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the table of `--format html`, a line for each row."""
@@ -152,8 +153,8 @@ class Result:
         lines = self.render_rows("html").decode().splitlines()
         if not lines or lines[0][:1] != "<":  # a text
             return f"<pre>{escape(repr(self))}</pre>"
-        more = [f"</tbody></table><p>... {len(lines) - MOST_LINES:,} more lines; print() shows them</p>"]
-        return "\n".join(lines[:MOST_LINES] + more * (len(lines) > MOST_LINES))
+        end_line = [f"</tbody></table><p>... {len(lines) - MOST_LINES:,} more lines; print() shows them</p>"]
+        return "\n".join(lines[:MOST_LINES] + end_line * (len(lines) > MOST_LINES))
 
 
 class Records(Iterator["Record"]):
@@ -240,6 +241,7 @@ def _told_apart(rows: list[Row]) -> Iterator[tuple[str, Row]]:
     for key in sorted(keys, key=lambda key: any(isinstance(row.get(key), float) for row in flat_rows)):
         values = [row.get(key) for row in flat_rows]
         if len(set(tails)) < len(rows) and len({*map(str, values)}) > 1:
+            # a string times False is "": a row without the key gets nothing
             tails = [tail + f"/{key}:{value}" * (value is not None) for tail, value in zip(tails, values, strict=True)]
     return zip(tails, rows, strict=True)
 

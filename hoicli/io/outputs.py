@@ -164,10 +164,10 @@ def atomic_folder(path: str) -> Iterator[Path]:
 def others_in(folder: Path) -> bool:
     """Return whether a folder holds anything that `atomic_folder` did not write."""
     try:
-        listed = (folder / LIST_OF_FILES).read_text(encoding="utf-8").split("\n")
+        own_files = (folder / LIST_OF_FILES).read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError):
-        listed = []
-    return not _names_in(folder) <= {*listed, LIST_OF_FILES}
+        own_files = []
+    return not _names_in(folder) <= {*own_files, LIST_OF_FILES}
 
 
 def _names_in(folder: Path) -> set[str]:

@@ -197,8 +197,9 @@ class Stream:
     def __init__(
         self, paths: Sequence[str], label: str, opener: Opener = files, lines_held: Sequence[Line] | None = None
     ) -> None:
-        """label: what the lines are, for the progress bar and messages. opener: called when they are first needed.
-        lines_held: the lines themselves, where they are in memory; `paths` is what messages call them then."""
+        """Describe the stream; nothing is read yet. label: what the lines are, for the progress bar and messages.
+        opener: called when they are first needed. lines_held: the lines themselves, where they are in memory; `paths`
+        is what messages call them then."""
         self.label = label
         self.paths = list(paths)
         self._opener: Opener = opener if lines_held is None else lambda _: []

@@ -56,7 +56,7 @@ def shared_out(
     done: dict[int, T] = {}
     parent = os.getpid()
 
-    def send(_: int, pipe: IO[bytes]) -> None:
+    def send(_: int, pipe: IO[bytes]) -> None:  # in a fork, which stops when its parent has died
         _send(pipe, {number: work(items[number]) for number in takewhile(lambda _: os.getppid() == parent, remaining)})
 
     with ExitStack() as stack:

@@ -117,19 +117,20 @@ def pair_nms(
     survivors = np.zeros_like(keep)
     rows = np.flatnonzero(keep)
     group = _nms_groups(scenes, rows)
-    tied = rows if ties is None else ties[rows]
-    order = np.lexsort((rows, tied, -scenes.score[rows], group))
+    tie_order = rows if ties is None else ties[rows]
+    order = np.lexsort((rows, tie_order, -scenes.score[rows], group))
     rows, group = rows[order], group[order]
     subjects, objects = scenes.boxes.T[:, scenes.subject], scenes.boxes.T[:, scenes.object]
     size = np.diff(np.r_[run_starts(group), len(group)])
-    large = np.repeat(size > SMALL_GROUP, size)
-    for alone in np.split(rows[large], np.cumsum(size[size > SMALL_GROUP])[:-1]) if large.any() else ():
-        own_subjects, other, power = subjects[:, alone], objects[:, alone], beta
-        if scenes.object[alone[0]] < 0:  # nor has any other of the group an object
-            other, power = own_subjects, 0.0
-        survive = _greedy(own_subjects, other, threshold, alpha, power)
-        survivors[alone[survive]] = True
-    rows, group = rows[~large], group[~large]
+    in_large_group = np.repeat(size > SMALL_GROUP, size)
+    large_ends = np.cumsum(size[size > SMALL_GROUP])
+    for group_rows in np.split(rows[in_large_group], large_ends[:-1]) if len(large_ends) else ():
+        own_subjects, own_objects, object_power = subjects[:, group_rows], objects[:, group_rows], beta
+        if scenes.object[group_rows[0]] < 0:  # nor has any other of the group an object
+            own_objects, object_power = own_subjects, 0.0  # x ** 0 is 1: objects count nothing
+        surviving = _greedy(own_subjects, own_objects, threshold, alpha, object_power)
+        survivors[group_rows[surviving]] = True
+    rows, group = rows[~in_large_group], group[~in_large_group]
     while len(rows):
         first = run_starts(group)
         best_of_group = np.repeat(rows[first], np.diff(np.r_[first, len(rows)]))

@@ -221,8 +221,8 @@ def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
     """Return the ids of values that are names, or ids already. what: "verb", "object" or "role". Where the vocabulary
     has roles, a label or a role may be None or -1, and its id is -1."""
     ids_by_name, count = _number_names(vocabulary, what)
-    listed = isinstance(values, list | tuple) and bool(values)
-    if not listed or not isinstance(values[0], str | None):
+    is_list = isinstance(values, list | tuple) and bool(values)
+    if not is_list or not isinstance(values[0], str | None):
         array = _flat(read_array(values, field), field)
         if array.dtype.kind in "iu" or not array.size:
             ids, lowest = array.astype(np.int64, copy=True), -1 if None in ids_by_name else 0
@@ -237,7 +237,7 @@ def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
         return np.array([ids_by_name[value] for value in values], dtype=np.int64)
     except (KeyError, TypeError):
         index = next(
-            at for at, value in enumerate(values) if not isinstance(value, str | None) or value not in ids_by_name
+            row for row, value in enumerate(values) if not isinstance(value, str | None) or value not in ids_by_name
         )
     name = values[index]
     if not isinstance(name, str):

@@ -134,10 +134,10 @@ def _hash_names(values: Any) -> int:
     if type(values) is not list:
         return 0
     try:
-        named = [value if type(value) is str else "\0".join(value) for value in values]
+        texts = [value if type(value) is str else "\0".join(value) for value in values]
     except TypeError:
         return 0
-    return (sum(map(_text, set(named))) + 1) % (1 << 64)  # + 1: an empty list is not a missing one
+    return (sum(map(_text, set(texts))) + 1) % (1 << 64)  # + 1: an empty list is not a missing one
 
 
 def _texts(values: list[Any]) -> Hashes:

@@ -182,13 +182,13 @@ def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary) -> Iterato
             continue
         role, field = hoi.get("role"), f"hois[{index}].role"
         roles = roles_of[hoi["verb"]]
-        has = f"{hoi['verb']} has {', '.join(roles) or 'none'}"
+        roles_text = f"{hoi['verb']} has {', '.join(roles) or 'none'}"
         if role is None and hoi.get("object") is not None:
             yield Problem(
-                field, f"missing; say which role the object has ({has}), or make it null for the action alone"
+                field, f"missing; say which role the object has ({roles_text}), or make it null for the action alone"
             )
         elif role is not None and role not in roles:
-            yield Problem(field, f"{short(role)} is no role of it; {has}")
+            yield Problem(field, f"{short(role)} is no role of it; {roles_text}")
 
 
 def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> Iterator[Problem]:
@@ -303,8 +303,8 @@ def unknown_label(field: str, what: str, name: str, vocabulary: Vocabulary) -> P
     """Return the problem of a name that the vocabulary does not have. what: "verb" or "object"."""
     hint = ""
     if what == "verb" and name.replace(" ", "_").partition("_")[0].endswith("ing"):
-        way = f"hoicli convert {arg('to_vocabulary')}"
-        hint = f" (a model's own words? hoicli shoe-eval scores them, {way} maps its answers to the dataset's)"
+        convert = f"hoicli convert {arg('to_vocabulary')}"
+        hint = f" (a model's own words? hoicli shoe-eval scores them, {convert} maps its answers to the dataset's)"
     return Problem(
         field, lambda: f"unknown {what} {_quote_label(name)}; {suggestion(name, vocabulary, what)}{hint}", UNKNOWN_LABEL
     )
@@ -396,9 +396,9 @@ def misfit(size: tuple[float, float] | None, boxes: Iterable[Sequence[float]], p
     width, height = pixels
     file = f"the file has {width} x {height} pixels"
     if size is None:
-        x, y = (max(chain.from_iterable(box[at::2] for box in boxes), default=0.0) for at in (0, 1))
-        across = (x > 1.1 * width or y > 1.1 * height) and x <= height + 1 and y <= width + 1
-        return f"the boxes reach to {x:g}, {y:g}, {file}{TURNED}" if across else ""
+        x, y = (max(chain.from_iterable(box[axis::2] for box in boxes), default=0.0) for axis in (0, 1))
+        fits_turned = (x > 1.1 * width or y > 1.1 * height) and x <= height + 1 and y <= width + 1
+        return f"the boxes reach to {x:g}, {y:g}, {file}{TURNED}" if fits_turned else ""
     if _alike(size, pixels):
         return ""
     return f"the record says {size[0]:g} x {size[1]:g}, {file}{TURNED if _alike(size, pixels[::-1]) else ''}"

@@ -139,8 +139,8 @@ def _otherwise_named(image_id: str, known_ids: Container[str]) -> str:
     for form in ("NFC", "NFD"):
         if normalize(form, image_id) in known_ids:
             return f"write both in one form: unicodedata.normalize({form!r}, name) in Python"
-    for rule, named in ID_RULES.items():
-        if (other_name := str(named(image_id))) in known_ids:
+    for rule, rewrite in ID_RULES.items():
+        if (other_name := str(rewrite(image_id))) in known_ids:
             return f"hoicli convert {arg('id_', rule)} makes it {other_name!r}"
     example = next(iter(known_ids), image_id) if isinstance(known_ids, Iterable) else image_id
     if image_id + PurePosixPath(example).suffix in known_ids:

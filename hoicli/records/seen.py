@@ -52,9 +52,11 @@ class Seen:
     def _add(self, record: Record, place: str) -> None:
         """Count one record. Raises `DataError` at `place` for a label that no dataset can have."""
         labels = record["labels"]
-        new_labels = [(f"labels[{at}]", label) for at, label in enumerate(labels) if label not in self.boxes]
+        new_labels = [(f"labels[{index}]", label) for index, label in enumerate(labels) if label not in self.boxes]
         new_labels += [
-            (f"hois[{at}].verb", hoi["verb"]) for at, hoi in enumerate(record["hois"]) if hoi["verb"] not in self.verbs
+            (f"hois[{index}].verb", hoi["verb"])
+            for index, hoi in enumerate(record["hois"])
+            if hoi["verb"] not in self.verbs
         ]
         for field, label in new_labels:
             if fault := label_fault(label):
@@ -72,14 +74,14 @@ class Seen:
     def respell(self, verbs: Mapping[str, str], names: Mapping[str, str]) -> Seen:
         """Return the same counts with other spellings of some labels. verbs, names: the new spelling of each verb and
         each other label to change."""
-        other = Seen()
-        other.images = self.images
+        respelled = Seen()
+        respelled.images = self.images
         for key, spelling in (("subjects", names), ("verbs", verbs), ("objects", names), ("boxes", names)):
             for label, count in getattr(self, key).items():
-                getattr(other, key)[spelling.get(label, label)] += count
+                getattr(respelled, key)[spelling.get(label, label)] += count
         for (verb, name), count in self.pairs.items():
-            other.pairs[verbs.get(verb, verb), names.get(name, name)] += count
-        return other
+            respelled.pairs[verbs.get(verb, verb), names.get(name, name)] += count
+        return respelled
 
 
 def in_one_spelling(parts: Sequence[Seen]) -> list[Seen]:
@@ -167,8 +169,8 @@ def tell_doubts(parts: Sequence[Seen]) -> None:
     ):
         if pairs:
             first, count = " ".join(min(pairs)), len(pairs)
-            which = f"{count:,} interactions ({first}, ...) are" if count > 1 else f"one interaction ({first}) is"
-            note(f"{which} {fate}")
+            pairs_text = f"{count:,} interactions ({first}, ...) are" if count > 1 else f"one interaction ({first}) is"
+            note(f"{pairs_text} {fate}")
 
 
 def _groups(labels: Iterable[str], key: Callable[[str], str]) -> Iterator[list[str]]:

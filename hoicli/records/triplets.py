@@ -183,7 +183,7 @@ def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = F
         senses = Numbered[Name]()
         verb = senses.numbers_of(list(zip(raw.verbs, verb_senses, strict=True)))
         verbs = list(senses)
-    # The last is where NO_BOX is looked up.
+    # the last name is looked up by NO_BOX (-1)
     names = name_numbers.numbers_of([*names_of_boxes, NOTHING])
     used_names, label = number_values(names[raw.object])
     all_names = list(name_numbers)

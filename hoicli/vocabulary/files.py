@@ -184,12 +184,12 @@ def _label_problems(key: str, labels: Any, *, needed: bool) -> Iterator[Problem]
     if len(labels) > MOST_LABELS:
         yield key, f"{len(labels):,} labels; hoicli takes {MOST_LABELS:,}"
     first_places: dict[str, int] = {}
-    for at, label in enumerate(labels):
+    for index, label in enumerate(labels):
         if fault := label_fault(label):
-            yield f"{key}[{at}]", fault
-        first = first_places.setdefault(normalise_spelling(label), at)
-        if first != at:
-            yield f"{key}[{at}]", f"{label!r} is there already, at {key}[{first}]; each label once"
+            yield f"{key}[{index}]", fault
+        first = first_places.setdefault(normalise_spelling(label), index)
+        if first != index:
+            yield f"{key}[{index}]", f"{label!r} is there already, at {key}[{first}]; each label once"
 
 
 def label_fault(label: Any, *, signed: bool = True) -> str:
@@ -226,8 +226,8 @@ def _pair_problems(
         (what, len(names), range(len(names)) if by_number else set(names))
         for what, names in (("verb", verbs), (second_name, second_labels))
     ]
-    for at, pair in enumerate(listed):
-        field = f"interactions[{at}]"
+    for index, pair in enumerate(listed):
+        field = f"interactions[{index}]"
         if type(pair) is not list or [type(entry) for entry in pair] != [entry_type, entry_type]:
             yield field, f"{_value_text(pair)} is no pair; give [verb, {second_name}], all by name or all by number"
         for entry, (what, label_count, known_names) in zip(pair, sides, strict=True):
@@ -237,8 +237,8 @@ def _pair_problems(
                 yield field, counted if by_number else unknown
     pairs = listed_pairs(listed, verbs, objects)
     if double := _first_double(pairs):
-        first, at = double
-        yield f"interactions[{at}]", f"{' '.join(pairs[at])} is interaction {first} already; drop it"
+        first, index = double
+        yield f"interactions[{index}]", f"{' '.join(pairs[index])} is interaction {first} already; drop it"
     return pairs
 
 
@@ -248,10 +248,10 @@ def _alias_problems(aliases: Mapping[str, Any], *labels: list[str]) -> Iterator[
     for alias, label in aliases.items():
         if fault := label_fault(alias, signed=False):
             yield "aliases", fault
-        kinds = [kind for kind in label_sets if type(label) is str and label in kind]
-        if not kinds:
+        matching_sets = [label_set for label_set in label_sets if type(label) is str and label in label_set]
+        if not matching_sets:
             yield f"aliases.{alias}", f"{_value_text(label)} is no verb and no object; name one"
-        if any(alias in kind for kind in kinds):
+        if any(alias in label_set for label_set in matching_sets):
             yield f"aliases.{alias}", f"is a label itself; drop the alias, or the label {alias!r}"
 
 
@@ -336,14 +336,14 @@ def _class_set_problems(
     if type(classes) is not list:
         yield field, f"{_value_text(classes)} is no list of classes; give ids, or pairs of verb and object"
     numbers: dict[Any, None] = {}
-    for at, member in enumerate(classes):
+    for index, member in enumerate(classes):
         is_pair = type(member) is list and len(member) == 2 and all(type(part) is str for part in member)
         number = ids.get((member[0], member[1])) if is_pair else member
         if type(number) is not int or not 0 <= number < len(ids):
             interactions_text = f"`interactions`, of which there are {len(ids)}, counted from 0"
-            yield f"{field}[{at}]", f"{_value_text(member)} is none of {interactions_text}"
+            yield f"{field}[{index}]", f"{_value_text(member)} is none of {interactions_text}"
         if number in numbers:
-            yield f"{field}[{at}]", f"{_value_text(member)} is there twice; name each class once"
+            yield f"{field}[{index}]", f"{_value_text(member)} is there twice; name each class once"
         numbers[number] = None
     return list(numbers)
 
@@ -358,9 +358,9 @@ def _count_problems(content: Mapping[str, Any], classes: int) -> Iterator[Proble
     if not counts or content.get("groups"):
         yield "cuts", "cut training_counts into groups: needs those, and no groups; drop it"
     limits = list(cuts.values()) if type(cuts) is dict else [0]
-    named = type(cuts) is dict and cuts and not any(label_fault(name) or name in RESERVED for name in cuts)
-    whole = bool(limits) and limits[-1] is None and all(map(_is_count, limits[:-1]))
-    if not named or not whole or any(low >= high for low, high in pairwise(limits[:-1])):
+    names_fit = type(cuts) is dict and cuts and not any(label_fault(name) or name in RESERVED for name in cuts)
+    limits_fit = bool(limits) and limits[-1] is None and all(map(_is_count, limits[:-1]))
+    if not names_fit or not limits_fit or any(low >= high for low, high in pairwise(limits[:-1])):
         yield (
             "cuts",
             f'{_value_text(cuts)}; give ascending limits and null for the last: {{"rare": 10, "non_rare": null}}',

@@ -244,9 +244,9 @@ class Vocabulary:
         key = name.lower()
         key = self.split_aliases.get(key.replace("_", "-"), key.replace("-", "_"))
         if key not in self.unseen:
-            has = ", ".join(self.unseen) or "no zero-shot splits"
-            there = f"; {name} is no split but a subset, and has rows anyway" if name in self.groups else ""
-            raise UsageError(f"{arg('split', name)}: {self.name} has {has}{there}")
+            known_splits = ", ".join(self.unseen) or "no zero-shot splits"
+            subset_hint = f"; {name} is no split but a subset, and has rows anyway" if name in self.groups else ""
+            raise UsageError(f"{arg('split', name)}: {self.name} has {known_splits}{subset_hint}")
         return key
 
 
@@ -301,7 +301,7 @@ def content_digest(content: Mapping[str, Any]) -> str:
 def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
     """Return the vocabulary that the content of a dataset's file makes. The content must be sound (`files.check`
     tells); missing fields are empty."""
-    verbs, named = content["verbs"], content["objects"]
+    verbs, object_field = content["verbs"], content["objects"]
     objects = objects_of(content)
     pairs = listed_pairs(content["interactions"], verbs, objects)
     ids = {pair: number for number, pair in enumerate(pairs)}
@@ -325,16 +325,16 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
         subsets=subsets,
         unseen=unseen,
         split_aliases=content.get("split_aliases", {}),
-        coco_ids=coco_objects() if named == "coco" else {},
-        noun_ids=named if isinstance(named, dict) else {},
+        coco_ids=coco_objects() if object_field == "coco" else {},
+        noun_ids=object_field if isinstance(object_field, dict) else {},
         no_interaction=content.get("no_interaction"),
         roles=roles,
         test_images=tuple(content.get("test_images", ())),
         subjects=tuple(content.get("subjects", (SUBJECT,))),
         aliases=content.get("aliases", {}),
         numbering={
-            kind: numbers(how, {"verbs": verbs, "objects": objects, "interactions": pairs}[kind])
-            for kind, how in content.get("numbering", {}).items()
+            kind: numbers(rule, {"verbs": verbs, "objects": objects, "interactions": pairs}[kind])
+            for kind, rule in content.get("numbering", {}).items()
         },
         box=content.get("box", BOXES[0]),
         training_counts=counts,
@@ -344,8 +344,8 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
 
 def objects_of(content: Mapping[str, Any]) -> list[str]:
     """Return the labels of objects; subjects that are not among them come last."""
-    named = content["objects"]
-    objects = list(coco_objects() if named == "coco" else named)
+    object_field = content["objects"]
+    objects = list(coco_objects() if object_field == "coco" else object_field)
     known_objects = set(objects)
     return objects + [label for label in content.get("subjects", (SUBJECT,)) if label not in known_objects]
 
