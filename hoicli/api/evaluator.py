@@ -242,7 +242,7 @@ class Evaluator:
 
 
 def _add(image: Detections, images: dict[str, Detections]) -> bool:
-    """Add an image to these; False if it is there with other predictions."""
+    """Add an image to `images`; return False if it is there already with other predictions."""
     before = images.get(image.image_id)
     merged = image if before is None else before.either(image)
     if merged is not None:
@@ -251,7 +251,8 @@ def _add(image: Detections, images: dict[str, Detections]) -> bool:
 
 
 def _image_name(image_id: Any) -> str:
-    """The id as text, as a record's. Raises `DataError` for what is no text or whole number, or blank."""
+    """Return an image's id as text, as in a record. Raises `DataError` for what is no text or whole number, or
+    blank."""
     if not isinstance(image_id, str):
         try:
             return str(index(image_id))

@@ -62,13 +62,14 @@ def triplets(
         raise DataError(f"has shape {image_sizes.shape}, {problem}", field="sizes")
     valid, person = class_table(vocabulary) >= 0, vocabulary.object_ids[vocabulary.subjects[0]]
     return [
-        _best({name: array[row] for name, array in arrays.items()}, size, valid, person, top_k)
-        for row, size in enumerate(image_sizes)
+        _best({name: array[image] for name, array in arrays.items()}, size, valid, person, top_k)
+        for image, size in enumerate(image_sizes)
     ]
 
 
 def _check_output(array: NDArray[Any], name: str, shape: tuple[int, ...] | None, width: int) -> Floats:
-    """[N, Q, width] the numbers of an output."""
+    """Return [N, Q, width] the numbers of an output in double precision. name: of the output; shape: (N, Q), if it is
+    known. Raises `DataError` for another shape or type, and for numbers that are not finite."""
     if array.ndim != 3 or array.shape[2] != width or shape not in (None, array.shape[:2]):
         expected = f"({', '.join(map(str, shape)) if shape else 'images, queries'}, {width})"
         raise DataError(f"has shape {array.shape}, wants {expected}", field=name)
@@ -82,23 +83,25 @@ def _check_output(array: NDArray[Any], name: str, shape: tuple[int, ...] | None,
 
 
 def _best(outputs: dict[str, Floats], size: Any, valid: Bools, person: int, top_k: int) -> dict[str, Any]:
-    """The best triplets of one image. valid [verbs, objects]: the interactions."""
-    likely = softmax(outputs["pred_obj_logits"])[:, :-1]
-    label = likely.argmax(axis=1)
-    score = sigmoid(outputs["pred_verb_logits"]) * likely.max(axis=1)[:, None]
+    """Return the best triplets of one image as the arguments of `Evaluator.update`. size: its height and width; valid:
+    [verbs, objects] a mask of the interactions; person: the object id of every subject."""
+    object_scores = softmax(outputs["pred_obj_logits"])[:, :-1]
+    label = object_scores.argmax(axis=1)
+    score = sigmoid(outputs["pred_verb_logits"]) * object_scores.max(axis=1)[:, None]
     if MATCHING in outputs:
         score *= softmax(outputs[MATCHING])[:, 1:]
-    rank = np.where(valid[:, label].T, -score, 1.0).ravel()
-    best = np.argsort(rank, kind="stable")[:top_k]
-    best = best[rank[best] <= 0]
+    # ascending, so the best come first; 1, which no valid pair reaches, marks what is no interaction
+    sort_key = np.where(valid[:, label].T, -score, 1.0).ravel()
+    best = np.argsort(sort_key, kind="stable")[:top_k]
+    best = best[sort_key[best] <= 0]
     query, verb = np.divmod(best, len(valid))
-    used, pair = np.unique(query, return_inverse=True)
-    sides = [box_corners(outputs[f"pred_{side}_boxes"][used], "cxcywh", size) for side in ("sub", "obj")]
+    used_queries, pair = np.unique(query, return_inverse=True)
+    corners = [box_corners(outputs[f"pred_{side}_boxes"][used_queries], "cxcywh", size) for side in ("sub", "obj")]
     return {
-        "boxes": np.concatenate(sides),
-        "labels": np.concatenate([np.full(len(used), person), label[used]]),
+        "boxes": np.concatenate(corners),
+        "labels": np.concatenate([np.full(len(used_queries), person), label[used_queries]]),
         "subject": pair,
-        "object": pair + len(used),
+        "object": pair + len(used_queries),
         "verb": verb,
         "score": score.ravel()[best],
     }

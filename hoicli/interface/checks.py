@@ -25,9 +25,9 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Read:
-    """Marks a parameter that names files to read. ending: of the values that are files (.json). names: what is no file
-    (`choices`). folder: the name is that of a folder. only_with: an argument that was left out means stdin only if one
-    of these parameters is given."""
+    """Marks a parameter that names files to read. ending: of the values that are files (.json). names: values that are
+    no files (`choices`). folder: whether a folder is named. only_with: other parameters; if the argument is left out,
+    stdin is read only if one of them is given."""
 
     ending: str = ""
     names: choices.Offer = ()
@@ -35,8 +35,8 @@ class Read:
     only_with: Collection[str] = ()
 
     def paths(self, value: object, values: Values, *, piped: bool) -> list[str]:
-        """The files that a value names. piped: stdin is read without one. Raises `UsageError` for what can be no
-        path."""
+        """Return the files that a value names. values: of the whole call; piped: whether stdin is read if there is no
+        value. Raises `UsageError` for what can be no path."""
         if value is None and piped and (not self.only_with or any(values.get(name) for name in self.only_with)):
             return ["-"]
         several = value if isinstance(value, list | tuple) else [value]  # which may also be records or arrays
@@ -56,7 +56,7 @@ class Written:
     whole: bool = False
 
     def refuse(self, path: str, option: str) -> None:
-        """Raises `UsageError` if `path` cannot be written."""
+        """Raise `UsageError` if `path` cannot be written."""
         choices.table(self.check)(path, option)
 
 
@@ -69,7 +69,7 @@ class Count:
     or_zero: bool = False
 
     def refuse(self, value: int | None, option_text: str) -> None:
-        """Raises `UsageError` for a number out of range. option_text: the parameter with its value, in messages."""
+        """Raise `UsageError` for a number out of range. option_text: the parameter with its value, in messages."""
         if value is not None and not self.minimum <= value <= self.maximum and not (self.or_zero and value == 0):
             none = ", or 0 for none" if self.or_zero else ""
             raise UsageError(f"{option_text}: give a whole number from {self.minimum:,} to {self.maximum:,}{none}")
@@ -82,13 +82,13 @@ class OneOf:
     offer: choices.Offer
 
     def refuse(self, value: str | None, option_text: str) -> None:
-        """Raises `UsageError` for any other name. option_text: the parameter with its value, in messages."""
+        """Raise `UsageError` for a name that is not on offer. option_text: as for `Count`."""
         offered = choices.entries(self.offer) if value is not None else []
         names = [name for name, _ in offered]
         if value is not None and value not in names:
             choice = f"from {', '.join(names)}" if len(names) > 2 else " or ".join(names)
-            fitting = ", ".join(name for name, about in offered if value.lower() in re.findall(r"\w+", about.lower()))
-            raise UsageError(f"{option_text}: choose {choice}{f' (for {value}: {fitting})' if fitting else ''}")
+            matched = ", ".join(name for name, about in offered if value.lower() in re.findall(r"\w+", about.lower()))
+            raise UsageError(f"{option_text}: choose {choice}{f' (for {value}: {matched})' if matched else ''}")
 
 
 Mark = Read | Written | Count | OneOf

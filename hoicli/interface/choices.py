@@ -36,17 +36,18 @@ SEVERITIES = ("all", "corruption.catalogue:SEVERITIES")
 
 
 def table(address: str) -> Any:
-    """The object at `module:NAME` inside hoicli."""
+    """Return the object at `module:NAME` inside hoicli."""
     module, _, name = address.partition(":")
     return getattr(import_module(f"hoicli.{module}"), name)
 
 
 def entries(offer: Offer) -> list[tuple[str, str]]:
-    """(name, meaning) of every value on offer; the meaning is what its row in the table says, "" for nothing."""
+    """Return (name, meaning) of every value on offer. The meaning is what its row in the table says, or ""."""
     return [(str(name), _meaning(row)) for name, row in _rows(offer)]
 
 
 def _rows(offer: Offer) -> Iterator[tuple[Any, Any]]:
+    """Yield (name, row of its table) of every value on offer; without a table, the meaning or ""."""
     values = table(offer) if isinstance(offer, str) else offer() if callable(offer) else offer
     if isinstance(values, Mapping):
         yield from values.items()
@@ -59,13 +60,14 @@ def _rows(offer: Offer) -> Iterator[tuple[Any, Any]]:
 
 
 def _meaning(row: Any) -> str:
+    """Return the text of a row that says what it is, "" if it has none."""
     texts = (getattr(row, name) for name in ("title", "description", "words") if hasattr(row, name))
     return row if isinstance(row, str) else next(texts, "")
 
 
 def completer(offer: Offer, *, several: bool = False) -> Callable[[str], list[tuple[str, str]]]:
-    """The function that typer calls for completions. several: the option takes names separated by commas; names already
-    typed are kept and not offered again."""
+    """Return the function that typer calls for completions. several: whether the option takes names with commas
+    between; names already typed are kept and not offered again."""
 
     def complete(incomplete: str) -> list[tuple[str, str]]:
         before, comma, _ = incomplete.rpartition(",") if several else ("", "", "")
@@ -76,14 +78,14 @@ def completer(offer: Offer, *, several: bool = False) -> Callable[[str], list[tu
 
 
 def oracles() -> list[Any]:
-    """The oracles that fix one type of error each, and `all`."""
+    """Return the oracles that repair one type of error each, and `all`."""
     from hoicli.records.oracles import IN_TURN, ORACLES
 
     return [("all", "every one, in the paper's order"), *(name for name in ORACLES if name in IN_TURN)]
 
 
 def splits() -> list[tuple[str, str]]:
-    """The zero-shot splits of all datasets, and the papers' names for them."""
+    """Return the zero-shot splits of all datasets, and the papers' names for them."""
     from hoicli.vocabulary.datasets import load
 
     splits_by_name: dict[str, str] = {}
@@ -95,6 +97,7 @@ def splits() -> list[tuple[str, str]]:
 
 
 def _formats(*, written: bool) -> list[tuple[str, str]]:
+    """Return the formats that `convert` reads, or those that it writes if `written`."""
     from hoicli.converters.formats import offer_names
 
     return offer_names(written=written)
@@ -105,6 +108,7 @@ readable_formats, writable_formats = partial(_formats, written=False), partial(_
 
 
 def _corruptions(every: str) -> list[Any]:
+    """Return the corruptions by name, those of other packages included. every: the name that stands for all of them."""
     from hoicli.io.plugins import names
 
     added = ((name, "another package's") for name in names("corruptions"))

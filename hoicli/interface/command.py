@@ -48,13 +48,11 @@ class Command:
     returns it as Python calls it.
 
     reads, writes: which records (or files) come in and go out. examples: command lines, the most common first, each
-    with `# what it does` behind it (`shown`); each runs in the folder of the one before, so they may be a
-    session. see: related commands. exits: exit codes with a meaning of their own. piped: the notation of rows where
-    --format does not choose and no terminal reads.
-    plot: the help of --plot, "" for a command without.
-    listed: of the values given, whether they ask for rows, whose notation --format chooses; None: no values do, but
-    those of a function that returns a `Result` always do.
-    """
+    with `# what it does` behind it (`shown`); each runs in the folder of the one before, so they may be a session. see:
+    related commands. exits: exit codes with a meaning of their own. piped: the notation of rows where --format does not
+    choose and no terminal reads. plot: the help of --plot, "" for a command without. listed: a function that says for
+    the values given whether the command writes rows, so that --format applies; without it, only a function that returns
+    a `Result` does."""
 
     reads: str
     writes: str
@@ -81,12 +79,12 @@ class Command:
 
     @property
     def about(self) -> str:
-        """The docstring without the texts of arguments."""
+        """Return the docstring without the texts of arguments."""
         return _split_docstring(self.function)[0]
 
     @property
     def shown(self) -> list[tuple[str, str]]:
-        """(command line, what it does) of the examples; a line that is further in continues the one above."""
+        """Return (command line, what it does) of each example; an indented line continues the one above."""
         lines = re.findall(r"^(\S.*(?:\n .*)*)", dedent(self.examples), re.MULTILINE)
         parts = (" ".join(line.split()).partition(" # ") for line in lines)
         return [(line, purpose) for line, _, purpose in parts]
@@ -107,21 +105,21 @@ command = Command
 
 
 def shared_by(function: Callable[..., Any]) -> dict[str, Any]:
-    """The options of the group that a function takes as `**shared: Unpack[GROUP]`, by name."""
-    written = function.__annotations__.get("shared", "")
-    group = vars(options)[written[len("Unpack[") : -1]] if written else None
-    kinds = get_type_hints(group, include_extras=True) if group else {}
-    return {name: kinds[name] for name in options.DEFAULTS if name in kinds}
+    """Return the options, by name, of the group that a function takes as `**shared: Unpack[GROUP]`."""
+    annotation = function.__annotations__.get("shared", "")
+    group = vars(options)[annotation[len("Unpack[") : -1]] if annotation else None
+    types_by_name = get_type_hints(group, include_extras=True) if group else {}
+    return {name: types_by_name[name] for name in options.DEFAULTS if name in types_by_name}
 
 
 @cache
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """The signature as both doors show it: with the options of a shared group one by one, and tags and output last."""
+    """Return the signature as both doors show it: options of a shared group one by one, tags and output last."""
     plain = inspect.signature(function)
     parameters = [parameter for parameter in plain.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
     shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=options.DEFAULTS.get(name), annotation=of)
-        for name, (of, *_) in ((name, get_args(kind)) for name, kind in shared_by(function).items())
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=options.DEFAULTS.get(name), annotation=kind)
+        for name, (kind, *_) in ((name, get_args(annotated)) for name, annotated in shared_by(function).items())
     ]
     return plain.replace(
         parameters=sorted([*parameters, *shared], key=lambda parameter: parameter.name in ("tag", "output"))
@@ -130,7 +128,7 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
 
 @cache
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
-    """The parameters of a function with their options; what an annotation does not say is in its docstring."""
+    """Return the parameters of a function with their options. Texts that annotations lack come from the docstring."""
     # not typing.get_type_hints, which hides the marks of an argument whose default is None on Python 3.10
     hints, texts = inspect.get_annotations(function, eval_str=True) | shared_by(function), _split_docstring(function)[1]
     parameters = []
@@ -147,7 +145,7 @@ _TEXT = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 def _split_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """(docstring without its section "Arguments:", the text of each argument in it)."""
+    """Return (the docstring without its section "Arguments:", the text of each argument in that section)."""
     doc = inspect.getdoc(function) or ""
     section = _ARGUMENTS.search(doc)
     if section is None:
@@ -161,7 +159,8 @@ def _split_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]
 
 @contextmanager
 def python_call(notes: list[str] | None = None) -> Iterator[list[str]]:
-    """A call from Python: in the block notes are kept, and messages name arguments."""
+    """In the block a call from Python runs: notes are kept, and messages name arguments as Python does. notes: a list
+    to add the notes to; without it the block gets a new one."""
     token = IN_PYTHON.set(True)
     try:
         with kept_notes() as kept_list:
@@ -175,12 +174,13 @@ def python_call(notes: list[str] | None = None) -> Iterator[list[str]]:
 
 
 def wrap_for_python(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """The function for callers from Python, who get its notes with a command's result. Its arguments are checked:
-    raises `UsageError` for one that does not exist, that is missing, or that has another type than declared. NumPy's
-    numbers are taken as Python's."""
+    """Return the function for callers from Python, who get its notes with a command's result. Its arguments are
+    checked: it raises `UsageError` for one that does not exist, that is missing, or that has another type than
+    declared. NumPy's numbers are taken as Python's."""
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        """Run one call from Python, with its arguments checked and its notes added to the result."""
         with python_call() as notes, claims.watch_files():
             values = bound(function, args, kwargs)
             result: Any = function(**values)  # type: ignore[call-arg]
@@ -202,7 +202,7 @@ def wrap_for_python(function: Callable[Parameters, Returned]) -> Callable[Parame
 
 
 def _iterate_in_call(lines: Iterator[Any], notes: list[str]) -> Iterator[Any]:
-    """Lines of records; each is made as in a call, since the work is done when it is asked for."""
+    """Yield the lines of records. Each is made in a `python_call` of its own, when it is asked for."""
     while True:
         with python_call(notes):
             try:
@@ -213,7 +213,7 @@ def _iterate_in_call(lines: Iterator[Any], notes: list[str]) -> Iterator[Any]:
 
 
 def bound(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The value of every parameter; raises as `wrap_for_python`."""
+    """Return the value of every parameter of a call from Python; raises as the function of `wrap_for_python` does."""
     signature, function_name = signature_of(function), f"hoicli.{function.__qualname__.removesuffix('.__init__')}"
     names = [name for name in signature.parameters if name not in ("self", "cls")]
     for name in kwargs.keys() - signature.parameters.keys():
@@ -239,8 +239,8 @@ def bound(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
 
 
 def check(parameters: Sequence[Parameter], values: Values) -> None:
-    """Raises `UsageError` if a count is out of range, a name is unknown, two inputs are stdin, a folder to read does
-    not exist, or an output cannot be written, is also an input, or is also another output (`claims`, which from here on
+    """Raise `UsageError` if a count is out of range, a name is unknown, two inputs are stdin, a folder to read does not
+    exist, or an output cannot be written, is also an input, or is also another output (`claims`, which from here on
     knows them). Raises `DataError` if stdout is closed."""
     marked = [(parameter, parameter.option.check, values.get(parameter.name)) for parameter in parameters]
     for parameter, mark, value in sorted(marked, key=lambda each: each[0].name != "output"):
@@ -264,6 +264,7 @@ def check(parameters: Sequence[Parameter], values: Values) -> None:
 
 
 def _inputs(parameter: Parameter, mark: Read, value: Any, values: Values) -> Iterator[str]:
+    """Yield the files that a parameter names to be read. mark: its mark; value: of it; values: of the whole call."""
     if isinstance(value, str) and not value and mark.names:
         raise UsageError(f"{parameter.option_text()}: the name is empty; give one (an unset variable?)")
     for path in mark.paths(value, values, piped=isinstance(parameter.option, Piped) and not IN_PYTHON.get()):
@@ -290,17 +291,17 @@ _SAID: dict[Any, str] = {
 
 
 def _is_a(value: object, kind: Any) -> bool:
-    """Whether a value is of a declared type; a flag is no number."""
+    """Return whether a value is of a declared type; True and False are no numbers."""
     if kind in (Names, Numbers) and isinstance(value, list | tuple):
         return all(_is_a(item, str if kind == Names else float | str) for item in value)
-    members = [each for each in get_args(kind) or (kind,) if each in _TYPES]
-    simple = tuple(_TYPES[each][0] for each in members)
-    return isinstance(value, simple) and (bool in members or not isinstance(value, bool))
+    union_members = [each for each in get_args(kind) or (kind,) if each in _TYPES]
+    accepted_types = tuple(_TYPES[each][0] for each in union_members)
+    return isinstance(value, accepted_types) and (bool in union_members or not isinstance(value, bool))
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers, and lists and arrays of them, as Python's: a float32 as the decimal that it prints as, since
-    signatures have that."""
+    """Return NumPy's numbers, and lists and arrays of them, as Python's. A float32 becomes the decimal that it prints
+    as, since signatures have that; anything else is unchanged."""
     if isinstance(value, list | tuple) and len(value) < 1000:
         return [_plain(item) for item in value]
     if not hasattr(value, "dtype") or not hasattr(value, "tolist") or not hasattr(value, "ndim"):
@@ -311,6 +312,6 @@ def _plain(value: Any) -> Any:
 
 
 def _shorten_value(value: object) -> str:
-    """An argument as it was given, its beginning if it is long."""
+    """Return an argument as it was given, cut to 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

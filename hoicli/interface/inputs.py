@@ -47,8 +47,9 @@ class Inputs:
         within: str | None = None,
         unit: str = "line",
     ) -> None:
-        """dataset: the value of --dataset. within: the dataset that the command works in without; None for a command
-        that takes the records of any. unit: what a bad one is skipped of."""
+        """Take over the options of a call. dataset: the value of --dataset. shared: the values of the shared options.
+        within: the dataset that the command works in if none is given; None for a command that takes the records of any
+        dataset. unit: what messages call one bad item that is skipped."""
         options_given: Mapping[str, Any] = shared
         self.policy = policy_of(options_given.get("on_error", "stop"), unit)
         self.filters = Filters.from_options(
@@ -65,25 +66,26 @@ class Inputs:
         )
 
     def views(self, vocabulary: Vocabulary) -> Views:
-        """Return what --iou and --slice ask for. Raises `UsageError` for a threshold or a slice that there is not."""
+        """Return what --iou and --slice ask for. Raises `UsageError` for a threshold or a slice that does not exist."""
         requested = texts_of(self._iou), names_of(self._slices)
         return Views.parse(*requested, vocabulary) if any(requested) else ALONE
 
     def tags(self, tags_given: Tags, *taken: str) -> dict[str, str]:
-        """The tags of rows (`tags_of`), beside those that they get of --iou and --slice."""
+        """Return the tags of rows (`tags_of`). taken: tags that may not be given, besides those of --iou and
+        --slice."""
         views = (VIEW_TAGS[:1] if texts_of(self._iou) else ()) + (VIEW_TAGS[1:] if self._slices else ())
         return tags_of(tags_given, *taken, *views)
 
     def read_truth(self, source: Given, vocabulary: Vocabulary) -> GroundTruth:
-        """The ground truth, read. Raises as `truth`, and `DataError` for what is wrong with it."""
+        """Return the ground truth, read. Raises as `truth` does, and `DataError` for what is wrong with it."""
         from hoicli.evaluation.run import read_truth
 
         allowed = self.filters.allow_uncounted
         return read_truth(self.truth(source), vocabulary, self.policy, allow_uncounted=allowed)
 
     def truth(self, source: Given, label: str = "ground truth", *, name: str = "gt") -> Stream:
-        """A stream of ground truth, or of other records that are no predictions. label: what the records are; name: of
-        the parameter. Raises `UsageError` for what is none of `Given`, `DataError` for bad arrays."""
+        """Return a stream of ground truth, or of other records that are no predictions. label: what the records are;
+        name: of the parameter. Raises `UsageError` for a source that is none of `Given`, `DataError` for bad arrays."""
         paths = paths_of(source, name)
         if paths is None:
             return Stream([name], label, lines_held=self._items_in_memory(source, name, scored=False))
@@ -92,14 +94,14 @@ class Inputs:
         return Stream([locate_truth(path) for path in paths], label, self.opening.specialise(truth=True))
 
     def records(self, source: Given | None, label: str, what: str, *, name: str, scored: bool | None = None) -> Stream:
-        """A stream of records of any kind, or with scores; it may be empty. Stdin without one. what: how the user calls
-        them."""
+        """Return a stream of records of any kind, which may be empty; stdin without a source. label: what the records
+        are; what: what the user calls them; name: of the parameter; scored: whether they have scores."""
         if (paths := piped_paths(source, what, name)) is not None:
             return Stream(paths, label, self.opening.specialise(truth=False) if scored else self.opening)
         return Stream([name], label, lines_held=self._items_in_memory(source, name, scored=scored))
 
     def predictions(self, source: Given | None, *, name: str = "predictions") -> Predictions:
-        """Return a stream as `records` does, of predictions or match records of one model."""
+        """Return a stream, as `records` does, of predictions or match records of one model."""
         if (paths := piped_paths(source, "PREDS", name)) is not None:
             return Predictions(paths, self.opening.specialise(truth=False))
         return Predictions([name], lines_held=self._items_in_memory(source, name, scored=True))
@@ -107,36 +109,38 @@ class Inputs:
     def models(
         self, sources: Streams | None, names: Names, *, what: str = "PREDS", name: str = "predictions"
     ) -> list[Predictions]:
-        """The streams of several models, one for each path, called as `names` says or after their files. Raises
-        `UsageError` if names and streams do not fit, `DataError` if one is not there."""
+        """Return the streams of several models, one for each path. names: what the models are called; without names
+        they are called after their files. Raises `UsageError` if names and streams do not fit, `DataError` for a
+        missing file."""
         streams: list[Any] = streams_of(sources, what, name)
         paths = [text_of(stream) if isinstance(stream, str | os.PathLike) else None for stream in streams]
-        for named in filter(None, paths):  # the last is not read before the others are matched
-            if named != "-" and not any(map(os.path.exists, parts_of(named))):
-                raise DataError(NO_SUCH_FILE, place=named, code="no-such-file")
+        for path_given in filter(None, paths):  # the last is not read before the others are matched
+            if path_given != "-" and not any(map(os.path.exists, parts_of(path_given))):
+                raise DataError(NO_SUCH_FILE, place=path_given, code="no-such-file")
         model_names = names_of(names)
-        letters = [path or chr(ord("a") + at) for at, path in enumerate(paths)]
-        streams_by_model = Predictions.name_models(letters, model_names, self.opening.specialise(truth=False))
-        for at, (model, path) in enumerate(zip(streams_by_model, paths, strict=True)):
+        default_names = [path or chr(ord("a") + index) for index, path in enumerate(paths)]
+        streams_by_model = Predictions.name_models(default_names, model_names, self.opening.specialise(truth=False))
+        for index, (model, path) in enumerate(zip(streams_by_model, paths, strict=True)):
             if path is None:
-                place = name if len(streams_by_model) == 1 else f"{name}[{at}]"
-                items = self._items_in_memory(streams[at], place, scored=True)
-                streams_by_model[at] = Predictions([place], lines_held=items).with_name(
+                place = name if len(streams_by_model) == 1 else f"{name}[{index}]"
+                items = self._items_in_memory(streams[index], place, scored=True)
+                streams_by_model[index] = Predictions([place], lines_held=items).with_name(
                     model.model, tagged=model.tagged
                 )
         return streams_by_model
 
     def _items_in_memory(self, source: Any, name: str, *, scored: bool | None) -> list[Item]:
+        """Return records, or arrays by image, as lines (`iterate_items`)."""
         return list(iterate_items(source, name, load(self.opening.dataset), scored=scored))
 
 
 def policy_of(on_error: str, unit: str = "line") -> ErrorPolicy:
-    """Return what --on-error asks for."""
+    """Return the policy for bad lines that --on-error asks for."""
     return ErrorPolicy(skip=on_error == "skip", unit=unit)
 
 
 def require_truth(gt: Given | None, command: str) -> Given:
-    """The ground truth of a command that needs it. Raises `UsageError` if none is given."""
+    """Return the ground truth of a command that needs it. Raises `UsageError` if none is given."""
     if gt is None:
         raise UsageError(f"{command}: give the ground truth with {arg('gt', like='FILE')}")
     return gt
@@ -147,35 +151,36 @@ VIEW_TAGS = ("iou", "slice", "part")
 
 
 def lines(source: Given | None, name: str, label: str, what: str) -> Stream:
-    """The lines of files, or records as lines, that are about no image; stdin without them."""
+    """Return the lines of files, or of records in memory, that are about no image; stdin without a source. name: of the
+    parameter; label: what the lines are; what: what the user calls them."""
     if (paths := piped_paths(source, what, name)) is not None:
         return Stream(paths, label)
     return Stream([name], label, lines_held=list(iterate_items(source, name, None)))
 
 
 def similarities(sim: Given | None, command: str) -> Stream | str:
-    """Return what --sim names: tables, or an offline backend. Raises `UsageError` for neither, for both, and for a
-    backend that is none or has to ask."""
+    """Return what --sim names: a stream of tables, or the name of an offline backend. Raises `UsageError` for neither,
+    for both, and for a backend that does not exist or has to ask a model."""
     from hoicli.shoe.settings import OFFLINE
 
     if sim is None:
         problem = f"give similarities with {arg('sim', like='FILE')} (hoicli shoe-sim), or {arg('sim', 'wordnet:wup')}"
         raise UsageError(f"{command}: {problem}")
     paths = paths_of(sim, "sim") or []
-    named = [name for name in paths if name in OFFLINE]
-    if named and len(paths) > 1:
-        raise UsageError(f"{arg('sim', named[0])}: rates every pair itself; give it alone, or tables")
+    backends = [name for name in paths if name in OFFLINE]
+    if backends and len(paths) > 1:
+        raise UsageError(f"{arg('sim', backends[0])}: rates every pair itself; give it alone, or tables")
     for name in paths:
-        a_name = name == "llm" or name.startswith("wordnet:") or nearest(name, OFFLINE)
-        if name not in OFFLINE and a_name and not os.path.exists(name):
+        looks_like_backend = name == "llm" or name.startswith("wordnet:") or nearest(name, OFFLINE)
+        if name not in OFFLINE and looks_like_backend and not os.path.exists(name):
             choice = f"give tables, or one of {', '.join(OFFLINE)}; hoicli shoe-sim asks models"
             raise UsageError(f"{arg('sim', name)}: {choice}")
-    return named[0] if named else lines(sim, "sim", "similarities", "tables")
+    return backends[0] if backends else lines(sim, "sim", "similarities", "tables")
 
 
 def streams_of(sources: Streams | None, what: str, name: str) -> list[Any]:
-    """The streams of several models: of a list of paths, of lists of records or of arrays by image, each; anything else
-    is one stream."""
+    """Return the streams of several models: the items of a list of paths, of lists of records or of arrays by image.
+    Anything else is one."""
     if isinstance(sources, list | tuple) and sources and all(map(_is_stream, sources)):
         return [_paths(source)[0] if isinstance(source, str | os.PathLike) else source for source in sources]
     paths = piped_paths(sources, what, name)  # type: ignore[arg-type]
@@ -183,7 +188,7 @@ def streams_of(sources: Streams | None, what: str, name: str) -> list[Any]:
 
 
 def _is_stream(item: Any) -> bool:
-    """Whether an item of a list is a stream by itself, and not a record."""
+    """Return whether an item of a list is a stream by itself, and not a record."""
     item = _rows_of(item)
     if isinstance(item, Mapping):
         return all(isinstance(value, Mapping) for value in item.values())
@@ -191,17 +196,18 @@ def _is_stream(item: Any) -> bool:
 
 
 def _rows_of(table: Any) -> Any:
-    """Return the rows, as dicts, of a table of pandas, polars or pyarrow; anything else as it is."""
+    """Return the rows, as dicts, of a table of pandas, polars or pyarrow; anything else unchanged."""
     library = type(table).__module__.partition(".")[0]
     if library == "pandas" and hasattr(table, "columns"):
         return table.to_dict("records")
-    way = {"polars": "to_dicts", "pyarrow": "to_pylist"}.get(library, "")
-    return getattr(table, way)() if hasattr(table, way) else table
+    method = {"polars": "to_dicts", "pyarrow": "to_pylist"}.get(library, "")
+    return getattr(table, method)() if hasattr(table, method) else table
 
 
 def piped_paths(source: Given | None, what: str, name: str) -> list[str] | None:
-    """The paths, stdin without any, None for records in memory. what: how the shell's user calls them. Raises
-    `UsageError` if stdin is a terminal, which would seem to hang, and for nothing at all from Python."""
+    """Return the paths in a source, stdin without a source, None for records in memory. what: what the shell's user
+    calls them. Raises `UsageError` if stdin is a terminal, where waiting for it would look like a hang, and from Python
+    if there is no source."""
     if source is not None:
         return paths_of(source, name)
     if IN_PYTHON.get():
@@ -212,7 +218,8 @@ def piped_paths(source: Given | None, what: str, name: str) -> list[str] | None:
 
 
 def paths_of(source: Any, name: str) -> list[str] | None:
-    """The paths, if these are paths. Raises `UsageError` for what is none of `Given`."""
+    """Return the paths, if the source is a path or a list of paths; None for records. Raises `UsageError` for anything
+    else."""
     if isinstance(source, str | os.PathLike):
         return _paths(source)
     source = _rows_of(source)
@@ -225,32 +232,35 @@ def paths_of(source: Any, name: str) -> list[str] | None:
 
 
 def _paths(path: Path) -> list[str]:
+    """Return the path as a list of one text. From Python, - is a file of that name, not stdin."""
     text = os.fspath(path)
     return [os.path.join(".", text) if text == "-" and IN_PYTHON.get() else text]
 
 
 @contextmanager
 def written_to_files(source: Given, name: str, vocabulary: Vocabulary) -> Iterator[list[str]]:
-    """The paths; of records in memory that of a temporary file, which messages call as the parameter."""
+    """Give the paths of the source; for records in memory that of a temporary file, which messages call as the
+    parameter."""
     if (paths := paths_of(source, name)) is not None:
         yield paths
         return
     with tempfile.TemporaryDirectory(prefix="hoicli-", dir=temporary_folder()) as folder:
-        inside = os.path.join(folder, "")
-        with open(f"{inside}{name}", "wb") as file:
+        folder_prefix = os.path.join(folder, "")
+        with open(f"{folder_prefix}{name}", "wb") as file:
             file.writelines(item.data + b"\n" for item in iterate_items(source, name, vocabulary))
         try:
-            yield [f"{inside}{name}"]
+            yield [f"{folder_prefix}{name}"]
         except DataError as error:
-            place = error.place.replace(inside, "")
+            place = error.place.replace(folder_prefix, "")
             raise DataError(error.problem, place=place, field=error.field, code=error.code) from None
 
 
 def iterate_items(
     source: Any, name: str, vocabulary: Vocabulary | None, *, scored: bool | None = None
 ) -> Iterator[Item]:
-    """Records, or the arrays of images, as lines. scored: whether arrays are of predictions; None: whether they have
-    scores. Raises `DataError` for what is neither, and for bad arrays."""
+    """Yield records, or the arrays of images, as lines. vocabulary: of the arrays, None where arrays are refused;
+    scored: whether arrays are of predictions, None to tell by whether they have scores. Raises `DataError` for what is
+    neither, and for bad arrays."""
     source = _rows_of(source)
     if isinstance(source, Mapping):
         from hoicli.records.detections import ArrayLine, detections
@@ -262,12 +272,12 @@ def iterate_items(
             if not isinstance(arrays, Mapping):
                 problem = f"{type(arrays).__name__}, not a dict of arrays (boxes, labels, ...); give records as a list"
                 raise DataError(problem, place=place)
-            predicted = "score" in arrays if scored is None else scored
+            is_prediction = "score" in arrays if scored is None else scored
             try:
-                image_record = detections(str(image_id), arrays, vocabulary, scored=predicted)
+                image_record = detections(str(image_id), arrays, vocabulary, scored=is_prediction)
             except DataError as error:
                 raise error.add_place(place) from None
-            made = partial(_line_of, image_record, vocabulary, place, scored=predicted)
+            made = partial(_line_of, image_record, vocabulary, place, scored=is_prediction)
             yield ArrayLine(name, repr(image_id), image_record, made)
         return
     for index, record in enumerate(source):
@@ -284,7 +294,7 @@ def _line_of(image: Detections, vocabulary: Vocabulary, place: str, *, scored: b
 
 
 def _data(record: Mapping[str, Any], place: str) -> bytes:
-    """A record as JSON. Raises `DataError` at `place` for what JSON does not have."""
+    """Return a record as JSON. Raises `DataError` at `place` for what JSON does not have."""
     try:
         data = orjson.dumps(record if type(record) is dict else dict(record), default=plain)
     except TypeError as error:
@@ -298,7 +308,7 @@ def _data(record: Mapping[str, Any], place: str) -> bytes:
 
 
 def _lists(value: Any) -> Any:
-    """A record with lists and numbers in place of arrays."""
+    """Return a record with lists and numbers in place of arrays."""
     if isinstance(value, Mapping):
         return {key: _lists(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -48,7 +48,7 @@ class Option:
 
     @property
     def check(self) -> Mark | None:
-        """Return what is checked before the work."""
+        """Return the mark that says what is checked before the work."""
         return OneOf(self.one_of) if self.one_of else self.mark
 
 
@@ -75,7 +75,7 @@ class Parameter:
     text: str
 
     def option_text(self, value: object = None) -> str:
-        """Return what messages call it, with its value: -o, --top 3, PREDS; in Python top=3."""
+        """Return what messages call the parameter, with its value: -o, --top 3, PREDS; in Python top=3."""
         if isinstance(self.option, Argument) and not IN_PYTHON.get():
             return " ".join(str(word) for word in (self.option.metavar.rstrip("."), value) if word is not None)
         return arg(self.name, value)
@@ -107,17 +107,17 @@ A_DATASET = "hico (default), vcoco, swig, hoia, another one (see hoicli vocab --
 
 
 def dataset(text: str = "", *, offer: choices.Offer = DATASETS, panel: str = "") -> Option:
-    """--dataset."""
+    """Return the option --dataset, with this text in its help."""
     return Option(DATASET, text, offer=offer, mark=READ_DATASET, panel=panel)
 
 
 def bootstrap(what: str, items: str = "the images") -> Option:
-    """--bootstrap, which gives `what` intervals from resampled `items`."""
+    """Return the option --bootstrap. what: what gets intervals; items: what they are resampled from."""
     return Option("N", f"A 95 % interval for {what}, from N resamples of {items} (1000 is usual).", mark=ROUNDS)
 
 
 def output(mark: Mark = OUTPUT) -> Option:
-    """-o, --output."""
+    """Return the option -o, --output."""
     text = "Write to this file (compressed if it ends in .gz); - is stdout."
     return Option("FILE", text, mark=mark, short="-o")
 
@@ -292,7 +292,7 @@ DEFAULTS: Mapping[str, Any] = {
 
 
 def notation(piped: str) -> Option:
-    """--format of a command whose rows are `piped` where no terminal reads them."""
+    """Return the option --format. piped: the notation of the command's rows where no terminal reads them."""
     otherwise = "table" if piped == "table" else f"table on a terminal and {piped} in a pipe"
     text = f"auto, table, jsonl, csv, md, latex or html. auto: by the ending of -o, else {otherwise}."
     return Option("NAME", text, one_of="tables.notations:FORMATS")

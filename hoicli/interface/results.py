@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 Usual = TypeVar("Usual")
 
 MOST_LINES = 30
-"""Of a table that a prompt or a notebook shows by itself."""
+"""How many lines of a table a prompt or a notebook shows by itself."""
 
 _PART_OF = ("verb", "object", "role", "image_id")
-"""Keys of rows about a class or an image."""
+"""Keys that only rows about a class or an image have."""
 _MEASURED = ("value", "n", "unit", "signature", "note", "tags")
-"""Keys that name no value."""
+"""Keys that do not tell which value a row has."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,14 @@ class Result:
     """What the command ends with although there are rows; without a text where the rows say it."""
 
     def __post_init__(self) -> None:
-        """Raises `ValueError` for a row with a metric that is no row of it (`results.check_row`)."""
+        """Raise `ValueError` for a row that rows of its metric cannot be (`results.check_row`)."""
         for row in () if self.others else self.rows:
             if "metric" in row:
                 check_row(row)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For a pickle: with the rows of classes and the tables, in place of the predictions that they are made of."""
+        """Return what a pickle keeps: the rows of classes and the tables, in place of the predictions that they are
+        made of."""
         classes = None if self.classes is None else partial(list[Any], self.classes())
         rendered_by_notation = {notation: self.render_rows(notation) for notation in ("table", "html")}
         rendered = partial(_render_kept, self.rows, rendered_by_notation)
@@ -86,7 +87,7 @@ class Result:
         for row in self.rows:
             if "value" in row and not any(key in row for key in _PART_OF):
                 alike.setdefault(_key(row), []).append(row)
-        values = [(key + apart, row["value"]) for key, rows in alike.items() for apart, row in _told_apart(rows)]
+        values = [(key + suffix, row["value"]) for key, rows in alike.items() for suffix, row in _told_apart(rows)]
         return {key: value for key, value in values if not (drop_none and value is None)}
 
     @property
@@ -142,8 +143,8 @@ class Result:
 
     def __repr__(self) -> str:
         lines = str(self).splitlines()
-        more = [f"... {len(lines) - MOST_LINES:,} more lines; print() shows them"] * (len(lines) > MOST_LINES)
-        return "\n".join(lines[:MOST_LINES] + more)
+        rest_line = [f"... {len(lines) - MOST_LINES:,} more lines; print() shows them"] * (len(lines) > MOST_LINES)
+        return "\n".join(lines[:MOST_LINES] + rest_line)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the table of `--format html`, a line for each row."""
@@ -152,8 +153,8 @@ class Result:
         lines = self.render_rows("html").decode().splitlines()
         if not lines or lines[0][:1] != "<":  # a text
             return f"<pre>{escape(repr(self))}</pre>"
-        more = [f"</tbody></table><p>... {len(lines) - MOST_LINES:,} more lines; print() shows them</p>"]
-        return "\n".join(lines[:MOST_LINES] + more * (len(lines) > MOST_LINES))
+        end_line = [f"</tbody></table><p>... {len(lines) - MOST_LINES:,} more lines; print() shows them</p>"]
+        return "\n".join(lines[:MOST_LINES] + end_line * (len(lines) > MOST_LINES))
 
 
 class Records(Iterator["Record"]):
@@ -202,21 +203,21 @@ def instead(result: object) -> Usual:  # type: ignore[type-var]
 
 
 def _render_kept(rows: list[Row], rendered: dict[str, bytes], notation: str) -> bytes:
-    """The rows in a notation, of which some are there."""
+    """Return the rows in a notation, from `rendered` if it is there. rendered: the rows by notation."""
     from hoicli.tables.notations import render
 
     return rendered[notation] if notation in rendered else render(rows, notation)
 
 
 def look_of(plot: str | None, width: float | None, font_size: float | None, style: str, **others: bool) -> Look:
-    """The look of a figure. others: further options of figures, whether given. Raises `UsageError` for an impossible
-    one, and for options without a figure."""
+    """Return the look of a figure. plot: its file; others: further options of figures, each with whether it was given.
+    Raises `UsageError` for an impossible value, and for options without a figure."""
     from hoicli.figures.styles import NARROWEST, SHEETS
 
-    chosen = {"width": width is not None, "font_size": font_size is not None, "style": style != "paper", **others}
-    if plot is None and any(chosen.values()):
-        named = ", ".join(arg(name) for name, there in chosen.items() if there)
-        raise UsageError(f"{named}: name the figure with {arg('plot', like='FILE')}")
+    is_given = {"width": width is not None, "font_size": font_size is not None, "style": style != "paper", **others}
+    if plot is None and any(is_given.values()):
+        given_names = ", ".join(arg(name) for name, was_given in is_given.items() if was_given)
+        raise UsageError(f"{given_names}: name the figure with {arg('plot', like='FILE')}")
     for name, value, minimum, maximum in (("width", width, 1, 50), ("font_size", font_size, 3, 72)):
         if value is not None and not minimum <= value <= maximum:
             raise UsageError(f"{arg(name, float(value))}: give a number from {minimum} to {maximum}")
@@ -225,25 +226,28 @@ def look_of(plot: str | None, width: float | None, font_size: float | None, styl
     look = SHEETS[style]
     look = replace(look, width=width, font=font_size or look.font)
     if look.width is not None and look.room(0.0) < NARROWEST:
-        needed = ceil(10 * NARROWEST * look.scale) / 10
-        problem = f"print of {look.font:g} points needs at least {needed:g} inches"
+        least_width = ceil(10 * NARROWEST * look.scale) / 10
+        problem = f"print of {look.font:g} points needs at least {least_width:g} inches"
         raise UsageError(f"{arg('width', look.width)}: {problem}")
     return look
 
 
 def _told_apart(rows: list[Row]) -> Iterator[tuple[str, Row]]:
-    """Rows of one key, each with what is added to it: as many of its words, tags and last numbers as tell all apart."""
-    flat = [{**{key: row[key] for key in row if key not in _MEASURED}, **row.get("tags", {})} for row in rows]
-    added = [""] * len(rows)
-    keys = dict.fromkeys(chain.from_iterable(flat))
-    for key in sorted(keys, key=lambda key: any(isinstance(row.get(key), float) for row in flat)):
-        values = [row.get(key) for row in flat]
-        if len(set(added)) < len(rows) and len({*map(str, values)}) > 1:
-            added = [text + f"/{key}:{value}" * (value is not None) for text, value in zip(added, values, strict=True)]
-    return zip(added, rows, strict=True)
+    """Yield each of the rows of one key with the text that is added to the key: as many of their keys and tags as tell
+    all rows apart, those with fractional numbers last."""
+    flat_rows = [{**{key: row[key] for key in row if key not in _MEASURED}, **row.get("tags", {})} for row in rows]
+    tails = [""] * len(rows)
+    keys = dict.fromkeys(chain.from_iterable(flat_rows))
+    for key in sorted(keys, key=lambda key: any(isinstance(row.get(key), float) for row in flat_rows)):
+        values = [row.get(key) for row in flat_rows]
+        if len(set(tails)) < len(rows) and len({*map(str, values)}) > 1:
+            # a string times False is "": a row without the key gets nothing
+            tails = [tail + f"/{key}:{value}" * (value is not None) for tail, value in zip(tails, values, strict=True)]
+    return zip(tails, rows, strict=True)
 
 
 def _key(row: Row) -> str:
+    """Return the name of a row's value for a tracker, such as hico/mAP/full."""
     tags: dict[str, Any] = row.get("tags", {})
     parts = [tags.get("model"), row["protocol"], row["metric"], row["subset"]]
     parts += [row.get(key) for key in ("error", "reason", "step", "oracle")]

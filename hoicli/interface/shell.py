@@ -31,10 +31,11 @@ EXIT_CODES = {
 """What exit codes mean, unless a command's page says otherwise."""
 
 _WHOLE = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"| \| \S+(?: -\S+ (?=\S))?| [->]\S* (?=[^\s|>-])""")
-"""What no line of an example ends within: what is quoted, the head of a pipe, an option with its value."""
+"""The parts of an example that are never broken into two lines: a quoted text, the command after a pipe, an option with
+its value."""
 
 _KEPT = "\u2011"
-"""Stands for a hyphen while help is wrapped: no line ends within the name of an option or a command."""
+"""Stands for a hyphen while help is wrapped, so that no name of an option or a command is broken into two lines."""
 
 _WIDTH = Option("W", "The width of --plot in inches.")
 _FONT_SIZE = Option("S", "The text size of --plot in points (8; with --style slide 14).")
@@ -44,8 +45,8 @@ _LOG = Option("", "What stderr has: text, or each message as one line of JSON.",
 
 
 def _shell_parameters(command: Command) -> list[Parameter]:
-    """The options that the shell adds to those of the function: how its result is drawn and written, and what is said
-    meanwhile (which `messages.log_as_asked` sees to)."""
+    """Return the options that the shell adds to those of the function: how its result is drawn and written, and what
+    stderr gets meanwhile (which `messages.log_as_asked` sees to)."""
     own_names = {parameter.name for parameter in command.parameters}
     added: list[tuple[str, Any, Any, Option]] = []
     if command.plot:
@@ -62,12 +63,12 @@ def _shell_parameters(command: Command) -> list[Parameter]:
 
 
 def parameters_in_shell(command: Command) -> list[Parameter]:
-    """The parameters of the function, and what the shell adds."""
+    """Return the parameters of the function, and those that the shell adds."""
     return [*command.parameters, *_shell_parameters(command)]
 
 
 def application(command: Command) -> typer.Typer:
-    """The command as an application of typer's."""
+    """Return the command as an application of typer's."""
     parameters = parameters_in_shell(command)
 
     def run_command(**values: Any) -> None:
@@ -92,9 +93,9 @@ def application(command: Command) -> typer.Typer:
 
 
 def _typer_type(parameter: Parameter) -> Any:
-    """Return what typer makes of a parameter's words: a flag, a text, or a list of texts."""
-    words = isinstance(parameter.option, Argument) and parameter.option.metavar.endswith("...")
-    if parameter.option.several or parameter.option.repeated or words:
+    """Return the type that typer gives a parameter's words: a flag, a text, or a list of texts."""
+    takes_many = isinstance(parameter.option, Argument) and parameter.option.metavar.endswith("...")
+    if parameter.option.several or parameter.option.repeated or takes_many:
         return list[str] | None
     if parameter.kind is bool:
         return bool
@@ -102,10 +103,10 @@ def _typer_type(parameter: Parameter) -> Any:
 
 
 def _typer_default(parameter: Parameter) -> Any:
-    """A parameter as typer declares it."""
+    """Return the declaration of a parameter for typer, which is its default value in the signature."""
     option, values = parameter.option, parameter.option.offer or parameter.option.one_of
-    number = isinstance(parameter.default, int | float) and not isinstance(parameter.default, bool)
-    default = str(parameter.default) if number else parameter.default
+    is_number = isinstance(parameter.default, int | float) and not isinstance(parameter.default, bool)
+    default = str(parameter.default) if is_number else parameter.default
     completion = choices.completer(values, several=option.several) if values else None
     metavar = option.metavar or "|".join(name for name, _ in choices.entries(values)) or None
     if isinstance(option, Argument):
@@ -125,27 +126,27 @@ def _typer_default(parameter: Parameter) -> Any:
 
 
 def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, Any]) -> None:
-    """One call from the shell: check, compute, write."""
+    """Run one call from the shell: check the values, compute, write the result."""
     values = {parameter.name: _value(parameter, values[parameter.name]) for parameter in parameters}
     function_values = {parameter.name: values[parameter.name] for parameter in command.parameters}
-    door = {name: value for name, value in values.items() if name not in function_values}
+    shell_values = {name: value for name, value in values.items() if name not in function_values}
     output = str(values.get("output") or "-")
     with watch_files():
         check(parameters, values)
-        unused = [name for name in ("plot", "format") if door.get(name) not in (None, "auto")]
-        rows = command.listed is not None and command.listed(function_values)
-        if unused and not rows:
-            raise UsageError(f"{' and '.join(map(arg, unused))}: no rows are written here; leave it out")
-        if rows:
-            _notation(door, output)  # before the work: it refuses names that rows are not written under
-        plot_path, look = door.get("plot"), None
+        row_options = [name for name in ("plot", "format") if shell_values.get(name) not in (None, "auto")]
+        gives_rows = command.listed is not None and command.listed(function_values)
+        if row_options and not gives_rows:
+            raise UsageError(f"{' and '.join(map(arg, row_options))}: no rows are written here; leave it out")
+        if gives_rows:
+            _notation(shell_values, output)  # before the work: it refuses names that rows are not written under
+        plot_path, look = shell_values.get("plot"), None
         if command.plot:
             kinds = {
                 parameter.name: function_values[parameter.name] != parameter.default
                 for parameter in command.parameters
                 if parameter.name == "plot_kind"
             }
-            look = look_of(plot_path, door["width"], door["font_size"], door["style"], **kinds)
+            look = look_of(plot_path, shell_values["width"], shell_values["font_size"], shell_values["style"], **kinds)
         result = command.function(**function_values)
         if isinstance(result, str):
             write_output(output, result.encode(errors="surrogateescape"))
@@ -156,7 +157,7 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
 
             if plot_path is not None and look is not None and result.draw is not None:
                 result.draw(plot_path, look)
-            notation = _notation(door, output, result.piped or command.piped)
+            notation = _notation(shell_values, output, result.piped or command.piped)
             if notation != "table" or output != "-" or not sys.stdout.isatty():
                 for sentence in result.above:
                     note(sentence)
@@ -170,21 +171,23 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
 
 
 def _value(parameter: Parameter, words: Any) -> Any:
-    """A parameter's value; typer would load Pydantic to make a number of its words, which takes as long as reading a
-    ground truth. Raises `UsageError` for what is no number."""
-    number = next((kind for kind in (int, float) if parameter.kind in (kind, kind | None)), None)
-    if words in (None, [], ()) or number is None:
+    """Return a parameter's value. Numbers are made here from their words, since typer would load Pydantic for that,
+    which takes as long as reading a ground truth. Raises `UsageError` for what is no number."""
+    number_type = next((kind for kind in (int, float) if parameter.kind in (kind, kind | None)), None)
+    if words in (None, [], ()) or number_type is None:
         return words or None if isinstance(words, list | tuple) else words
     try:
-        return number(words)
+        return number_type(words)
     except ValueError:
         raise UsageError(
-            f"{parameter.option_text(words)}: give {'a whole number' if number is int else 'a number'}"
+            f"{parameter.option_text(words)}: give {'a whole number' if number_type is int else 'a number'}"
         ) from None
 
 
 def _notation(door: dict[str, Any], output: str, piped: str = "jsonl") -> str:
-    """The notation of rows. Raises `UsageError` for a name of the output that promises another one."""
+    """Return the notation of rows. door: the values of the options that the shell adds; output: the file's name; piped:
+    the notation where neither --format nor a terminal chooses. Raises `UsageError` for a file name that promises
+    another notation."""
     from hoicli.tables.notations import chosen_format
 
     return chosen_format(door.get("format", "auto"), output, piped=piped)
@@ -199,20 +202,19 @@ class ManualCommand(TyperCommand):
         return keep_words(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse as typer does, but that an option with one value may not be given twice (typer takes the last
-        silently)."""
-        _, _, words = self.make_parser(ctx).parse_args(args=list(args))
+        """Parse as typer does, but refuse an option with one value that is given twice (typer takes the last)."""
+        _, _, params_given = self.make_parser(ctx).parse_args(args=list(args))
         for param in self.params:
-            several = getattr(param, "multiple", False) or getattr(param, "count", False)
-            harmless = getattr(param, "is_flag", False) and not param.secondary_opts
-            if not several and not harmless and sum(each is param for each in words) > 1:
+            takes_several = getattr(param, "multiple", False) or getattr(param, "count", False)
+            is_plain_flag = getattr(param, "is_flag", False) and not param.secondary_opts
+            if not takes_several and not is_plain_flag and sum(each is param for each in params_given) > 1:
                 raise UsageError(
                     f"{self.name}: {'/'.join((*param.opts, *param.secondary_opts))} is given twice; keep one"
                 )
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """The usage line shows the arguments' metavars, whose dots say where several are allowed."""
+        """Return the parts of the usage line: the arguments' metavars, whose dots mean several."""
         metavars = [param.metavar for param in self.params if param.param_type_name == "argument"]
         return ["[OPTIONS]", *(f"[{metavar}]" for metavar in metavars)]
 
@@ -220,7 +222,7 @@ class ManualCommand(TyperCommand):
         return super().get_help(ctx).replace(_KEPT, "-")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Streams, arguments and options, the options under the titles they were declared with."""
+        """Write the sections of streams, arguments and options; options under the titles declared for them."""
         with formatter.section("Streams"):
             formatter.write_dl([("reads", self.page.reads), ("writes", self.page.writes)])
         panels: dict[str, list[tuple[str, str]]] = {}
@@ -235,7 +237,7 @@ class ManualCommand(TyperCommand):
                 formatter.write_dl([(name, text.replace("-", _KEPT)) for name, text in records])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Examples, exit codes and related commands."""
+        """Write the sections of examples, exit codes and related commands."""
         with formatter.section("Examples"):
             indent = " " * formatter.current_indent
             for number, (command, purpose) in enumerate(self.page.shown):
@@ -249,16 +251,18 @@ class ManualCommand(TyperCommand):
 
 
 def wrap_command_line(command: str, width: int) -> list[str]:
-    """A command line in lines of at most `width` columns, continued with backslashes."""
+    """Return a command line as lines of at most `width` columns, continued with backslashes."""
     if len(command) <= width:
         return [command]
-    whole = _WHOLE.sub(lambda match: match[0][:1] + match[0][1:].replace(" ", "\0"), command)
-    lines = wrap(whole, width - 2, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    # spaces where no line may end become NUL while the text is wrapped
+    unbroken = _WHOLE.sub(lambda match: match[0][:1] + match[0][1:].replace(" ", "\0"), command)
+    lines = wrap(unbroken, width - 2, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
     return " \\\n".join(lines).replace("\0", " ").splitlines()
 
 
 def keep_words(params: Sequence[Any]) -> list[Any]:
-    """The parameters of a command, whose words stay words: since 0.29 typer would load Pydantic for each (`_value`)."""
+    """Return the parameters of a command, changed so that their words stay words: since 0.29 typer would load Pydantic
+    for each (`_value` makes the numbers)."""
     for param in params:
         if hasattr(param, "get_runtime_param"):
             param.process_value = partial(_called_back, param)
@@ -266,4 +270,5 @@ def keep_words(params: Sequence[Any]) -> list[Any]:
 
 
 def _called_back(param: Any, ctx: Any, value: Any) -> Any:
+    """Return what a typer parameter's callback, if any, makes of its value: in place of `process_value`."""
     return value if param.callback is None else param.callback(ctx, param, value)

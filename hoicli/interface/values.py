@@ -12,7 +12,7 @@ from hoicli.interface.options import Names, Numbers, Path, Tags
 
 
 def names_of(names: Names) -> list[str]:
-    """The names of one text with commas between, or of a list of such texts."""
+    """Return the names in a text with commas between, or in a list of such texts."""
     return [
         name.strip()
         for name in chain.from_iterable(
@@ -22,7 +22,7 @@ def names_of(names: Names) -> list[str]:
 
 
 def chosen_of(name: str, names: Names, choices: Collection[str]) -> list[str]:
-    """`names_of` the parameter `name`, each once. Raises `UsageError` for one that is not in `choices`."""
+    """Return the names that the parameter `name` was given, each once. Raises `UsageError` for one not in `choices`."""
     chosen = list(dict.fromkeys(names_of(names)))
     if unknown := [other for other in chosen if other not in choices]:
         raise UsageError(f"{arg(name, unknown[0])}: choose from {', '.join(choices)}")
@@ -30,19 +30,19 @@ def chosen_of(name: str, names: Names, choices: Collection[str]) -> list[str]:
 
 
 def texts_of(values: Numbers) -> list[str]:
-    """A value, or a list of values, as texts."""
+    """Return a value, or a list of values, as a list of texts."""
     if values is None:
         return []
     return [str(each) for each in values] if isinstance(values, list | tuple) else [str(values)]
 
 
 def text_of(path: Path | None) -> str | None:
-    """A path as text."""
+    """Return a path as text."""
     return None if path is None else os.fspath(path)
 
 
 def numbers_of(name: str, values: Numbers) -> list[float]:
-    """The finite numbers of the parameter `name`. Raises `UsageError` that quotes a bad one."""
+    """Return the finite numbers that the parameter `name` was given. Raises `UsageError` that quotes a bad one."""
     text = ",".join(texts_of(values))
     numbers = []
     for part in text.split(",") if text or values is not None else []:
@@ -57,17 +57,18 @@ def numbers_of(name: str, values: Numbers) -> list[float]:
 
 
 def count_of(name: str, value: int | str) -> int | None:
-    """A whole number of at least 0, None for "all". Raises `UsageError` for anything else."""
+    """Return a whole number of at least 0, None for "all". Raises `UsageError` for anything else."""
     text = str(value).strip()
     if text == "all":
         return None
     if not (text.isascii() and text.isdecimal()):
         raise UsageError(f"{arg(name, value)}: give a whole number of at least 0, or all")
-    return int(text[:9])
+    return int(text[:9])  # more than any count needs; Python refuses to read thousands
 
 
 def counts_of(name: str, values: Numbers) -> list[int]:
-    """The whole numbers of at least 1 of the parameter `name`, each once. Raises `UsageError` for any other value."""
+    """Return the whole numbers of at least 1 that the parameter `name` was given, each once. Raises `UsageError` for
+    others."""
     text = ",".join(texts_of(values))
     parts = [part.strip() for part in text.split(",")]
     bad = [part for part in parts if not (part.isascii() and part.isdecimal() and len(part) < 10 and int(part))]
@@ -78,7 +79,7 @@ def counts_of(name: str, values: Numbers) -> list[int]:
 
 
 def tags_of(tags_given: Tags, *taken: str) -> dict[str, str]:
-    """The tags of rows. Raises `UsageError` for a bad one, and for one in `taken`, which the command sets itself."""
+    """Return the tags of rows. taken: tags that the command sets itself. Raises `UsageError` for a bad or taken tag."""
     from hoicli.records.results import parse_tags
 
     if isinstance(tags_given, Mapping):

@@ -32,7 +32,7 @@ _CLAIMS: ContextVar[_Claims | None] = ContextVar("claims", default=None)
 
 @contextmanager
 def watch_files() -> Iterator[None]:
-    """One run: what it reads and writes is forgotten at the end."""
+    """In the block one run notes what it reads and writes; both are forgotten at the end."""
     before = _CLAIMS.set(_Claims())
     try:
         yield
@@ -41,11 +41,11 @@ def watch_files() -> Iterator[None]:
 
 
 def reads(path: str | Path, name: str = "", *, is_kept: bool = True) -> None:
-    """The run reads this file (or folder, or - for stdin). Raises `UsageError` if it is one of its outputs.
+    """Note that the run reads this file (or folder, or - for stdin). Raises `UsageError` if it is one of the run's
+    outputs.
 
-    name: what the user calls it. is_kept: whether what is written later is checked against it, too; not for the images
-    of a dataset, which are many, and are read when all outputs are known.
-    """
+    name: what the user calls it. is_kept: whether outputs that are named later are checked against it, too; not for the
+    images of a dataset, which are many, and are read when all outputs are known."""
     claims = _CLAIMS.get()
     if claims is None:
         return
@@ -61,8 +61,8 @@ def reads(path: str | Path, name: str = "", *, is_kept: bool = True) -> None:
 
 
 def writes(path: str, option: str, *, whole: bool = False) -> None:
-    """The run will write this file (- for stdout), or replace this folder as a `whole`. Raises `UsageError` if it is
-    another option's output, or an input."""
+    """Note that the run will write this file (- for stdout), or replace this folder as a `whole`. Raises `UsageError`
+    if it is another option's output, or an input."""
     claims = _CLAIMS.get()
     if claims is None:
         return
@@ -83,27 +83,28 @@ def writes(path: str, option: str, *, whole: bool = False) -> None:
 
 
 def refuse_input(path: str | Path, option: str) -> None:
-    """Raises `UsageError` if a file that is about to be written is one that the run has read."""
+    """Raise `UsageError` if a file that is about to be written is one that the run has read."""
     claims = _CLAIMS.get()
     if claims is not None and (name := claims.read.get(file_of(path, standard=1))) is not None:
         raise _refusal(option, str(path), name)
 
 
 def _refusal(option: str, path: str, name: str) -> UsageError:
+    """Return the error that an output is an input, too, which the user calls `name`."""
     output = "stdout" if path == "-" else f"{option} {path}"
     return UsageError(f"{output}: is an input, too ({name}); give another name", code="bad-output")
 
 
 def _is_within(path: str, folder: str) -> bool:
-    """Whether a path is a resolved folder, or lies in it."""
+    """Return whether a path is a resolved folder, or lies in it."""
     return path != "-" and Path(os.path.realpath(path)).is_relative_to(folder)
 
 
 def file_of(path: str | Path, *, standard: int = 0) -> object:
-    """The identity of a file, the same under all its names; None for a pipe, a device or a folder, which may be shared.
+    """Return the identity of a file, the same under all its names; None for a pipe, a device or a folder, which may be
+    shared.
 
-    standard: the number of the stream that - means.
-    """
+    standard: the number of the stream that - means."""
     try:
         status = os.fstat(standard) if path == "-" else os.stat(path)
     except OSError:

@@ -82,7 +82,7 @@ def readable(name: str) -> Iterator[None]:
 
 
 def parts_of(path: str) -> list[str]:
-    """The files that `a.mat,b.mat` names together; the path itself if it is a file, or has no comma."""
+    """Return the files that `a.mat,b.mat` names together; the path itself if it is a file, or has no comma."""
     parts = path.split(",")
     joined = len(parts) > 1 and not os.path.exists(path) and any(map(os.path.exists, parts))
     return parts if joined else [path]
@@ -90,12 +90,11 @@ def parts_of(path: str) -> list[str]:
 
 @contextmanager
 def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
-    """A file or `-` (stdin), decompressed, and after its byte order mark.
+    """Open a file or `-` (stdin), decompressed, and after its byte order mark.
 
     name: its name in messages (default: its path). Compression is detected by magic bytes, not by name. Raises
-    `DataError` if the file does not exist, is a directory, has damaged compressed data, is compressed
-    otherwise, is UTF-16 or UTF-32, or something that `name_foreign_file` knows.
-    """
+    `DataError` if the file does not exist, is a directory, has damaged compressed data, is compressed otherwise, is
+    UTF-16 or UTF-32, or is something that `name_foreign_file` knows."""
     name = name or display_name(path)
     reads(path, name)
     with readable(name), ExitStack() as closing:
@@ -149,8 +148,7 @@ def name_foreign_file(head: bytes) -> str | None:
 
 
 def packed_size(stream: IO[bytes]) -> int | None:
-    """Return how many bytes of a compressed file an opened input has read so far; None if the file is not
-    compressed."""
+    """Return how many bytes of a compressed file an opened input has read so far; None if it is not compressed."""
     file = getattr(getattr(stream, "raw", None), "fileobj", None)
     return file.tell() if isinstance(file, _Packed) else None
 
@@ -163,19 +161,19 @@ class _Packed:
         self._taken = 0
 
     def read(self, size: int = -1) -> bytes:
-        """Up to `size` bytes, all of them for -1."""
+        """Return up to `size` bytes, or all that are left for -1."""
         data = self._raw.read(size)
         self._taken += len(data)
         return data
 
     def tell(self) -> int:
-        """Bytes read so far, which a pipe cannot tell."""
+        """Return how many bytes were read so far, which a pipe cannot tell."""
         return self._taken
 
 
 def _unpack(packed: _Packed, name: str) -> Iterator[bytes]:
-    """The unpacked data, piece by piece. Raises `DataError` if it is more than DENSE bytes and more than DENSEST times
-    the compressed size: only a decompression bomb is."""
+    """Yield the unpacked data, piece by piece. Raises `DataError` if it is more than DENSE bytes and more than DENSEST
+    times the compressed size, as only a decompression bomb is."""
     unzipped = gzip.GzipFile(fileobj=cast("IO[bytes]", packed), mode="rb")
     unpacked_bytes = 0
     for piece in iter(partial(unzipped.read1, 1 << 16), b""):
@@ -198,7 +196,7 @@ class Pieces(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill `buffer`; raises what the iterator of pieces raises."""
+        """Fill `buffer` and return how many bytes it got; raises what the iterator of pieces raises."""
         while not self._ready:
             piece = next(self._pieces, None)
             if piece is None:
@@ -211,45 +209,47 @@ class Pieces(io.RawIOBase):
 
 
 def peek(stream: io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
-    """(the first four bytes, or all there are; a stream that still begins with them). What is first written into a pipe
-    may be a single byte."""
+    """Return (the first four bytes, or all there are; a stream that still begins with them). The second may be a new
+    one, since a pipe may at first hold a single byte."""
     head = stream.peek(4)[:4]
     if len(head) == 4:
         return head, stream
     head = stream.read(4)
     pieces = chain([head], iter(partial(stream.read1, CHUNK), b""))
-    below = getattr(getattr(stream, "raw", None), "fileobj", stream)
-    return head, io.BufferedReader(Pieces(pieces, below), 1 << 20)
+    source = getattr(getattr(stream, "raw", None), "fileobj", stream)
+    return head, io.BufferedReader(Pieces(pieces, source), 1 << 20)
 
 
 def repeated_key(data: bytes, value: Any) -> str | None:
-    """Return a key that occurs twice in an object of a JSON text, which was read as `value`, or None. Readers keep the
-    last of two values without a word. Where as many keys stand in the text as in the value, nothing is read again."""
-    keys = data.count(b'":') + data.count(b'" :')
+    """Return a key that occurs twice in an object of a JSON text, or None. Readers would keep the last of its two
+    values without a word. value: what was read from the text; if it has all keys of the text, that is not read
+    again."""
+    key_count = data.count(b'":') + data.count(b'" :')
     if type(value) is dict:
         lists = [part for part in value.values() if type(part) is list and part and type(part[0]) is dict]
-        if keys == len(value) + sum(len(item) for item in chain.from_iterable(lists) if type(item) is dict):
+        if key_count == len(value) + sum(len(item) for item in chain.from_iterable(lists) if type(item) is dict):
             return None
-    if keys == _keys_in(value):
+    if key_count == _keys_in(value):
         return None
-    twice: list[str] = []
+    repeated: list[str] = []
 
-    def look(pairs: list[tuple[str, Any]]) -> None:
+    def note_repeated(pairs: list[tuple[str, Any]]) -> None:
         names = [name for name, _ in pairs]
-        twice.extend(name for name in dict.fromkeys(names) if names.count(name) > 1)
+        repeated.extend(name for name in dict.fromkeys(names) if names.count(name) > 1)
 
     with suppress(ValueError, RecursionError):
-        json.loads(data, object_pairs_hook=look)
-    return twice[0] if twice else None
+        json.loads(data, object_pairs_hook=note_repeated)
+    return repeated[0] if repeated else None
 
 
 def refuse_repeated_key(data: bytes, value: Any, place: str) -> None:
-    """Raises `DataError` if a key occurs twice in an object of a JSON text."""
+    """Raise `DataError` if a key occurs twice in an object of a JSON text."""
     if (key := repeated_key(data, value)) is not None:
         raise DataError(f"the key {key[:60]!r} occurs twice in one object; keep one of the two", place=place)
 
 
 def _keys_in(value: Any) -> int:
+    """Return how many keys a decoded JSON value has, those of objects inside it included."""
     if type(value) is dict:
         return len(value) + sum(map(_keys_in, value.values()))
     return sum(map(_keys_in, value)) if type(value) is list else 0

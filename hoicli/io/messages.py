@@ -27,7 +27,7 @@ def kept_notes() -> Iterator[list[str]]:
 
 
 def are_notes_kept() -> bool:
-    """Whether the caller keeps the notes (`kept_notes`), and stderr is not for this work."""
+    """Return whether the caller keeps the notes (`kept_notes`), so that this work writes nothing to stderr."""
     return _KEPT.get() is not None
 
 
@@ -40,8 +40,8 @@ class Log:
 
 @contextmanager
 def log_as_asked(words: Sequence[str]) -> Iterator[None]:
-    """In the block `Log` is what the words of a command line ask. They are looked at before they are understood, so
-    that the error of one that is wrong is told in the same way."""
+    """In the block `Log` is what a command line asks for. words: that command line. It is searched before it is parsed,
+    so that an error in it is already told in the way it asks for."""
     Log.quiet = "--quiet" in words
     Log.as_json = "--log=json" in words or ("--log", "json") in pairwise(words)
     try:
@@ -51,8 +51,8 @@ def log_as_asked(words: Sequence[str]) -> Iterator[None]:
 
 
 def note(message: str, *, requested: bool = False) -> None:
-    """Print a message for the user on stderr: a summary, an assumption, a count. Never part of the data. requested: it
-    is what the command is called for, so that `--quiet` does not leave it out."""
+    """Print a message for the user on stderr: a summary, an assumption, a count. It is never part of the data.
+    requested: whether the command is called for this message, so that `--quiet` does not leave it out."""
     notes = _KEPT.get()
     if notes is not None:
         notes.append(one_line(message))
@@ -63,7 +63,7 @@ def note(message: str, *, requested: bool = False) -> None:
 
 
 def report(error: HoicliError) -> None:
-    """Print an error on stderr, whatever `Log` is."""
+    """Print an error on stderr, with `--quiet`, too."""
     if Log.as_json:
         say_data("error", **error.data())
     else:
@@ -86,7 +86,7 @@ def say(line: str) -> None:
 
 
 def display_name(path: str) -> str:
-    """The name of a stream in messages."""
+    """Return what messages call a stream."""
     return "<stdin>" if path == "-" else path
 
 
@@ -118,12 +118,12 @@ class Progress:
             self._bar = tqdm(total=total, unit=unit, unit_scale=scaled, desc=visible(label), leave=False, delay=0.5)
 
     def advance_to(self, position: int) -> None:
-        """Move on to a position, never back."""
+        """Advance to a position; an earlier one than before changes nothing."""
         if position > self._done:
             self.advance(position - self._done)
 
     def advance(self, steps: int = 1) -> None:
-        """Move on by `steps`."""
+        """Advance by `steps`."""
         self._done += steps
         if self._bar is not None:
             self._bar.update(steps)

@@ -31,23 +31,22 @@ FIGURE_ENDINGS = (".png", ".svg", ".pdf")
 
 
 def stays_inside(name: str) -> bool:
-    """Whether a file name from a record stays inside its folder, on POSIX and on Windows."""
+    """Return whether a file name from a record stays inside its folder, on POSIX and on Windows."""
     posix, windows = PurePosixPath(name), PureWindowsPath(name)
     return not (posix.is_absolute() or windows.anchor or ".." in {*posix.parts, *windows.parts} or "\0" in name)
 
 
 def lies_in(path: Path, folder: Path) -> bool:
-    """Whether a path is in a folder, all links followed."""
+    """Return whether a path is in a folder when all links are followed."""
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 @contextmanager
 def open_output(path: str) -> Iterator[Callable[[bytes], object]]:
-    """A `write(bytes)` function for `-` (stdout) or a file that appears whole, under its name, or not at all.
+    """Give a `write(bytes)` function for `-` (stdout), or for a file that appears whole, under its name, or not at all.
 
     A file whose name ends in .gz is compressed, reproducibly. Complete lines that were written to stdout before an
-    error are still printed. Raises as `atomic_path`.
-    """
+    error are still printed. Raises as `atomic_path` does."""
     number = 1 if path == "-" else descriptor(path)
     if number is not None:  # an open stream: append at its position
         name = "<stdout>" if number == 1 else path
@@ -64,9 +63,8 @@ def open_output(path: str) -> Iterator[Callable[[bytes], object]]:
 
 @contextmanager
 def writable(name: str) -> Iterator[None]:
-    """Turn an error of writing, such as a full disk, into a `DataError` that names the file. Reading turns its own
-    errors into `DataError`s, so an `OSError` in the block comes from writing.
-    """
+    """Turn an error of writing in the block, such as a full disk, into a `DataError` that names the file. Reading turns
+    its own errors into `DataError`s, so an `OSError` in the block comes from writing."""
     try:
         yield
     except BrokenPipeError:
@@ -78,14 +76,13 @@ def writable(name: str) -> Iterator[None]:
 
 @contextmanager
 def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
-    """A temporary path beside `path` that takes its name when the block ends well and is removed when it does not.
+    """Give a temporary path beside `path` that takes its name when the block ends well, and is removed when it does
+    not.
 
-    The new content is on disk before it takes the name: a power cut leaves the old file or the new one. Of several
-    processes that write the same path, each does so whole, and the last one stays.
-    Links are followed, and the new file keeps the mode of the file it replaces. A device or a pipe (/dev/null,
-    `>(gzip)`) is written to directly. Raises `UsageError`, naming `option`, if the file cannot be created, and
-    `DataError` if writing fails.
-    """
+    The new content is on disk before it takes the name: a power cut leaves the old file or the new one. If several
+    processes write the same path, each does so whole, and the last one stays. Links are followed, and the new file
+    keeps the mode of the file it replaces. A device or a pipe (/dev/null, `>(gzip)`) is written to directly. Raises
+    `UsageError`, naming `option`, if the file cannot be created, and `DataError` if writing fails."""
     if not is_to_be_replaced(path, option):
         with writable(path):
             yield path
@@ -101,7 +98,7 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
 
 
 def write_output(path: str, data: bytes) -> None:
-    """Write to `-` or a file as `open_output`."""
+    """Write to `-` or a file, as `open_output` does."""
     with open_output(path) as write:
         write(data)
 
@@ -117,12 +114,11 @@ def _sync(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes, option: str = "--save-images", *, root: Path | None = None) -> None:
-    """Write one of many files whole or not at all, in a folder that is created if missing. Raises as `atomic_path`.
+    """Write one of many files whole or not at all, in a folder that is created if missing; raises as `atomic_path`.
 
-    A power cut may leave it cut off: to wait for the disk takes 5 ms, which is too long for every image of a benchmark.
-    The name may come from a record: a link of that name is replaced, whatever it leads to, and so is a device or a
-    pipe. A linked folder on the way that leads out of `root` is refused with a `DataError`.
-    """
+    A power cut may leave the file cut off: to wait for the disk takes 5 ms, which is too long for every image of a
+    benchmark. The name may come from a record: a link of that name is replaced, whatever it leads to, and so is a
+    device or a pipe. root: the folder that must not be left; a linked folder that leads out of it is a `DataError`."""
     if root is not None and not lies_in(path.parent, root):
         raise DataError(f"leads out of {option} {root} by a link; remove the link", place=str(path.parent))
     with _refusing(f"{option} {path}", path.parent):
@@ -138,60 +134,58 @@ def write_whole(path: Path, data: bytes, option: str = "--save-images", *, root:
 
 @contextmanager
 def atomic_folder(path: str) -> Iterator[Path]:
-    """A temporary folder beside `path` that takes its name if the block succeeds and is removed if not. Raises
+    """Give a temporary folder beside `path` that takes its name if the block succeeds, and is removed if not. Raises
     `DataError` if writing fails.
 
-    The folder holds a list of its files (LIST_OF_FILES), and is never put in the place of one that holds others. Of
-    several processes that write the same folder, some may be refused.
-    """
+    The folder holds a list of its files (LIST_OF_FILES), and never replaces a folder that holds others. If several
+    processes write the same folder, some may be refused."""
     target = Path(path).resolve()
-    folder, old = _part_of(target), _part_of(target)
-    with _remove_at_end(old), _remove_at_end(folder), writable(path):
-        folder.mkdir()
-        yield folder
-        names = "".join(f"{name}\n" for name in sorted(_names_in(folder)))
-        (folder / LIST_OF_FILES).write_text(names, encoding="utf-8")
-        _inherit(folder, target)
+    new, replaced = _part_of(target), _part_of(target)
+    with _remove_at_end(replaced), _remove_at_end(new), writable(path):
+        new.mkdir()
+        yield new
+        names = "".join(f"{name}\n" for name in sorted(_names_in(new)))
+        (new / LIST_OF_FILES).write_text(names, encoding="utf-8")
+        _inherit(new, target)
         with hold_signals():  # between the two names there is nothing under the folder's
             if target.exists():
                 if others_in(target):
                     problem = "other files were put into it meanwhile; move them, and run again"
                     raise DataError(problem, place=str(target), code="unwritable")
-                target.rename(old)
+                target.rename(replaced)
             try:
-                folder.rename(target)
+                new.rename(target)
             except OSError:
-                if old.exists():
-                    old.rename(target)
+                if replaced.exists():
+                    replaced.rename(target)
                 raise
 
 
 def others_in(folder: Path) -> bool:
-    """Whether there is anything in a folder that `atomic_folder` did not write."""
+    """Return whether a folder holds anything that `atomic_folder` did not write."""
     try:
-        listed = (folder / LIST_OF_FILES).read_text(encoding="utf-8").split("\n")
+        own_files = (folder / LIST_OF_FILES).read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError):
-        listed = []
-    return not _names_in(folder) <= {*listed, LIST_OF_FILES}
+        own_files = []
+    return not _names_in(folder) <= {*own_files, LIST_OF_FILES}
 
 
 def _names_in(folder: Path) -> set[str]:
-    """Return all that is in a folder and below."""
+    """Return the paths of everything in a folder and its subfolders."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
 
 
 def descriptor(path: str) -> int | None:
-    """The number of the open stream that a name stands for (/dev/stdout, /dev/fd/6), None for any other name.
+    """Return the number of the open stream that a name stands for (/dev/stdout, /dev/fd/6), None for any other name.
 
-    The stream may lead to a file, which must not be replaced: the shell still writes to the open one.
-    """
+    The stream may lead to a file, which must not be replaced, since the shell still writes to the open one."""
     numbered = re.fullmatch(r"/(?:dev|proc/self)/fd/([0-9]{1,9})", path)
     return int(numbered[1]) if numbered else {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}.get(path)
 
 
 def is_to_be_replaced(path: str, option: str) -> bool:
-    """Whether a path is a file or does not exist; False for a device, a pipe or an open stream. Raises `UsageError` for
-    a file whose name promises a compression that is not written."""
+    """Return whether a path is a file or does not exist; False for a device, a pipe or an open stream. Raises
+    `UsageError` for a file whose name promises a compression that is not written."""
     if descriptor(path) is not None:
         return False
     with _refusing(f"{option} {path}", Path(path).parent):
@@ -209,8 +203,8 @@ def is_to_be_replaced(path: str, option: str) -> bool:
 
 @contextmanager
 def beside(target: Path, path_given: str, folder: Path) -> Iterator[Path]:
-    """An empty temporary file in the folder of `target`, removed at the end if it is still there. If it will replace a
-    file, only this user can read it. path_given, folder: the option's value and its folder, for messages."""
+    """Give an empty temporary file in the folder of `target`, and remove it at the end if it is still there. If it will
+    replace a file, only this user can read it. path_given, folder: the option's value and its folder, for messages."""
     temporary = _part_of(target)
     mode = 0o600 if target.is_file() and not target.is_symlink() else 0o666
     with _remove_at_end(temporary):
@@ -220,8 +214,7 @@ def beside(target: Path, path_given: str, folder: Path) -> Iterator[Path]:
 
 
 def _part_of(target: Path) -> Path:
-    """The temporary name of a file or folder. It has only 50 characters of the target's name, since names are limited
-    to 255 bytes."""
+    """Return a temporary name for a file or folder. Names are limited to 255 bytes, so it is cut."""
     return target.parent / f".{target.name[:50]}.{os.urandom(5).hex()}.part"
 
 
@@ -238,6 +231,7 @@ def _remove_at_end(part: Path) -> Iterator[None]:
 
 
 def _remove(part: Path) -> None:
+    """Remove a file or a folder, if it is there."""
     if os.path.lexists(part):  # to remove what is not there says, on a read-only file system, that it is read-only
         with suppress(FileNotFoundError, NotADirectoryError):
             shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink()
@@ -245,7 +239,7 @@ def _remove(part: Path) -> None:
 
 @contextmanager
 def _refusing(path_given: str, folder: Path) -> Iterator[None]:
-    """Turn the operating system's errors of creating a file in a folder into a `UsageError` about the option."""
+    """Turn the operating system's errors of creating a file in the block into a `UsageError` about the option."""
     try:
         yield
     except IsADirectoryError:
@@ -261,8 +255,8 @@ def _refusing(path_given: str, folder: Path) -> Iterator[None]:
 
 
 def _inherit(new: Path, old: Path) -> None:
-    """Give a new file or folder the mode of the old one it replaces and, if this user may, its group and owner. (Other
-    hard links keep the old content.)"""
+    """Give a new file or folder the mode of the one that it replaces and, if this user may, its group and owner. Other
+    hard links keep the old content."""
     if old.is_symlink() or not (old.is_file() or old.is_dir()):
         return
     before = old.stat()
@@ -273,14 +267,14 @@ def _inherit(new: Path, old: Path) -> None:
 
 
 def check_file(path: str, option: str) -> None:
-    """Raises `UsageError` where `atomic_path` would: creates a file beside `path` and removes it again. A folder's mode
-    alone does not show a read-only disk or a full quota."""
+    """Raise `UsageError` where `atomic_path` would, by creating a file beside `path` and removing it again: a folder's
+    mode alone does not show a read-only disk or a full quota."""
     if is_to_be_replaced(path, option):
         _check_inside(Path(os.path.realpath(path)).parent, f"{option} {path}", Path(path).parent)
 
 
 def check_output(path: str, option: str = "-o") -> None:
-    """Raises before the work what `open_output` would raise after it: `UsageError` if the file cannot be created,
+    """Raise before the work what `open_output` would raise after it: `UsageError` if the file cannot be created,
     `DataError` if stdout is closed."""
     if path != "-":
         check_file(path, option)
@@ -290,12 +284,13 @@ def check_output(path: str, option: str = "-o") -> None:
 
 
 def _check_inside(folder: Path, path_given: str, path_shown: Path) -> None:
+    """Raise `UsageError` if no file can be created in a folder. The others are for messages.."""
     with beside(folder / "hoicli", path_given, path_shown):
         pass
 
 
 def temporary_folder() -> str:
-    """Where temporary files go. Raises `DataError` if none can be written anywhere."""
+    """Return the folder for temporary files. Raises `DataError` if none can be written."""
     import tempfile  # it takes a twentieth of the start-up
 
     try:
@@ -306,8 +301,8 @@ def temporary_folder() -> str:
 
 
 def check_figure(path: str, option: str = "--plot") -> None:
-    """Raises `UsageError` if no figure can be written to `path`; `DataError` if matplotlib has nowhere to keep what it
-    finds out about the fonts."""
+    """Raise `UsageError` if no figure can be written to `path`, and `DataError` if matplotlib has no folder for its
+    cache of fonts."""
     if Path(path).suffix.lower() not in FIGURE_ENDINGS:
         raise UsageError(f"{option} {path}: end the name in .png, .svg or .pdf", code="bad-output")
     if find_spec("matplotlib") is None:
@@ -318,8 +313,8 @@ def check_figure(path: str, option: str = "--plot") -> None:
 
 
 def check_made_folder(path: str, option: str) -> None:
-    """Raises `UsageError` if the folder cannot be created or replaced: the last part of its path may be new, the folder
-    may be empty, or hold what an earlier run made, and nothing else."""
+    """Raise `UsageError` if the folder cannot be created or replaced. The last part of its path may be new; a folder
+    that is there must be empty, or hold only what an earlier run made."""
     target = Path(path)
     if target.exists() and not target.is_dir():
         raise UsageError(f"{option} {path}: is a file; give a folder", code="bad-output")
@@ -336,17 +331,17 @@ def check_made_folder(path: str, option: str) -> None:
 
 
 def check_folder(path: str, option: str) -> None:
-    """Raises `UsageError` if no file can be created in a folder, which will be made, with its parents, if missing."""
-    there = Path(path).absolute()
-    while not there.exists() and there != there.parent:
-        there = there.parent
-    if not there.is_dir():
-        raise UsageError(f"{option} {path}: cannot be created ({there} is no folder)", code="bad-output")
-    _check_inside(there, f"{option} {path}", there)
+    """Raise `UsageError` if no file can be created in a folder, which will be made, with its parents, if missing."""
+    existing = Path(path).absolute()
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    if not existing.is_dir():
+        raise UsageError(f"{option} {path}: cannot be created ({existing} is no folder)", code="bad-output")
+    _check_inside(existing, f"{option} {path}", existing)
 
 
 def check_appended(path: str, option: str) -> None:
-    """Raises `UsageError` if the file cannot be read and appended to, or created."""
+    """Raise `UsageError` if the file cannot be read and appended to, or cannot be created."""
     if not os.path.isfile(path):
         check_file(path, option)
     elif not os.access(path, os.R_OK | os.W_OK):

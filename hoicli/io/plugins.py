@@ -28,17 +28,17 @@ class Plugin:
 
 
 def names(group: str) -> list[str]:
-    """The names that installed packages add under `hoicli.<group>`, sorted; nothing is imported."""
+    """Return the names that installed packages add under `hoicli.<group>`, sorted; nothing is imported."""
     from importlib.metadata import entry_points
 
     return sorted({entry.name for entry in entry_points(group=f"hoicli.{group}")})
 
 
 def plugin(group: str, name: str) -> Plugin | None:
-    """The entry of that name under `hoicli.<group>`, imported; None if no installed package has it.
+    """Return the entry of this name under `hoicli.<group>`, imported; None if no installed package has it.
 
-    Raises UsageError if two packages have the name, if the import fails, or if it gives a dict that JSON cannot hold.
-    """
+    Raises UsageError if two packages have the name, if the import fails, or if the entry is a dict that JSON cannot
+    hold."""
     from importlib.metadata import entry_points
 
     entries = [entry for entry in entry_points(group=f"hoicli.{group}", name=name) if entry.dist is not None]
@@ -58,8 +58,8 @@ def plugin(group: str, name: str) -> Plugin | None:
 
 @contextmanager
 def guest(message: str) -> Iterator[None]:
-    """In the block another package's code runs: what it prints goes to stderr, for stdout has the data, and whatever it
-    raises, SystemExit too, becomes a `UsageError` that begins with `message`."""
+    """In the block another package's code runs. What it prints goes to stderr, since stdout has the data, and whatever
+    it raises, even SystemExit, becomes a `UsageError` that begins with `message`."""
     try:
         with redirect_stdout(sys.stderr):
             yield
@@ -68,7 +68,8 @@ def guest(message: str) -> Iterator[None]:
 
 
 def visits(items: Iterable[T], message: str) -> Iterator[T]:
-    """Yield what another package's iterator gives, each item made as `guest` has it; `DataError` passes."""
+    """Yield the items of another package's iterator. What it prints goes to stderr; SystemExit becomes a `UsageError`
+    that begins with `message`, other exceptions pass."""
     iterator = iter(items)
     while True:
         try:
@@ -82,7 +83,7 @@ def visits(items: Iterable[T], message: str) -> Iterator[T]:
 
 
 def _plain(value: dict[Any, Any]) -> Any:
-    """Return the same dict as a JSON file would give it: NumPy's numbers and tuples become numbers and lists. Raises
+    """Return a dict as a JSON file would give it, with numbers and lists for NumPy's numbers and tuples. Raises
     TypeError for what no file can hold, such as a dict in itself."""
     options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
     return orjson.loads(orjson.dumps(value, default=str, option=options))

@@ -53,10 +53,10 @@ def keep_memory() -> None:
 
 
 def ordered_map(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
-    """`work` on every task, in at most `jobs` processes (1: in this one). `work` must be picklable.
+    """Yield the result of `work` on every task, in their order. work: must be picklable. jobs: how many processes may
+    be used; 1 is this one alone.
 
-    Raises `DataError` when a worker dies, and `RuntimeError` for an exception in one.
-    """
+    Raises `DataError` when a worker dies, and `RuntimeError` for an exception in one."""
     if jobs <= 1 or len(tasks) <= 1:
         yield from map(work, tasks)
         return
@@ -85,6 +85,8 @@ def ordered_map(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int
 
 
 def _distribute(tasks: Sequence[Any], idle: list[Connection]) -> Iterator[Any]:
+    """Yield the results of the tasks in their order. idle: the pipes to the workers; each is sent one task at a
+    time."""
     limit = AHEAD * len(idle)
     busy: dict[Connection, int] = {}
     results: dict[int, Any] = {}
@@ -112,7 +114,7 @@ def _distribute(tasks: Sequence[Any], idle: list[Connection]) -> Iterator[Any]:
 
 
 def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
-    """The worker: tasks in, results out, until the pipe closes."""
+    """Work as a worker: read tasks from the pipe and write their results into it, until it closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends its workers
     try:
         catch()

@@ -41,7 +41,7 @@ class _State:
 
 
 def catch() -> None:
-    """From now on a signal of ENDING raises `EndedError` in the main thread, which must be the caller's."""
+    """From now on make a signal of ENDING raise `EndedError` in the main thread, which must be the caller's."""
     for number in ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _came)
@@ -55,6 +55,7 @@ def let_go() -> None:
 
 
 def _came(number: int, _: FrameType | None) -> None:
+    """Handle a signal: raise `EndedError`, or remember the signal while signals are held."""
     if _State.is_held:
         _State.waiting = number
         return
@@ -66,8 +67,8 @@ def _came(number: int, _: FrameType | None) -> None:
 
 @contextmanager
 def hold_signals() -> Iterator[None]:
-    """Delays signals for a moment, while a resource is created that must be registered for cleanup: a process between
-    its start and its entry in a list."""
+    """Delay signals during the block, in which a resource is created and registered for cleanup, such as a process
+    between its start and its entry in a list."""
     _State.is_held = True
     try:
         yield
@@ -79,9 +80,9 @@ def hold_signals() -> Iterator[None]:
 
 
 def hold_standard_streams() -> None:
-    """Open /dev/null in place of a closed standard stream (`2>&-`): otherwise the next opened file gets its number, and
-    a library's messages to "stderr" go into that file. Python's own stream is None by then; for stdout it becomes one
-    that raises an error when written to."""
+    """Open /dev/null in place of a closed standard stream (`2>&-`). Otherwise the next opened file would get its
+    number, and a library's messages to "stderr" would go into that file. Python's own stream is None by then; for
+    stdout it becomes one that raises an error when it is written to."""
     for number in range(3):
         try:
             os.fstat(number)

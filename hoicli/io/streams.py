@@ -45,7 +45,7 @@ class Line:
 
     @property
     def place(self) -> str:
-        """`file:line`, in a dump `file: image ID`."""
+        """Return `file:line`; for a dump, which has no lines, `file: image ID`."""
         return Place.in_file(self.file, self.number or f"image {json.loads(self.data)['image_id']}")
 
     @property
@@ -63,12 +63,12 @@ class Item(Line):
 
     @property
     def place(self) -> str:
-        """`argument[index]`."""
+        """Return `argument[index]`."""
         return Place(f"{self.file}[{self.index}]")
 
     @property
     def where(self) -> str:
-        """The same."""
+        """Return what a message about another record calls this one."""
         return f"at {self.place}"
 
 
@@ -81,24 +81,25 @@ class File:
 
     @property
     def name(self) -> str:
-        """The path, as messages show it."""
+        """Return the path as messages show it."""
         return display_name(self.path)
 
     @property
     def size(self) -> int | None:
-        """Bytes to read of a plain file (compressed ones, if compressed); None for any other."""
+        """Return how many bytes a plain file has (compressed ones, if it is compressed); None for anything else."""
         return os.path.getsize(self.path) if self.path != "-" and os.path.isfile(self.path) else None
 
     @property
     def divisible(self) -> bool:
-        """Whether it can be opened several times, and read from any line on: a plain file that is not compressed."""
+        """Return whether it can be opened several times and read from any line on: a plain file that is not
+        compressed."""
         if not os.path.isfile(self.path):
             return False
         with open(self.path, "rb") as stream:
             return stream.read(2) != GZIP_MAGIC
 
     def open(self) -> AbstractContextManager[IO[bytes]]:
-        """The lines from the beginning. Raises `DataError` as `open_input`."""
+        """Open the lines at their beginning. Raises `DataError` as `open_input` does."""
         return open_input(self.path, self.name)
 
 
@@ -122,25 +123,25 @@ class Spool:
 
     @contextmanager
     def filling(self) -> Iterator[IO[bytes]]:
-        """The file to write the lines to. Raises `DataError` if the disk is full."""
+        """In the block lines are written to the file that it gives. Raises `DataError` if the disk is full."""
         with writable(temporary_folder()):
             yield self._file
             self._file.flush()
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """The lines from the beginning. Several readers, in this process or in forks of it, do not disturb each
+        """Open the lines at their beginning. Several readers, in this process or in forks of it, do not disturb each
         other."""
         yield cast("IO[bytes]", io.BufferedReader(_Reader(self._file), BUFFER))
 
     @property
     def size(self) -> int:
-        """Bytes in it."""
+        """Return how many bytes it holds."""
         return os.fstat(self._file.fileno()).st_size
 
 
 def _close(file: IO[bytes]) -> None:
-    """Close it, whatever a full disk says about the bytes it still holds."""
+    """Close a file, whatever a full disk says about the bytes that it still holds."""
     with suppress(OSError):
         file.close()
 
@@ -150,7 +151,7 @@ class _Reader(io.RawIOBase):
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._at = 0
+        self._position = 0
 
     def readable(self) -> bool:
         return True
@@ -160,30 +161,30 @@ class _Reader(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """Move to a byte, counted from the beginning or from here."""
-        self._at = offset + (self._at if whence == os.SEEK_CUR else 0)
-        return self._at
+        self._position = offset + (self._position if whence == os.SEEK_CUR else 0)
+        return self._position
 
     def readinto(self, buffer: Any) -> int:
-        """Fill `buffer`; the number of bytes, 0 at the end."""
+        """Fill `buffer` and return how many bytes it got, 0 at the end."""
         if hasattr(os, "preadv"):
-            count = os.preadv(self._file.fileno(), [buffer], self._at)
+            count = os.preadv(self._file.fileno(), [buffer], self._position)
         else:  # Windows, where nothing is forked
-            self._file.seek(self._at)
+            self._file.seek(self._position)
             data = self._file.read(len(buffer))
             count = len(data)
             buffer[:count] = data
-        self._at += count
+        self._position += count
         return count
 
 
 Input = File | Spool
 """Something with lines."""
 Opener = Callable[[Sequence[str]], Sequence[Input]]
-"""What the paths of a stream are read as."""
+"""A function that says for the paths of a stream what is read from them."""
 
 
 def files(paths: Sequence[str]) -> list[Input]:
-    """Each path as lines."""
+    """Return each path as a file of lines."""
     return [File(path) for path in paths]
 
 
@@ -196,8 +197,9 @@ class Stream:
     def __init__(
         self, paths: Sequence[str], label: str, opener: Opener = files, lines_held: Sequence[Line] | None = None
     ) -> None:
-        """label: what the lines are, for the progress bar and messages. opener: called when they are first needed.
-        lines_held: the lines themselves, where they are in memory; `paths` is what messages call them then."""
+        """Describe the stream; nothing is read yet. label: what the lines are, for the progress bar and messages.
+        opener: called when they are first needed. lines_held: the lines themselves, where they are in memory; `paths`
+        is what messages call them then."""
         self.label = label
         self.paths = list(paths)
         self._opener: Opener = opener if lines_held is None else lambda _: []
@@ -207,17 +209,17 @@ class Stream:
 
     @cached_property
     def _inputs(self) -> list[Input]:
-        """Return what is read, one after another."""
+        """Return what the stream reads, one after another."""
         return list(self._opener(self.paths))
 
     @property
     def name(self) -> str:
-        """Its name in messages."""
+        """Return what messages call the stream."""
         return ", ".join(map(display_name, self.paths))
 
     @cached_property
     def first(self) -> Line:
-        """The first line; the next iteration yields it, too. Raises `DataError` if the stream is empty."""
+        """Return the first line; the next iteration yields it, too. Raises `DataError` if the stream is empty."""
         lines = self._read()
         first = next(lines, None)
         if first is None:
@@ -226,7 +228,7 @@ class Stream:
         return first
 
     def refuse_empty(self) -> Stream:
-        """Itself. Raises `DataError` if it is empty."""
+        """Return the stream itself. Raises `DataError` if it is empty."""
         self.first  # noqa: B018
         return self
 
@@ -235,41 +237,42 @@ class Stream:
         return lines
 
     def _read(self) -> Iterator[Line]:
+        """Yield the non-blank lines from the beginning, or of a share those from its first byte to its last."""
         if self._held is not None:
             yield from self._held
             return
-        shared = self._end < math.inf
+        is_share = self._end < math.inf
         inputs = self._inputs
-        total = int(self._end) - self._start if shared else self.size
+        total = int(self._end) - self._start if is_share else self.size
         with Progress(self.label, total=total, unit="B") as progress:
-            read = -self._start
+            bytes_before = -self._start
             for source in inputs:
                 name, numbered = source.name, source.numbered
                 with source.open() as stream:
-                    at = stream.seek(self._start) if shared else 0
+                    position = stream.seek(self._start) if is_share else 0
                     for number, data in _number_lines(stream, name):
-                        at += len(data)
+                        position += len(data)
                         data = data.removeprefix(MARK)  # not only on the first line: cat and shuf move it
                         if data and not data.isspace():
                             yield Line(name, number if numbered else 0, data)
                         if progress.shown:
-                            progress.advance_to(read + _position(stream))
-                        if at >= self._end:
+                            progress.advance_to(bytes_before + _position(stream))
+                        if position >= self._end:
                             return
-                    read += _position(stream)
-                if shared:
+                    bytes_before += _position(stream)
+                if is_share:
                     problem = "changed while it was read: it has become shorter; run again"
                     raise DataError(problem, place=name, code="unreadable")
 
     @property
     def size(self) -> int | None:
-        """Bytes to read if that is known of every input; else None."""
+        """Return how many bytes there are to read if that is known of every input; else None."""
         sizes = [source.size for source in self._inputs]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
     def processes(self) -> int:
-        """Return how many processes can read it at once with profit; 1 for little, for what can be read only once or
-        must be decoded (pipes, compressed files), and on systems other than Linux."""
+        """Return how many processes can profitably read the stream at once. It is 1 for little data, for what can be
+        read only once or must be decoded (pipes, compressed files), and on systems other than Linux."""
         size = self.size
         if sys.platform != "linux" or size is None or size < min(SECOND, 2 * SHARE):
             return 1
@@ -278,12 +281,11 @@ class Stream:
         return min(len(os.sched_getaffinity(0)), max(2, size // SHARE))
 
     def shares(self) -> list[Stream]:
-        """One large plain file split into about equal runs of lines, one for each of its `processes`; empty if there is
-        one, and for several files.
+        """Return one large plain file split into about equal runs of lines, one for each of its `processes`; nothing if
+        that is one, and for several files.
 
-        Line numbers count from the start of a share, so an error's place is wrong: for the place, read the file again
-        in one piece, or add `lines_before`.
-        """
+        Line numbers count from the start of a share, so the place of an error is wrong: to get it, read the file again
+        in one piece, or add `lines_before`."""
         count = self.processes()
         if count < 2 or len(self._inputs) != 1:
             return []
@@ -303,7 +305,7 @@ class Stream:
         return Stream(self.paths, self.label, lambda _: inputs)
 
     def lines_before(self) -> int:
-        """Return how many lines of its file come before a share."""
+        """Return how many lines of its file come before this share."""
         if self._start == 0:  # and it may be read only once
             return 0
         count, remaining = 0, self._start
@@ -313,7 +315,7 @@ class Stream:
         return count
 
     def _share(self, start: int, end: int) -> Stream:
-        """The lines from byte `start` to before `end` of its file."""
+        """Return a stream of the lines from byte `start` to before byte `end` of the file."""
         share = self.again()
         share._start, share._end = start, end
         return share
@@ -330,8 +332,8 @@ class Stream:
 
 
 def _rereadable(source: Input) -> Input:
-    """The unpacked content of stdin, a pipe or a device; any other input, and a missing one, which the reader
-    reports."""
+    """Return a spool with the unpacked content of stdin, a pipe or a device. Any other input is returned as it is, and
+    so is a missing one, which the reader reports."""
     if isinstance(source, Spool) or os.path.isfile(source.path) or os.path.isdir(source.path):
         return source
     if source.path != "-" and not os.path.exists(source.path):
@@ -343,7 +345,7 @@ def _rereadable(source: Input) -> Input:
 
 
 def _number_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
-    """(number from 1, line with its end) of a stream. Raises `DataError` for a line over LONGEST_LINE."""
+    """Yield (its number from 1, the line with its end) of a stream. Raises `DataError` for a line over LONGEST_LINE."""
     longest = LONGEST_LINE if packed_size(stream) is None else LONGEST_UNPACKED
     for number, data in enumerate(iter(partial(stream.readline, longest + 1), b""), start=1):
         if len(data) > longest:

@@ -43,7 +43,7 @@ class _Timed(io.RawIOBase):
 
 
 def _seconds_left(latest: float) -> float:
-    """The seconds until then. Raises `TimeoutError` if there are none."""
+    """Return how many seconds are left until `latest`, by the monotonic clock. Raises `TimeoutError` for none."""
     remaining = latest - time.monotonic()
     if remaining <= 0:
         raise TimeoutError("timed out")
@@ -59,17 +59,18 @@ class _Http(HTTPConnection):
         self._create_connection = self._dial
 
     def _dial(self, address: tuple[str, int], *_: Any) -> socket.socket:
-        failed: OSError = OSError("the host has no address")
-        for family, kind, protocol, _name, place in socket.getaddrinfo(*address, 0, socket.SOCK_STREAM):
+        """Return a socket that is connected to the first of the host's addresses that answers in time."""
+        last_error: OSError = OSError("the host has no address")
+        for family, kind, protocol, _name, socket_address in socket.getaddrinfo(*address, 0, socket.SOCK_STREAM):
             sock = socket.socket(family, kind, protocol)
             try:
                 sock.settimeout(_seconds_left(self._latest))
-                sock.connect(place)
+                sock.connect(socket_address)
                 return sock
             except OSError as error:
-                failed = error
+                last_error = error
                 sock.close()
-        raise failed
+        raise last_error
 
     def response_class(self, sock: socket.socket, *args: Any, **more: Any) -> _Answer:  # type: ignore[override]
         return _Answer(sock, *args, latest=self._latest, **more)
@@ -107,6 +108,6 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def opener() -> urllib.request.OpenerDirector:
-    """An opener of addresses: the `timeout` of its `open` holds for the whole answer, and a redirect is an error. An
-    answer's `allow` gives it more time. Only the system's look-up of a host's name has its own limit."""
+    """Return an opener of addresses. The `timeout` of its `open` holds for the whole answer, and a redirect is an
+    error. An answer's `allow` gives it more time. Only the system's look-up of a host's name has a limit of its own."""
     return urllib.request.build_opener(_HttpHandler, _HttpsHandler, _NoRedirect)

@@ -30,7 +30,8 @@ _forked = False
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Reading creates millions of small objects without cycles; garbage collection would double the time."""
+    """In the block there is no garbage collection. Reading creates millions of small objects without cycles, and
+    collection would double the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -43,24 +44,25 @@ def no_garbage_collection() -> Iterator[None]:
 def shared_out(
     work: Callable[[S], T], items: Sequence[S], *, worth: bool = True, tell: Callable[[int], object] = lambda _: None
 ) -> list[T]:
-    """`work` on every item, of which there is one at least: the first in this process, each other one in whichever is
-    free, of this process and, where they are `worth` it and can be made, forks of it, one for each processor.
+    """Return the result of `work` on every item, of which there is at least one. This process does the first item;
+    every other one goes to whichever process is free, this one or one of its forks. There is a fork for each further
+    processor.
 
-    tell: gets the numbers of the items that this process has done. What a fork fails to do is done here at last.
-    """
-    count = min(len(os.sched_getaffinity(0)), len(items)) if sys.platform == "linux" and worth else 1
+    worth: whether the items take so long that forks are worth making. tell: a function that gets the number of each
+    item that this process has done. What a fork fails to do is done here in the end."""
+    process_count = min(len(os.sched_getaffinity(0)), len(items)) if sys.platform == "linux" and worth else 1
     remaining: Iterable[int] = range(1, len(items))
     pipes: list[IO[bytes]] = []
     done: dict[int, T] = {}
     parent = os.getpid()
 
-    def send(_: int, pipe: IO[bytes]) -> None:
+    def send(_: int, pipe: IO[bytes]) -> None:  # in a fork, which stops when its parent has died
         _send(pipe, {number: work(items[number]) for number in takewhile(lambda _: os.getppid() == parent, remaining)})
 
     with ExitStack() as stack:
-        if count > 1 and _may_fork():
+        if process_count > 1 and _may_fork():
             remaining = stack.enter_context(_queue(remaining))
-            pipes = stack.enter_context(_forks(send, range(1, count)))
+            pipes = stack.enter_context(_forks(send, range(1, process_count)))
         for number in chain([0], remaining):
             done[number] = work(items[number])
             tell(number)
@@ -72,7 +74,8 @@ def shared_out(
 
 @contextmanager
 def _queue(numbers: Iterable[int]) -> Iterator[Iterator[int]]:
-    """Numbers, 16,384 at most, each of which goes to the process that asks next, of this one and its forks."""
+    """Give an iterator of the numbers, at most 16,384, that this process and its forks share: each number goes to the
+    process that asks next."""
     reading, writing = os.pipe()
     with open(reading, "rb", buffering=0) as stream:
         with open(writing, "wb") as filled:
@@ -81,11 +84,10 @@ def _queue(numbers: Iterable[int]) -> Iterator[Iterator[int]]:
 
 
 def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
-    """`work` on every share, the first in this process and the others in forks of it; None if any of them fails, and
-    where this process `_may_fork` not.
+    """Return the result of `work` on every share, the first made in this process and the others in forks of it; None if
+    any of them fails, or if this process must not be forked.
 
-    A failure is not reported here: the caller repeats the work in one process, which reports it with its place.
-    """
+    A failure is not reported here: the caller repeats the work in one process, which reports it with its place."""
     if not _may_fork():
         return None
     try:
@@ -97,12 +99,12 @@ def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
 def work_in_turns(
     work: Callable[[S], T], items: Iterable[S], again: Callable[[], Iterable[S]], processes: int
 ) -> Iterator[tuple[S, T]]:
-    """(item, `work` on it) of every item, in their order; of several processes, this one and forks of it, each works on
-    every so-manieth. Forks get the items from `again`, since a file that they share with this process has one position.
+    """Yield (item, the result of `work` on it) for every item, in their order.
 
-    What a fork fails to do is done here, and reported here. Results are waited for in their order, so that no more than
-    one of each process is in memory.
-    """
+    again: a function that gives a fork the same items, since a file that it shares with this process has only one
+    position. processes: how many take turns, this one and forks of it; with three, each does every third item. What a
+    fork fails to do is done here, and reported here. Results are waited for in their order, so that at most one result
+    of each process is in memory."""
 
     def send(turn: int, pipe: IO[bytes]) -> None:
         for item in islice(again(), turn, None, processes):
@@ -126,9 +128,9 @@ def work_in_turns(
 
 
 def _may_fork() -> bool:
-    """Whether a fork of this process is allowed, and safe: not on other systems than Linux (Windows has none, and in
-    macOS's libraries a fork may crash), not in a fork, nor in a worker of somebody's pool, which may have no children,
-    nor in somebody's program with threads."""
+    """Return whether a fork of this process is allowed and safe. It is not on systems other than Linux (Windows has
+    none, and in macOS's libraries a fork may crash), in a fork, in a worker of somebody's pool, which may have no
+    children, and in somebody's program with threads."""
     if sys.platform != "linux" or _forked:
         return False
     process = sys.modules.get("multiprocessing.process")
@@ -139,31 +141,33 @@ def _may_fork() -> bool:
 
 @contextmanager
 def _forks(run: Callable[[S, IO[bytes]], None], tasks: Iterable[S]) -> Iterator[list[IO[bytes]]]:
-    """`run` on each task and the end of a pipe, in a fork of this process; the other ends, from which to read. Where a
-    fork has ended, or none was allowed, that raises one of `_BROKEN`. After the block no fork is left."""
+    """In the block forks of this process work: each calls `run` with one of the tasks and a pipe to write to. Gives the
+    ends of the pipes to read from; where a fork has ended, or none was allowed, reading raises one of `_BROKEN`. After
+    the block no fork is left."""
     processes: list[int] = []
-    ends: list[IO[bytes]] = []
+    readers: list[IO[bytes]] = []
     try:
         with suppress(OSError):  # no more processes are allowed
             for task in tasks:
                 reading, writing = os.pipe()
-                ends.append(open(reading, "rb"))  # noqa: SIM115 (closed below)
+                readers.append(open(reading, "rb"))  # noqa: SIM115 (closed below)
                 with open(writing, "wb") as pipe, hold_signals():
                     process = os.fork()
                     if not process:
-                        _run_in_fork(run, task, pipe, ends)
+                        _run_in_fork(run, task, pipe, readers)
                     processes.append(process)
-        yield ends
+        yield readers
     finally:  # after Ctrl-C or SIGTERM no result is needed
         for process in processes:
             os.kill(process, signal.SIGKILL)
             os.waitpid(process, 0)
-        for end in ends:
-            end.close()
+        for reader in readers:
+            reader.close()
 
 
 def _run_in_fork(run: Callable[[S, IO[bytes]], None], task: S, pipe: IO[bytes], ends: Sequence[IO[bytes]]) -> NoReturn:
-    """The whole life of a fork. How it fails nobody asks: the parent misses its results."""
+    """Live the whole life of a fork. It reports no failure: the parent notices that results are missing. ends: the
+    parent's ends of pipes, which are closed here."""
     global _forked
     _forked = True
     try:
@@ -177,6 +181,6 @@ def _run_in_fork(run: Callable[[S, IO[bytes]], None], task: S, pipe: IO[bytes], 
 
 
 def _send(pipe: IO[bytes], result: object) -> None:
-    """Write a result; its columns go from memory into the pipe, without a copy."""
+    """Write a result to a pipe; its columns go there from memory, without a copy."""
     pickle.dump(result, pipe, protocol=5)
     pipe.flush()

@@ -15,11 +15,11 @@ _CPU = 1, 3
 
 
 def read_array(values: Any, field: str) -> NDArray[Any]:
-    """A list, a NumPy array, or anything with `__array__` or DLPack as a NumPy array: torch's tensors too, those on a
-    GPU copied to memory (`cpu`), those with a gradient taken from its graph (`detach`), bfloat16 read as `float`.
+    """Return the values as a NumPy array. values: a list, a NumPy array, or anything with `__array__` or DLPack, such
+    as torch's tensors: one on a GPU is copied to memory (`cpu`), one with a gradient is taken from its graph
+    (`detach`), and bfloat16 is read as `float`.
 
-    Raises `DataError` for `field` if it is none of these.
-    """
+    Raises `DataError` for `field` if it is none of these."""
     if isinstance(values, np.ma.MaskedArray):
         raise DataError("a masked array, whose mask would not count; drop the masked rows, give .data", field=field)
     if isinstance(values, np.ndarray):
@@ -34,6 +34,7 @@ def read_array(values: Any, field: str) -> NDArray[Any]:
 
 
 def _read_by_protocol(values: Any, field: str) -> NDArray[Any]:
+    """Return as a NumPy array what another library holds, by `__array__` or DLPack."""
     if hasattr(values, "detach"):
         values = values.detach()
     if hasattr(values, "__dlpack_device__") and int(values.__dlpack_device__()[0]) not in _CPU:
@@ -52,22 +53,23 @@ def _read_by_protocol(values: Any, field: str) -> NDArray[Any]:
 
 
 def plain(value: Any) -> Any:
-    """For `orjson.dumps`: an array or number of a library as lists and Python's numbers, exactly. Raises `TypeError`
-    for anything else."""
+    """Return a library's array or number as lists and Python's numbers, exactly; `orjson.dumps` calls this as its
+    `default`. Raises `TypeError` for anything else."""
     if hasattr(value, "__dlpack_device__") or hasattr(value, "__array__"):
         return read_array(value, "").tolist()
     raise TypeError(f"{type(value).__name__} is nothing that JSON has")
 
 
 def floats(array: NDArray[Any], field: str) -> NDArray[np.floating[Any]]:
-    """A copy in the smallest of float32 and float64 that holds the numbers exactly."""
+    """Return a copy of the array as float32 or float64, the smaller one that holds its numbers exactly. Raises
+    `DataError` for `field` if they are no numbers."""
     if array.dtype.kind not in "fiu" and array.size:
         raise DataError(f"has dtype {array.dtype}, wants numbers", field=field)
     return array.astype(np.float32 if array.dtype in (np.float32, np.float16) else np.float64, copy=True)
 
 
 def box_array(values: Any) -> NDArray[np.floating[Any]]:
-    """[B, 4] a copy of boxes. Raises `DataError` for another shape or other things than numbers."""
+    """Return [B, 4] a copy of boxes. Raises `DataError` for another shape, and for anything but numbers."""
     array = read_array(values, "boxes")
     if not array.size and array.ndim <= 2:
         return np.zeros((0, 4))
@@ -80,11 +82,11 @@ BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
 
 
 def box_corners(boxes: NDArray[np.floating[Any]], box_format: str, size: Any) -> NDArray[np.floating[Any]]:
-    """[B, 4] x1, y1, x2, y2 in pixels of boxes in one of BOX_FORMATS (x2 = x1 + width), as they are or in double
-    precision. size: the image's height and width, of which the boxes are shares; None: they are in pixels.
+    """Return [B, 4] boxes as x1, y1, x2, y2 in pixels: unchanged if they are so already, else in double precision.
+    box_format: one of BOX_FORMATS (x2 = x1 + width). size: the image's height and width, if the boxes are shares of it;
+    None if they are in pixels.
 
-    Raises `UsageError` for another format, `DataError` for what is no size.
-    """
+    Raises `UsageError` for another format, `DataError` for what is no size."""
     if box_format not in BOX_FORMATS:
         raise UsageError(f"box_format={box_format!r}: choose {', '.join(BOX_FORMATS[:-1])} or {BOX_FORMATS[-1]}")
     if box_format != "xyxy":

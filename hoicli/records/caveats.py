@@ -90,7 +90,7 @@ _BIT = {name: 1 << place for place, name in enumerate(CAVEATS)}
 
 
 def mask(names: Iterable[str]) -> int:
-    """The caveats as one number with a bit for each, as in `Scenes` and `Tally`. Raises `KeyError` for an unknown
+    """Return the caveats as a number with a bit for each (for `Scenes`, `Tally`). Raises `KeyError` for an unknown
     name."""
     bits = 0
     for name in names:
@@ -99,7 +99,7 @@ def mask(names: Iterable[str]) -> int:
 
 
 def read_caveats(value: Any) -> int:
-    """The mask of a record's `caveats`, 0 for none. Raises `KeyError` or `TypeError` for an invalid value."""
+    """Return the mask of a record's `caveats`, 0 without any. Raises `KeyError` or `TypeError` for an invalid value."""
     if value is None:
         return 0
     if type(value) is not list or not set(map(type, value)) <= {str}:
@@ -108,12 +108,12 @@ def read_caveats(value: Any) -> int:
 
 
 def names(bits: int) -> list[str]:
-    """The caveats in a mask, in the order of CAVEATS."""
+    """Return the caveats in a mask, in the order of CAVEATS."""
     return [name for name, bit in _BIT.items() if bits & bit]
 
 
 def settings(bits: int) -> dict[str, str]:
-    """Return what the caveats in a mask add to a signature."""
+    """Return the settings that the caveats in a mask add to a signature."""
     return dict(CAVEATS[name].setting for name in names(bits))
 
 
@@ -126,7 +126,7 @@ LACKING = "{} pairs of senses are not in the table of similarities and count 0: 
 
 
 def lacking(settings: Mapping[str, str]) -> bool:
-    """Whether a value of SHOE has these settings, and its table of similarities lacked pairs."""
+    """Return whether a value with these settings is SHOE's, and its table of similarities lacked pairs."""
     return "missing" in settings and settings.get("protocol") == "shoe"
 
 

@@ -47,15 +47,17 @@ def read_columns(
     register: ImageRegister,
     processes: int = 1,
 ) -> Iterator[Part]:
-    """The result of `build` on each batch of lines, without bad lines. build: the fast pass; for a bad record it raises
-    any exception that `attempt` expects, and gives None for an image that the register does not know. check: the
-    careful pass, which yields the problems of exactly those records. register: remembers the `image_ids` of the parts.
-    Several `processes` share the work: each reads all lines of the stream and takes its turn with a batch.
+    """Yield what `build` makes of each batch of lines, without the bad lines.
 
-    Raises `DataError` for the first bad record, or counts it in `policy` and goes on, and at the end if all were bad;
-    an image that the register refuses is bad too.
-    """
-    before, any_left = policy.skipped, False
+    build: the fast pass over a batch. For a bad record it raises any exception that `attempt` expects, and for an image
+    that the register does not know it returns None. check: the careful pass over one record, which yields the problems
+    of exactly those records that `build` refuses. policy: what to do with a bad record. register: remembers the
+    `image_ids` of all results. processes: how many share the work; each reads all lines of the stream and takes its
+    turn with a batch.
+
+    Raises `DataError` for the first bad record, or counts it in `policy` and goes on, and raises at the end if all were
+    bad. A record whose image the register refuses is bad, too."""
+    skipped_before, any_left = policy.skipped, False
 
     def again() -> Iterator[list[Line]]:
         return _batches(lines.again() if isinstance(lines, Stream) else lines)
@@ -63,32 +65,33 @@ def read_columns(
     for batch_lines, result in work_in_turns(partial(attempt, build), _batches(lines), again, processes):
         built: Any = result
         if built is None or not register.add_all(built.image_ids, batch_lines):
-            chunk = list(sound(batch_lines, check, policy, register))
-            built = build(chunk) if chunk else None
+            good_lines = list(keep_good(batch_lines, check, policy, register))
+            built = build(good_lines) if good_lines else None
         if built is not None:
             any_left = True
             yield built
-    if policy.skipped > before and not any_left:
+    if policy.skipped > skipped_before and not any_left:
         policy.report(some_left=False)
 
 
 def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    """Yield the lines in lists of BATCH, the last of which may be shorter."""
     lines = iter(lines)
-    return iter(lambda: list(islice(lines, BATCH)), [])
+    return iter(lambda: list(islice(lines, BATCH)), [])  # until a batch is empty
 
 
 def attempt(build: Callable[[list[Line]], Part | None], lines: list[Line]) -> Part | None:
-    """The result of the fast pass; None if any line is bad."""
+    """Return what the fast pass `build` makes of the lines; None if any line is bad."""
     try:
         return build(lines)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
         return None
 
 
-def sound(
+def keep_good(
     lines: list[Line], check: Callable[[Record], Iterable[Problem]], policy: ErrorPolicy, register: ImageRegister
 ) -> Iterator[Line]:
-    """The good lines, registered; the first problem of each bad line goes to the policy."""
+    """Yield the good lines and register their images; the policy gets the first problem of each bad line."""
     for line in lines:
         with policy.item():
             record = parse(line)
@@ -99,33 +102,33 @@ def sound(
 
 
 def require(sound: bool | np.bool_) -> None:
-    """Raises `ValueError` if a check of a record fails."""
+    """Raise `ValueError` if a check of a record has failed. sound: the outcome of the check."""
     if not sound:
         raise ValueError
 
 
 def check_types(values: Iterable[Any], *allowed: type) -> None:
-    """Raises `ValueError` for a value of another type: JSON's true is not an index, "1" is not a number. The most
-    frequent type should come first."""
+    """Raise `ValueError` for a value of a type that is not allowed: JSON's true is not an index, "1" is not a number.
+    The most frequent type should come first."""
     types = list(map(type, values))
-    others = len(types)
-    for kind in allowed:
-        if others:
-            others -= types.count(kind)
-    require(not others)
+    unaccounted = len(types)
+    for allowed_type in allowed:
+        if unaccounted:
+            unaccounted -= types.count(allowed_type)
+    require(not unaccounted)
 
 
 def image_ids(values: list[Any]) -> list[str]:
-    """Ids as text. Raises `ValueError` for an id that is blank, or neither text nor an integer."""
+    """Return image ids as text. Raises `ValueError` for an id that is blank, or neither text nor an integer."""
     check_types(values, str, int)
     require(not any(map(is_blank, values)))
     return [str(value) for value in values]
 
 
 def numbers(values: list[Any], *types: type) -> Floats:
-    """Finite numbers of the `types` (default: float and int); NaN for a missing one. Missing is None, if NoneType is
-    among the types, or NaN, which only a reader can set, since JSON has none. Raises `ValueError` for anything else.
-    """
+    """Return finite numbers of the given `types` (default: float and int) as a column, with NaN for a missing one. A
+    value is missing if it is None, provided that NoneType is among the types, or NaN, which only a reader can set,
+    since JSON has none. Raises `ValueError` for anything else."""
     types = types or NUMBERS
     check_types(values, *types)
     if type(None) in types:
@@ -137,16 +140,18 @@ def numbers(values: list[Any], *types: type) -> Floats:
 
 
 def indices(values: list[Any], limit: Ints, *, nulls: bool = False) -> Ints:
-    """Indices, each from 0 to below its limit; with `nulls`, None becomes -1. Raises `ValueError` for anything else."""
+    """Return indices as a column; each must be from 0 to below its `limit`. With `nulls`, None becomes -1. Raises
+    `ValueError` for anything else."""
     check_types(values, int, *((type(None),) if nulls else ()))
     missing = values.count(None) if nulls else 0
     column = integers([-1 if value is None else value for value in values] if missing else values)
+    # only the missing ones, which are -1 now, may be out of range
     require(np.count_nonzero((column < 0) | (column >= limit)) == missing)
     return column
 
 
 def integers(values: list[int]) -> Ints:
-    """The integers as a column; the small ones, which most are, in half of the time."""
+    """Return the integers as a column. Most are below 256, so they are first taken for bytes, in half of the time."""
     try:
         return np.frombuffer(bytes(values), dtype=np.uint8).astype(np.int64)
     except ValueError:
@@ -173,21 +178,22 @@ class Images:
 
     @cached_property
     def image_of_hoi(self) -> Ints:
-        """[T] the image each triplet belongs to."""
+        """Return [T] the row of the image that each triplet belongs to."""
         return runs_of(self.hoi_start)
 
     @cached_property
     def image_of_box(self) -> Ints:
-        """[B] the image each box belongs to."""
+        """Return [B] the row of the image that each box belongs to."""
         return runs_of(self.box_start)
 
     def corners(self, boxes: Ints) -> list[Floats]:
-        """Keys for `numpy.lexsort` that order some boxes by their corners, no box (-1) last."""
-        return list(np.append(self.boxes, np.full((1, 4), np.inf), axis=0)[boxes].T[::-1])
+        """Return sort keys for `numpy.lexsort` that order these rows of `boxes` by their corners, no box (-1) last."""
+        with_no_box = np.append(self.boxes, np.full((1, 4), np.inf), axis=0)  # row -1: no box, beyond all others
+        return list(with_no_box[boxes].T[::-1])
 
     def ends(self, rows: Ints) -> list[Floats]:
-        """Keys for `numpy.lexsort` that order some triplets by the corners of the subject's box, then of the object's:
-        by values, so that the order of a record's boxes does not matter."""
+        """Return sort keys for `numpy.lexsort` that order these rows of triplets by the corners of the subject box,
+        then of the object box. The keys are coordinates, so that the order of boxes in a record does not matter."""
         return [*self.corners(self.object[rows]), *self.corners(self.subject[rows])]
 
 
@@ -202,16 +208,16 @@ class RawImages(Images):
     of_hoi: dict[str, list[Any]] = field(default_factory=dict)
 
     def images(self) -> dict[str, Any]:
-        """The columns of `Images` by name."""
+        """Return the columns of `Images` by their names."""
         return {field.name: getattr(self, field.name) for field in fields(Images)}
 
     def each(self, key: str) -> list[Any]:
-        """[N] a field of the records, None where there is none or nobody asked for it."""
+        """Return [N] the value of a field in each record; None where it is missing or was not asked for."""
         return self.of_image.get(key) or [None] * len(self.image_ids)
 
     def box_values(self, key: str, missing: Any) -> list[Any]:
-        """[B] the values of a field that lists one for each box; `missing` where a record has none. Raises `ValueError`
-        for anything else."""
+        """Return [B] the values of a field that lists one value for each box, with `missing` where a record lacks the
+        field. Raises `ValueError` for any other content of the field."""
         box_list: list[Any] = []
         for values, count in zip(self.each(key), np.diff(self.box_start).tolist(), strict=True):
             require(values is None or (type(values) is list and len(values) == count))
@@ -232,15 +238,16 @@ def raw_images(
     check: Callable[[Record], None] | None = None,
     every_key: bool = False,
 ) -> RawImages:
-    """The lines as columns: the one way from JSON to arrays.
+    """Return the lines as columns: the only way from JSON to arrays.
 
-    scores: the types that a score may have, NoneType for a missing one. nulls: whether an action may have no object.
-    truth: whether images get `hashes`. label, verb: functions that convert a name; without them it is unchanged.
-    of_image, of_hoi: the other fields that are wanted, unchecked; of triplets with the value that stands for a missing
-    one, and an empty list where all are missing. check: called with each record, raises for a bad one. every_key:
-    look for a key that occurs twice in every line, which would cost 8 % of `eval`, not in the first alone. Raises
-    `ValueError`, or another exception that `attempt` expects, for a bad record.
-    """
+    scores: the types that a score may have, with NoneType where it may be missing. nulls: whether an action may have no
+    object. truth: whether the records are ground truth, whose images get `hashes`. label, verb: functions that convert
+    a name; without them names are unchanged. of_image: further fields of records to keep, unchecked. of_hoi: further
+    fields of triplets to keep, unchecked, each with the value that stands for a missing one; a field that all triplets
+    lack becomes an empty list. check: a function that gets each record, and raises for a bad one. every_key: whether to
+    look for keys that occur twice in every line, which would cost 8 % of `eval`, or in the first line alone.
+
+    Raises `ValueError`, or another exception that `attempt` expects, for a bad record."""
     ids: list[Any] = []
     box_counts: list[int] = []
     hoi_counts: list[int] = []
@@ -250,56 +257,56 @@ def raw_images(
     objects: list[Any] = []
     verbs: list[Any] = []
     score: list[Any] = []
-    images: dict[str, list[Any]] = {key: [] for key in of_image}
-    triplets: dict[str, list[Any]] = {key: [] for key in of_hoi}
-    lengths: set[int] = set()
-    missing = type(None) in scores
+    image_fields: dict[str, list[Any]] = {key: [] for key in of_image}
+    triplet_fields: dict[str, list[Any]] = {key: [] for key in of_hoi}
+    box_lengths: set[int] = set()
+    may_lack_score = type(None) in scores
     stated = Stated() if truth else None
     for line in lines:  # only one parsed record is in memory at a time
         record = orjson.loads(line.data)
         if every_key or (not ids and type(line) is Line):
             require(repeated_key(line.data, record) is None)
-        boxes, names, hois = record["boxes"], record["labels"], record["hois"]
-        require(type(boxes) is type(names) is type(hois) is list and len(boxes) == len(names))
+        boxes, box_names, hois = record["boxes"], record["labels"], record["hois"]
+        require(type(boxes) is type(box_names) is type(hois) is list and len(boxes) == len(box_names))
         ids.append(record["image_id"])
         box_counts.append(len(boxes))
         hoi_counts.append(len(hois))
-        lengths.update(map(len, boxes))
+        box_lengths.update(map(len, boxes))
         coordinates += chain.from_iterable(boxes)
         # every loop over triplets is in C: there are hundreds of thousands
-        labels += names if label is None else map(label, names)
+        labels += box_names if label is None else map(label, box_names)
         subject += map(_SUBJECT, hois)
         objects += map(_OBJECT, hois)
         verbs += map(_VERB, hois) if verb is None else map(verb, map(_VERB, hois))
-        score += map(dict.get, hois, repeat("score")) if missing else map(_SCORE, hois)
-        for key, values in images.items():
+        score += map(dict.get, hois, repeat("score")) if may_lack_score else map(_SCORE, hois)
+        for key, values in image_fields.items():
             values.append(record.get(key))
         for key, default in of_hoi.items():
-            triplets[key] += map(dict.get, hois, repeat(key), repeat(default))
+            triplet_fields[key] += map(dict.get, hois, repeat(key), repeat(default))
         if stated is not None:
             stated.add(record)
         if check is not None:
             check(record)
-    require(lengths <= {4})
+    require(box_lengths <= {4})
     for key, default in of_hoi.items():
-        if triplets[key].count(default) == len(triplets[key]):
-            triplets[key] = []
+        if triplet_fields[key].count(default) == len(triplet_fields[key]):
+            triplet_fields[key] = []
     box_start, hoi_start = starts_of(box_counts), starts_of(hoi_counts)
-    image = runs_of(hoi_start)
-    first, limit = box_start[image], integers(box_counts)[image]
-    first_object = indices(objects, limit, nulls=nulls)
+    image_of_hoi = runs_of(hoi_start)
+    first_box, box_limit = box_start[image_of_hoi], integers(box_counts)[image_of_hoi]
+    object_in_record = indices(objects, box_limit, nulls=nulls)
     raw = RawImages(
         image_ids=image_ids(ids),
         boxes=numbers(coordinates).reshape(-1, 4),
         box_start=box_start,
-        subject=indices(subject, limit) + first,
-        object=np.where(first_object < 0, NO_BOX, first_object + first),
+        subject=indices(subject, box_limit) + first_box,
+        object=np.where(object_in_record < 0, NO_BOX, object_in_record + first_box),
         score=numbers(score, *scores),
         hoi_start=hoi_start,
         labels=labels,
         verbs=verbs,
-        of_image=images,
-        of_hoi=triplets,
+        of_image=image_fields,
+        of_hoi=triplet_fields,
     )
     if stated is None:
         return raw
@@ -311,23 +318,23 @@ Columns = TypeVar("Columns", bound=Images)
 
 
 def join_columns(parts: Iterable[Columns]) -> Columns:
-    """The images of all parts (at least one), in their order; other fields than arrays are the first part's. A part
-    that nobody else holds is let go at once, and its columns as soon as they are joined."""
+    """Return the images of all parts (at least one) as one, in their order; fields that are no arrays are the first
+    part's. To save memory, parts and columns are let go as soon as possible."""
     first: Columns | None = None
     columns: dict[str, list[Any]] = {}
     ids: list[str] = []
-    boxes = triplets = 0
+    box_count = triplet_count = 0
     for part in parts:
         if first is None:
             first = part
             columns = {each.name: [] for each in fields(part) if isinstance(getattr(part, each.name), np.ndarray)}
             columns |= {"box_start": [np.zeros(1, dtype=np.int64)], "hoi_start": [np.zeros(1, dtype=np.int64)]}
-        rows = {name: getattr(part, name) for name in columns}
-        rows |= {name: np.where(rows[name] < 0, NO_BOX, rows[name] + boxes) for name in ("subject", "object")}
-        rows |= {"box_start": part.box_start[1:] + boxes, "hoi_start": part.hoi_start[1:] + triplets}
+        added = {name: getattr(part, name) for name in columns}
+        added |= {name: np.where(added[name] < 0, NO_BOX, added[name] + box_count) for name in ("subject", "object")}
+        added |= {"box_start": part.box_start[1:] + box_count, "hoi_start": part.hoi_start[1:] + triplet_count}
         for name, column in columns.items():
-            column.append(rows[name])
+            column.append(added[name])
         ids += part.image_ids
-        boxes, triplets = boxes + len(part.boxes), triplets + len(part.score)
+        box_count, triplet_count = box_count + len(part.boxes), triplet_count + len(part.score)
     assert first is not None
     return replace(first, image_ids=ids, **{name: np.concatenate(columns.pop(name)) for name in list(columns)})

@@ -71,20 +71,21 @@ class Detections:
     score: Floats
 
     def either(self, other: Detections) -> Detections | None:
-        """One of two that are the same but for a network's noise, whichever is `self`; None if they are not."""
+        """Return one of two detections that are the same but for a network's noise, always the same one whichever is
+        `self`; None if they differ by more."""
         for column in fields(self)[1:]:
-            first, two = getattr(self, column.name), getattr(other, column.name)
-            if first.shape != two.shape:
+            own, others = getattr(self, column.name), getattr(other, column.name)
+            if own.shape != others.shape:
                 return None
-            measured = first.size and column.name in ("boxes", "score")
-            within = NOISE * max(np.abs(first).max(), np.abs(two).max()) if measured else 0
+            is_measured = own.size and column.name in ("boxes", "score")
+            tolerance = NOISE * max(np.abs(own).max(), np.abs(others).max()) if is_measured else 0
             with np.errstate(over="ignore"):  # of numbers that are far apart
-                if not (np.abs(first - two) <= within).all():
+                if not (np.abs(own - others) <= tolerance).all():
                     return None
         return min(self, other, key=lambda detections_: (detections_.score.tolist(), detections_.boxes.tolist()))
 
     def record(self, vocabulary: Vocabulary, *, scored: bool) -> Record:
-        """Return the same as an image record, with scores or without."""
+        """Return the detections as an image record, with scores or without."""
         names, roles = [*vocabulary.objects, None], [None, *vocabulary.roles]
         columns = (getattr(self, name).tolist() for name in _OF_TRIPLETS)
         hois: list[Record] = []
@@ -97,22 +98,21 @@ class Detections:
 
 
 def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool = True) -> Detections:
-    """The arrays of one image, checked. arrays: by the names of `Detections`; labels, verbs and roles are names or
-    numbers of the vocabulary; -1 or None is no label, no object and no role, where the vocabulary has roles. Also
-    `box_format` and `size`, as `box_corners` takes them.
+    """Return the arrays of one image, checked. arrays: by the names of `Detections`. Labels, verbs and roles are names
+    or numbers of the vocabulary; where it has roles, -1 or None means no label, no object and no role. There may also
+    be `box_format` and `size`, as `box_corners` takes them. scored: whether they are predictions.
 
-    Raises `DataError` with the argument and the index, without a place.
-    """
-    sound_detections = Detections(image_id, **_columns(arrays, vocabulary, scored=scored))
-    if not _sound(sound_detections, vocabulary, scored=scored):
+    Raises `DataError` with the argument and the index, without a place."""
+    image_detections = Detections(image_id, **_columns(arrays, vocabulary, scored=scored))
+    if not _is_sound(image_detections, vocabulary, scored=scored):
         for problem in problems(
-            sound_detections.record(vocabulary, scored=scored), vocabulary, scored=scored, besides=()
+            image_detections.record(vocabulary, scored=scored), vocabulary, scored=scored, besides=()
         ):
             text = problem.text.replace("the line has", "the image has")
             field = re.sub(r"^hois(\[\d+\])\.(\w+)$", r"\2\1", problem.field)  # hois[3].subject is subject[3]
             raise replace(problem, field=field, told=text).error("")
         raise AssertionError("arrays failed the fast check and have no problem")
-    return sound_detections
+    return image_detections
 
 
 class ArrayLine(Item):
@@ -134,8 +134,8 @@ class ArrayLine(Item):
 
 
 def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> dict[str, Any]:
-    """The columns of `Detections`. Raises `DataError` with the argument for what no record could say: a wrong shape or
-    type, a number that is no id."""
+    """Return the columns of `Detections`. Raises `DataError` with the argument for what no record could say: a wrong
+    shape or type, a number that is no id."""
     nulls = bool(vocabulary.roles)
     _check_names(arrays, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], nulls=nulls)
     boxes = box_corners(box_array(arrays["boxes"]), arrays.get("box_format") or "xyxy", arrays.get("size"))
@@ -157,8 +157,8 @@ def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool)
     return columns
 
 
-def _sound(detections_made: Detections, vocabulary: Vocabulary, *, scored: bool) -> bool:
-    """Whether a fast check finds nothing wrong with the values."""
+def _is_sound(detections_made: Detections, vocabulary: Vocabulary, *, scored: bool) -> bool:
+    """Return whether a fast check finds nothing wrong with the values."""
     count = len(detections_made.boxes)
     if len(detections_made.labels) != count or not np.isfinite(detections_made.boxes).all():
         return False
@@ -178,6 +178,8 @@ def _sound(detections_made: Detections, vocabulary: Vocabulary, *, scored: bool)
 
 
 def _check_names(arrays: Mapping[str, Any], of_triplets: Sequence[str], *, nulls: bool) -> None:
+    """Raise `DataError` for an argument that is missing or unknown. of_triplets: the arguments with a value for each
+    triplet; nulls: whether the vocabulary has roles, so that there may be a `role`."""
     needed = ("boxes", "labels", *of_triplets)
     for name in needed:
         if arrays.get(name) is None:
@@ -189,18 +191,20 @@ def _check_names(arrays: Mapping[str, Any], of_triplets: Sequence[str], *, nulls
 
 
 def _numbers(values: Any, field: str) -> Floats:
+    """Return a flat array as float64."""
     array = read_array(values, field)
     return floats(_flat(array, field), field).astype(np.float64, copy=False)
 
 
 def _flat(array: NDArray[Any], field: str) -> NDArray[Any]:
+    """Return the array unchanged. Raises `DataError` if it does not have one dimension."""
     if array.ndim != 1:
         raise DataError(f"has shape {array.shape}, wants (n,)", field=field)
     return array
 
 
 def _whole(values: Any, field: str) -> Ints:
-    """A copy as integers; None is NO_BOX."""
+    """Return indices of boxes as a new array of integers, with NO_BOX for None."""
     if isinstance(values, list | tuple) and None in values:
         values = [NO_BOX if value is None else value for value in values]
     array = _flat(read_array(values, field), field)
@@ -210,16 +214,17 @@ def _whole(values: Any, field: str) -> Ints:
 
 
 def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
-    """The ids of names, or of ids. Where the vocabulary has roles, a label or a role may be None or -1, which is -1."""
+    """Return the ids of values that are names, or ids already. what: "verb", "object" or "role". Where the vocabulary
+    has roles, a label or a role may be None or -1, and its id is -1."""
     ids_by_name, count = _number_names(vocabulary, what)
-    listed = isinstance(values, list | tuple) and bool(values)
-    if not listed or not isinstance(values[0], str | None):
+    is_list = isinstance(values, list | tuple) and bool(values)
+    if not is_list or not isinstance(values[0], str | None):
         array = _flat(read_array(values, field), field)
         if array.dtype.kind in "iu" or not array.size:
             ids, lowest = array.astype(np.int64, copy=True), -1 if None in ids_by_name else 0
-            if wrong := np.flatnonzero((ids < lowest) | (ids >= count)).tolist():
-                problem = f"number {ids[wrong[0]]}, but {vocabulary.name} has {count} {what}s, numbered from 0"
-                raise DataError(f"{problem} as `hoicli vocab` lists them", field=f"{field}[{wrong[0]}]")
+            if out_of_range := np.flatnonzero((ids < lowest) | (ids >= count)).tolist():
+                problem = f"number {ids[out_of_range[0]]}, but {vocabulary.name} has {count} {what}s, numbered from 0"
+                raise DataError(f"{problem} as `hoicli vocab` lists them", field=f"{field}[{out_of_range[0]}]")
             return ids
         if array.dtype.kind not in "UTO":
             raise DataError(f"has dtype {array.dtype}, wants names or integers", field=field)
@@ -228,7 +233,7 @@ def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
         return np.array([ids_by_name[value] for value in values], dtype=np.int64)
     except (KeyError, TypeError):
         index = next(
-            at for at, value in enumerate(values) if not isinstance(value, str | None) or value not in ids_by_name
+            row for row, value in enumerate(values) if not isinstance(value, str | None) or value not in ids_by_name
         )
     name = values[index]
     if not isinstance(name, str):
@@ -240,7 +245,8 @@ def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
 
 @cache
 def _number_names(vocabulary: Vocabulary, what: str) -> tuple[Mapping[str | None, int], int]:
-    """(the ids of a vocabulary's verbs, objects or roles by name, None being -1 where that is allowed; how many)."""
+    """Return (the ids of a vocabulary's verbs, objects or roles by name; how many there are). None, where allowed, is
+    -1."""
     ids, count = {
         "verb": (vocabulary.verb_ids, len(vocabulary.verbs)),
         "object": (vocabulary.object_ids, len(vocabulary.objects)),
@@ -250,7 +256,7 @@ def _number_names(vocabulary: Vocabulary, what: str) -> tuple[Mapping[str | None
 
 
 def state_of(images: Sequence[Detections], vocabulary: Vocabulary) -> State:
-    """The state of these images."""
+    """Return the predictions of these images as a `State`."""
     ids = [image.image_id.encode("utf-8", "surrogatepass") for image in images]
     state: State = {
         "dataset": np.full(len(images), _fingerprint(vocabulary), dtype=np.int64),
@@ -260,14 +266,14 @@ def state_of(images: Sequence[Detections], vocabulary: Vocabulary) -> State:
         "ids": np.frombuffer(b"".join(ids), dtype=np.uint8).copy(),
     }
     for name in (*_OF_BOXES, *_OF_TRIPLETS):
-        empty = np.float64 if name in ("boxes", "score") else np.int64
-        state[name] = join_parts([getattr(image, name) for image in images], empty)
+        dtype_if_empty = np.float64 if name in ("boxes", "score") else np.int64
+        state[name] = join_parts([getattr(image, name) for image in images], dtype_if_empty)
     state["boxes"] = state["boxes"].reshape(-1, 4)
     return state
 
 
 def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[Detections]:
-    """The images of a state, each checked as arrays from a network are. Raises `DataError` at `place`."""
+    """Yield the images of a state, each checked as arrays from a network are. Raises `DataError` at `place`."""
     for image_id, arrays in given_of(state, vocabulary, place):
         try:
             yield detections(image_id, arrays, vocabulary)
@@ -276,8 +282,8 @@ def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> I
 
 
 def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The id of each image and its arrays, as `detections` takes them. Raises `DataError` at `place` for arrays that
-    are no state, or another dataset's."""
+    """Yield the id of each image of a state with its arrays, as `detections` takes them. Raises `DataError` at `place`
+    for arrays that are no state, or another dataset's."""
     missing = [key for key in NAMES if key not in state]
     if missing:
         raise DataError(f"no {missing[0]!r} in it; give what state() returned", place=place)
@@ -287,31 +293,31 @@ def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> It
         if any(array.ndim != 1 or (array.size and array.dtype.kind not in "iu") for array in whole_numbers):
             raise ValueError
         starts = {key: starts_of(_counts(read_array(state[key], key))) for key in _COUNTS}
-        images = len(arrays["dataset"])
-        whole = all(len(of) == images + 1 for of in starts.values())
-        whole &= all(len(arrays[key]) == starts[of][-1] for key, of in _RUNS.items())
+        image_count = len(arrays["dataset"])
+        fits = all(len(each_start) == image_count + 1 for each_start in starts.values())
+        fits &= all(len(arrays[key]) == starts[counts_key][-1] for key, counts_key in _RUNS.items())
         text = bytes(arrays["ids"].tolist())  # ValueError for a number that is no byte
-        cuts = pairwise(starts["id_counts"].tolist()) if whole else ()
-        ids = [text[start:end].decode("utf-8", "surrogatepass") for start, end in cuts]
+        id_bounds = pairwise(starts["id_counts"].tolist()) if fits else ()
+        ids = [text[start:end].decode("utf-8", "surrogatepass") for start, end in id_bounds]
     except (ValueError, TypeError, OverflowError):
-        whole = False
-    if not whole:
+        fits = False
+    if not fits:
         raise DataError("its arrays do not fit together; give what state() returned, whole", place=place)
     if (arrays["dataset"] != _fingerprint(vocabulary)).any():
         raise DataError(f"is of another dataset than {vocabulary.signed}; give its dataset", place=place)
-    arrays["role"] = arrays["role"] - 1
+    arrays["role"] = arrays["role"] - 1  # `Detections` has 0 for the action itself, callers give -1
     keys = [key for key in (*_OF_BOXES, *_OF_TRIPLETS) if key != "role" or vocabulary.roles]
-    for row, image_id in enumerate(ids):
-        yield image_id, {key: arrays[key][starts[_RUNS[key]][row] : starts[_RUNS[key]][row + 1]] for key in keys}
+    for image, image_id in enumerate(ids):
+        yield image_id, {key: arrays[key][starts[_RUNS[key]][image] : starts[_RUNS[key]][image + 1]] for key in keys}
 
 
 def _counts(counts: NDArray[Any]) -> Ints:
-    """Numbers of rows. Raises `ValueError` for anything else."""
+    """Return the numbers of rows as int64. Raises `ValueError` for anything else."""
     if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts < 0).any() or (counts > 1 << 40).any():
         raise ValueError
     return counts.astype(np.int64)
 
 
 def _fingerprint(vocabulary: Vocabulary) -> int:
-    """A number that tells datasets apart."""
+    """Return a number that tells datasets apart."""
     return int.from_bytes(sha256(vocabulary.signed.encode()).digest()[:6], "big")

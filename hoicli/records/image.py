@@ -30,12 +30,12 @@ def problems(
     besides: Container[str] | None = None,
     nulls: Container[str] = (),
 ) -> Iterator[Problem]:
-    """Everything in an image record that no metric can use, in reading order; nothing for a good record.
+    """Yield everything in an image record that no metric can use, in reading order; nothing for a good record.
 
-    `scored`: a prediction, whose hois need a `score`. With a `vocabulary` labels and verbs must be its own;
-    without one (open vocabulary) any string will do. `besides`: the part of BESIDES that the caller uses, None for all.
-    A reader that skips bad lines must judge each line only by the fields it reads; otherwise the result for one line
-    depends on other lines. `nulls`: the part of NULLS that may be null; with a vocabulary that has roles, both may."""
+    vocabulary: whose labels and verbs the record must use; without one (open vocabulary) any string will do. scored:
+    whether it is a prediction, whose hois need a `score`. besides: which fields of BESIDES the caller uses, None for
+    all; a reader that skips bad lines must judge each line only by the fields it reads, or the result for one line
+    would depend on other lines. nulls: which of NULLS may be null; with a vocabulary that has roles, both may."""
     nulls = NULLS if _has_roles(vocabulary) else nulls
     if {"protocol", "gt", "predictions"} <= record.keys() and "boxes" not in record:
         yield Problem("", "a match record, without boxes (of hoicli match); give the predictions that were matched")
@@ -66,22 +66,23 @@ def problems(
 
 
 def problems_besides(record: Mapping[str, Any], besides: Container[str] | None = None) -> Iterator[Problem]:
-    """Problems of the optional fields that not every reader uses. besides: as in `problems`."""
-    for name, find in BESIDES.items():
+    """Yield the problems of the optional fields that not every reader uses. besides: as in `problems`."""
+    for name, problems_of_field in BESIDES.items():
         if besides is None or name in besides:
-            yield from find(record)
+            yield from problems_of_field(record)
 
 
 _SELDOM = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated", "iscrowd", "unstated", "left_out"})
 
 
 def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterable[Problem]:
-    """Problems of the fields that say something of an image as a whole; fast readers ask it, too, as few records have
-    them. `hois` is checked elsewhere."""
+    """Yield the problems of the fields about an image as a whole, which few records have. Fast readers call this, too,
+    so it first looks whether there are any. `hois` is checked elsewhere."""
     return () if record.keys().isdisjoint(_SELDOM) else _seldom_problems(record, vocabulary, scored)
 
 
 def _seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, scored: bool) -> Iterator[Problem]:
+    """Yield what `seldom_problems` does, of a record that has such a field."""
     for key in ("image_hois", "ambiguous_hois"):
         yield from _image_hoi_problems(key, record.get(key), vocabulary)
     if not scored and record.get("image_hois") == [] and record.get("hois"):
@@ -95,13 +96,13 @@ def _seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, s
 
 
 def truth_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
-    """Everything in a ground-truth record that no metric can use: as `problems`, and also scores."""
+    """Yield everything in a ground-truth record that no metric can use: what `problems` finds, and scores."""
     yield from problems(record, vocabulary, scored=False, besides=())
     yield from score_problems(record)
 
 
 def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """The scores of a ground-truth record: triplets with scores are predictions."""
+    """Yield a problem for each score in a ground-truth record, since triplets with scores are predictions."""
     for index, hoi in _hois(record):
         if hoi.get("score") is not None:
             text = (
@@ -112,26 +113,26 @@ def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _hois(record: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """(place, triplet) of every triplet that is a JSON object."""
+    """Yield (its position in `hois`, the triplet) for every triplet that is a JSON object."""
     hois = record.get("hois")
-    yield from ((at, hoi) for at, hoi in enumerate(hois if type(hois) is list else ()) if type(hoi) is dict)
+    yield from ((index, hoi) for index, hoi in enumerate(hois if type(hois) is list else ()) if type(hoi) is dict)
 
 
 def _box_count(record: Mapping[str, Any]) -> int | None:
-    """Return how many boxes there are, None if `boxes` is not a list."""
+    """Return how many boxes the record has, None if `boxes` is not a list."""
     boxes = record.get("boxes")
     return len(boxes) if type(boxes) is list else None
 
 
 def _count_problems(field: str, values: list[Any], record: Mapping[str, Any], noun: str) -> Iterator[Problem]:
-    """Whether a list has one value for each box."""
+    """Yield a problem if a list does not have one value for each box. noun: what messages call a value."""
     count = _box_count(record)
     if count is not None and len(values) != count:
         yield Problem(field, f"{len(values)} {noun}s for {count} boxes; give one {noun} a box")
 
 
 def _index_problems(field: str, item: Mapping[str, Any], key: str, count: int | None) -> Iterator[Problem]:
-    """Problems of the index of a box, out of `count` boxes (None: unknown)."""
+    """Yield the problems of `item[key]`, which must be the index of a box. count: of boxes, None if unknown."""
     value = item.get(key)
     if key not in item:
         yield Problem(f"{field}.{key}", f"missing{_rename_hint(item, key)}; it is the index of a box")
@@ -145,17 +146,18 @@ _OTHERWISE = {
     "predicate": "verb", "action": "verb", "hoi": "hois", "bbox": "boxes", "bboxes": "boxes", "confidence": "score",
     "subject_id": "subject", "object_id": "object", "image": "image_id", "classes": "labels", "label": "labels",
 }  # fmt: skip
-"""What others call our fields."""
+"""Our field, by the name that other formats have for it."""
 
 
 def _rename_hint(item: Mapping[str, Any], key: str) -> str:
-    """For the message about a missing key: the name under which the item has it, perhaps."""
+    """Return a hint for the message about the missing `key`: the name under which the item may have it; "" if none."""
     if "response" in item:
         return " (a model's answer? hoicli convert --from vlm)"
     return next((f" (is it {name!r}? rename that)" for name in item if _OTHERWISE.get(name) == key), "")
 
 
 def _caveat_problems(caveats: Any) -> Iterator[Problem]:
+    """Yield the problems of `caveats`, which must be a list of names in CAVEATS."""
     if caveats is None:
         return
     if type(caveats) is not list:
@@ -168,28 +170,29 @@ def _caveat_problems(caveats: Any) -> Iterator[Problem]:
 
 
 def _has_roles(vocabulary: Vocabulary | None) -> TypeGuard[Vocabulary]:
+    """Return whether there is a vocabulary and its verbs have roles, as V-COCO's do."""
     return vocabulary is not None and bool(vocabulary.roles)
 
 
 def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary) -> Iterator[Problem]:
-    """Problems of V-COCO's own `role`."""
+    """Yield the problems of the triplets' `role`, a field of V-COCO's own."""
     roles_of = vocabulary.roles_of
     for index, hoi in _hois(record):
         if type(hoi.get("verb")) is not str or hoi["verb"] not in roles_of:
             continue
         role, field = hoi.get("role"), f"hois[{index}].role"
         roles = roles_of[hoi["verb"]]
-        has = f"{hoi['verb']} has {', '.join(roles) or 'none'}"
+        roles_text = f"{hoi['verb']} has {', '.join(roles) or 'none'}"
         if role is None and hoi.get("object") is not None:
             yield Problem(
-                field, f"missing; say which role the object has ({has}), or make it null for the action alone"
+                field, f"missing; say which role the object has ({roles_text}), or make it null for the action alone"
             )
         elif role is not None and role not in roles:
-            yield Problem(field, f"{short(role)} is no role of it; {has}")
+            yield Problem(field, f"{short(role)} is no role of it; {roles_text}")
 
 
 def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> Iterator[Problem]:
-    """Problems of `annotated`, `unstated` and `left_out`."""
+    """Yield the problems of V-COCO's own fields of images: `annotated`, `unstated` and `left_out`."""
     yield from _flag_problems("annotated", record)
     unstated = record.get("unstated")
     if scored and unstated is not None:
@@ -215,7 +218,7 @@ def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, sco
 
 
 def _flag_problems(field: str, record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Problems of a field that says yes or no of each box."""
+    """Yield the problems of a field that has true or false for each box."""
     flags = record.get(field)
     if flags is not None and (type(flags) is not list or not all(type(flag) is bool for flag in flags)):
         yield Problem(field, "must be an array of true and false, one a box")
@@ -224,13 +227,14 @@ def _flag_problems(field: str, record: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _size_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the problems of `width` and `height`."""
     for key in ("width", "height"):
         if key in record and not (is_number(record[key]) and record[key] > 0):
             yield Problem(key, f"{short(record[key])} is no size; give a number of pixels, or leave it out")
 
 
 def _box_score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Problems of `scores`, one for each box."""
+    """Yield the problems of `scores`, which has one number for each box."""
     scores = record.get("scores")
     if scores is not None and (type(scores) is not list or not all(map(is_number, scores))):
         yield Problem("scores", "must be an array of finite numbers, one a box")
@@ -239,12 +243,14 @@ def _box_score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _verb_score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the problems of the triplets' `verb_score`."""
     for index, hoi in _hois(record):
         if "verb_score" in hoi and not is_number(hoi["verb_score"]):
             yield Problem(f"hois[{index}].verb_score", f"{short(hoi['verb_score'])} is no score; give a finite number")
 
 
 def _pair_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the problems of `pairs`, the detected pairs of boxes with their interactiveness."""
     pairs, count = record.get("pairs"), _box_count(record)
     if pairs is not None and type(pairs) is not list:
         yield Problem("pairs", f"{json_type(pairs)}; it must be an array")
@@ -269,11 +275,11 @@ BESIDES: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]] = {
     "verb_scores": _verb_score_problems,
     "pairs": _pair_problems,
 }
-"""The optional fields that not every reader uses, and what finds their problems."""
+"""The optional fields that not every reader uses, each with the function that yields its problems."""
 
 
 def image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Problems of the image's id."""
+    """Yield the problems of the image's id."""
     if "image_id" not in record:
         text = f"missing{_rename_hint(record, 'image_id')}; every image line names its image"
         yield Problem("image_id", f"{text} (foreign files go through `hoicli convert`)")
@@ -284,6 +290,7 @@ def image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _box_problems(boxes: list[Any]) -> Iterator[Problem]:
+    """Yield a problem for each box that is not four finite numbers."""
     for index, box in enumerate(boxes):
         if type(box) is not list or len(box) != 4 or not all(map(is_number, box)):
             yield Problem(f"boxes[{index}]", f"{short(box)} is no box; give four finite numbers [x1, y1, x2, y2]")
@@ -293,22 +300,23 @@ UNKNOWN_LABEL = "unknown-label"
 
 
 def unknown_label(field: str, what: str, name: str, vocabulary: Vocabulary) -> Problem:
-    """The problem of a verb or an object (`what`) that the vocabulary does not have."""
-    free = ""
+    """Return the problem of a name that the vocabulary does not have. what: "verb" or "object"."""
+    hint = ""
     if what == "verb" and name.replace(" ", "_").partition("_")[0].endswith("ing"):
-        way = f"hoicli convert {arg('to_vocabulary')}"
-        free = f" (a model's own words? hoicli shoe-eval scores them, {way} maps its answers to the dataset's)"
+        convert = f"hoicli convert {arg('to_vocabulary')}"
+        hint = f" (a model's own words? hoicli shoe-eval scores them, {convert} maps its answers to the dataset's)"
     return Problem(
-        field, lambda: f"unknown {what} {_quote_label(name)}; {suggestion(name, vocabulary, what)}{free}", UNKNOWN_LABEL
+        field, lambda: f"unknown {what} {_quote_label(name)}; {suggestion(name, vocabulary, what)}{hint}", UNKNOWN_LABEL
     )
 
 
 def _quote_label(name: str) -> str:
-    """A label in quotation marks as messages show it: at most 200 characters of it."""
+    """Return a label in quotation marks as messages show it, cut to 200 characters."""
     return repr(name if len(name) <= 200 else name[:197] + "...")
 
 
 def _label_problems(labels: list[Any], vocabulary: Vocabulary | None, *, null: bool) -> Iterator[Problem]:
+    """Yield the problems of `labels`. null: whether a label may be null."""
     for index, label in enumerate(labels):
         if label is None and null:
             continue
@@ -322,7 +330,8 @@ def _label_problems(labels: list[Any], vocabulary: Vocabulary | None, *, null: b
 def _hoi_problems(
     field: str, hoi: Any, box_count: int | None, vocabulary: Vocabulary | None, *, scored: bool, null: bool
 ) -> Iterator[Problem]:
-    """null: whether an action may have no object."""
+    """Yield the problems of one triplet. field: its path in the record; box_count: how many boxes there are, None if
+    that is not known; scored: whether it needs a score; null: whether an action may have no object."""
     if type(hoi) is not dict:
         yield Problem(field, f"{json_type(hoi)}; it must be an object with subject, object and verb")
         return
@@ -347,6 +356,7 @@ def _hoi_problems(
 
 
 def _image_hoi_problems(key: str, image_hois: Any, vocabulary: Vocabulary | None) -> Iterator[Problem]:
+    """Yield the problems of a list of image-level labels, each a pair [verb, object]."""
     if image_hois is None:
         return
     if type(image_hois) is not list:
@@ -361,7 +371,7 @@ def _image_hoi_problems(key: str, image_hois: Any, vocabulary: Vocabulary | None
 
 
 def result_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Everything in a result row that a reader of results cannot use."""
+    """Yield everything in a result row that a reader of results cannot use."""
     for key in ("metric", "subset"):
         if type(record.get(key)) is not str:
             yield Problem(
@@ -376,25 +386,26 @@ def result_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 TURNED = " (are they those of the picture as its EXIF mark turns it? hoicli reads it unturned)"
-"""The likely reason of a record's size or boxes that fit a picture only across."""
+"""The likely reason where a record's size or boxes fit a picture only with its width and height exchanged."""
 
 
 def misfit(size: tuple[float, float] | None, boxes: Iterable[Sequence[float]], pixels: tuple[int, int]) -> str:
-    """Return what shows that a picture of so many pixels is not the one that a record is about; "" where nothing does.
-    size: the record's width and height, of which the picture may be another scale; without them, its boxes tell whether
-    they lie in the turned picture alone."""
-    wide, high = pixels
-    file = f"the file has {wide} x {high} pixels"
+    """Return the text that shows that a picture is not the one of a record, "" if nothing does. size: the record's
+    width and height, of which the picture may be another scale; without them, it is checked whether the boxes fit only
+    the picture with its width and height exchanged. pixels: the picture's width and height."""
+    width, height = pixels
+    file = f"the file has {width} x {height} pixels"
     if size is None:
-        x, y = (max(chain.from_iterable(box[at::2] for box in boxes), default=0.0) for at in (0, 1))
-        across = (x > 1.1 * wide or y > 1.1 * high) and x <= high + 1 and y <= wide + 1
-        return f"the boxes reach to {x:g}, {y:g}, {file}{TURNED}" if across else ""
+        x, y = (max(chain.from_iterable(box[axis::2] for box in boxes), default=0.0) for axis in (0, 1))
+        fits_turned = (x > 1.1 * width or y > 1.1 * height) and x <= height + 1 and y <= width + 1
+        return f"the boxes reach to {x:g}, {y:g}, {file}{TURNED}" if fits_turned else ""
     if _alike(size, pixels):
         return ""
     return f"the record says {size[0]:g} x {size[1]:g}, {file}{TURNED if _alike(size, pixels[::-1]) else ''}"
 
 
 def _alike(size: tuple[float, float], pixels: tuple[int, int]) -> bool:
-    """Whether one is the other in another scale, rounded to whole pixels."""
-    (width, height), (wide, high) = size, pixels
-    return abs(wide - width * high / height) <= 1.5 or abs(high - height * wide / width) <= 1.5
+    """Return whether two sizes are the same but for their scale, rounded to whole pixels."""
+    (width, height), (other_width, other_height) = size, pixels
+    fits_in_width = abs(other_width - width * other_height / height) <= 1.5
+    return fits_in_width or abs(other_height - height * other_width / width) <= 1.5

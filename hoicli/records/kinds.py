@@ -22,14 +22,13 @@ _MEAN = ("protocol", "step", "oracle", "error", "nms", "det_threshold", "constra
 
 @dataclass(frozen=True)
 class Kind:
-    """A row of KINDS.
+    """A row of KINDS: what a result row can be about.
 
-    told_by: keys of which each of its rows has one at least, and rows of other kinds have none. needs: further keys
-    that each of its rows has besides COMMON; may: those that they may have. index: the keys that name a line of its
-    table, as far as its rows have them. columns: of these keys, the first that a row has heads its column below the
-    metric; () for a line a row, with all that the row says side by side. mean: whether its rows are about all classes
-    and images, and not about a part or a difference.
-    """
+    told_by: keys that tell the kind; each of its rows has at least one of them, and rows of other kinds have none.
+    needs: further keys that each of its rows has besides COMMON. may: further keys that its rows may have. index: the
+    keys that name a line of its table, as far as its rows have them. columns: the keys that head a column of its table
+    below the metric, the first that a row has; () for a table with one line for each row. mean: whether its rows are
+    about all classes and images, and not about a part or a difference."""
 
     name: str
     says: str
@@ -42,9 +41,9 @@ class Kind:
 
     def fits(self, row: Mapping[str, Any]) -> bool:
         """Return whether a row has a key that tells this kind from others, and none that tells another."""
-        others = TELLING.difference(self.told_by, self.needs, self.may)
+        keys_of_others = TELLING.difference(self.told_by, self.needs, self.may)
         is_told = not self.told_by or any(key in row for key in self.told_by)
-        return is_told and not any(key in row for key in others)
+        return is_told and not any(key in row for key in keys_of_others)
 
 
 DIFFERENCE = Kind(

@@ -42,12 +42,11 @@ HIGHER, LOWER = 1, -1
 class Metric:
     """A row of METRICS.
 
-    name: {k} in it stands for any number. says: what it is; source: whose, a paper's section or a repository's file;
-    commands: that print it. words: its name in a sentence; head: what papers' tables call it. units: what its values
-    may be in. better: HIGHER or LOWER, 0 where neither is known to be the better one. kinds: what its rows are about,
-    the first that fits a row. needs, may: the keys that its rows have, and may have, besides those of their kind.
-    settings: what its signature says at least.
-    """
+    name: as rows have it; {k} in it stands for any number. says: what the metric is. source: a paper's section or a
+    repository's file that defines it. commands: those that print it. words: its name in a sentence; head: its name in
+    papers' tables. units: those that its values may be in. better: HIGHER or LOWER, 0 where neither is known to be
+    better. kinds: what its rows may be about; the first that fits a row counts. needs, may: keys that its rows have,
+    and may have, besides those of their kind. settings: the settings that its signature has at least."""
 
     name: str
     says: str
@@ -63,7 +62,7 @@ class Metric:
     settings: tuple[str, ...] = ("protocol", "data", "gt")
 
     def difference(self, **others: Any) -> Metric:
-        """Return the metric of the difference between two models in this one."""
+        """Return the metric that is the difference between two models in this one. others: its other fields."""
         says = f"The {self.head or self.name} of a model less that of the baseline."
         shared = {"name": f"{self.name}_diff", "says": says, "commands": ("compare",), "head": "", "better": 0}
         return replace(self, kinds=(DIFFERENCE,), may=(), **{**shared, **others})
@@ -278,14 +277,14 @@ _FAMILIES = {name: re.compile(name.replace("{k}", r"\d+")) for name in METRICS i
 
 
 def printed_by(command: str) -> list[Metric]:
-    """Return the metrics that a command prints, in the order of its rows: mAP last where it is not eval's own."""
+    """Return the metrics that a command prints, in the order of its rows. mAP comes last, except for eval."""
     printed = [metric for metric in _DECLARED if command in metric.commands]
     return sorted(printed, key=lambda metric: metric.name == "mAP") if command != "eval" else printed
 
 
 @lru_cache(maxsize=4096)
 def metrics_named(name: str) -> tuple[Metric, ...]:
-    """Return the metrics with a name as rows have it (`R@50` is of `R@{k}`), none for one that is not hoicli's."""
+    """Return the metrics of a name as rows have it (`R@50` belongs to `R@{k}`); none for an unknown name."""
     family = next((family for family, pattern in _FAMILIES.items() if pattern.fullmatch(name)), name)
     return METRICS.get(family, ())
 
@@ -310,13 +309,13 @@ def metric_rows() -> list[dict[str, Any]]:
 
 
 def better(name: str) -> int | None:
-    """Return HIGHER or LOWER, as which values of a metric are the better ones; None where that is not known."""
-    senses = {metric.better for metric in metrics_named(name)}
-    return (senses.pop() or None) if len(senses) == 1 else None
+    """Return HIGHER or LOWER, according to which values of a metric are better; None where that is not known."""
+    directions = {metric.better for metric in metrics_named(name)}
+    return (directions.pop() or None) if len(directions) == 1 else None
 
 
 def kind_of(row: Mapping[str, Any]) -> Kind:
-    """Return the kind of a row of any command, hoicli's or not."""
+    """Return the kind of a row of any command, be its metric hoicli's or not."""
     if "metric" not in row:
         return NO_VALUE
     declared = list(chain.from_iterable(metric.kinds for metric in metrics_named(str(row.get("metric")))))
@@ -325,8 +324,8 @@ def kind_of(row: Mapping[str, Any]) -> Kind:
 
 @lru_cache(maxsize=4096)
 def fault_of(name: str, keys: tuple[str, ...], unit: str, settings: frozenset[str]) -> str:
-    """Return what is wrong with a row of a metric that has these keys, this unit and these settings in its signature:
-    "" for nothing."""
+    """Return what is wrong with a row of a metric, "" if nothing is. name: the metric; keys: of the row; unit: of its
+    value; settings: the keys in its signature."""
     metrics = metrics_named(name)
     if not metrics:
         return f"no metric of this name is declared; declare it in {__name__}"

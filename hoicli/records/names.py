@@ -23,25 +23,25 @@ PICTURE_ENDINGS = frozenset(
 
 
 def image_id_of(file_name: str) -> str:
-    """The image id of a file name: no folder, no picture ending ("test2015/HICO_test2015_00000001.jpg")."""
+    """Return the image id of a file name, without folder and picture ending ("test2015/HICO_test2015_00000001.jpg")."""
     path = PurePosixPath(file_name.replace("\\", "/"))
     return path.stem if path.suffix.lower() in PICTURE_ENDINGS else path.name
 
 
 def path_of(file_name: str) -> str:
-    """The file name with its folder, without its picture ending ("b/frame_1.jpg" -> "b/frame_1")."""
+    """Return a file name with its folder, but without its picture ending ("b/frame_1.jpg" -> "b/frame_1")."""
     path = PurePosixPath(file_name.replace("\\", "/"))
     return str(path.with_suffix("") if path.suffix.lower() in PICTURE_ENDINGS else path)
 
 
 def image_number(image_id: str) -> int | None:
-    """The number at the end of an image id (HICO_test2015_00000042 -> 42), None without one."""
+    """Return the number at the end of an image id (HICO_test2015_00000042 -> 42), None if there is none."""
     digits = image_id.rsplit("_", 1)[-1]
     return int(digits) if digits.isdecimal() and len(digits) <= LONGEST_NUMBER else None
 
 
 def number_or_name(image: Any) -> Any:
-    """17 for 17, "17" and 17.0; anything else as it is."""
+    """Return an image's number as an integer, 17 for 17, "17" and 17.0; anything else unchanged."""
     if type(image) is str and image.isdecimal() and len(image) <= LONGEST_NUMBER:
         return int(image)
     return int(image) if type(image) is float and image.is_integer() else image
@@ -57,12 +57,12 @@ end, None without one."""
 
 
 def is_blank(image_id: str | int) -> bool:
-    """Whether an image id is an empty or blank text."""
+    """Return whether an image id is a text without any visible character."""
     return type(image_id) is str and not image_id.strip()
 
 
 def file_name_of(record: Mapping[str, Any], place: str) -> str:
-    """The `file_name` of a record; raises `DataError` if it is missing or leads out of --images."""
+    """Return the `file_name` of a record. Raises `DataError` if it is missing or leads out of --images."""
     name = record.get("file_name")
     if type(name) is not str or not name:
         raise DataError(f"missing; it names the image under {arg('images')}", place=place, field="file_name")

@@ -37,16 +37,15 @@ class Problem:
         return self.told if isinstance(self.told, str) else self.told()
 
     def error(self, place: str) -> DataError:
-        """The problem as the error of the line or file at `place`."""
+        """Return the problem as the error of the line or file at `place`."""
         return DataError(self.text, place=place, field=self.field, code=self.code)
 
 
 def parse(line: Line) -> Record:
-    """One JSON object from one line.
+    """Return the JSON object that a line holds.
 
     Raises `DataError` with the place, and with the field if a NaN or an infinity makes it invalid JSON; for a key that
-    occurs twice; of code not-whole for the last line of a stream whose command failed.
-    """
+    occurs twice; and with the code not-whole for the last line of a stream whose command failed."""
     try:
         record = orjson.loads(line.data)
     except orjson.JSONDecodeError as error:
@@ -68,7 +67,8 @@ STOPPED = "error"
 
 @contextmanager
 def ending(write: Callable[[bytes], object], command: str) -> Iterator[None]:
-    """End the stream that `write` writes with a line that says so, if the command fails."""
+    """If the block fails, write a last line that says so, so that no reader takes the stream for whole. write: what
+    writes to the stream; command: its name in that line."""
     try:
         yield
     except (BrokenPipeError, UsageError):
@@ -87,6 +87,7 @@ _EXTRA_COMMA = re.compile(rb",\s*([\]}])")
 
 
 def _is_json(data: bytes) -> bool:
+    """Return whether bytes are valid JSON."""
     try:
         orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -95,7 +96,7 @@ def _is_json(data: bytes) -> bool:
 
 
 def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
-    """(problem, field) of a line that orjson refuses."""
+    """Return (problem, field) of a line that orjson refuses; the likeliest mistakes are tried one after another."""
     if _CONSTANT.search(data):
         try:
             number = next(non_finite(json.loads(data)), None)
@@ -122,7 +123,8 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
 
 
 def non_finite(value: Any, field: str = "") -> Iterator[tuple[str, Any]]:
-    """(path, value) of every NaN or infinity inside a decoded JSON value, as `hois[3].score`."""
+    """Yield (path, value) of every NaN or infinity inside a decoded JSON value; a path is like `hois[3].score`. field:
+    of `value`."""
     if isinstance(value, float) and not math.isfinite(value):
         yield field, value
     elif isinstance(value, dict):
@@ -140,7 +142,7 @@ def json_type(value: object) -> str:
 
 
 def is_number(value: object) -> bool:
-    """A finite JSON number (true and false are not)."""
+    """Return whether a decoded value is a finite JSON number (true and false are not)."""
     try:
         return (type(value) is float or type(value) is int) and math.isfinite(value)
     except OverflowError:  # pickles and Python's literals may hold integers of hundreds of digits
@@ -148,7 +150,7 @@ def is_number(value: object) -> bool:
 
 
 def short(value: Any) -> str:
-    """A value as it appears in a message: JSON, cut to 60 characters."""
+    """Return a value as messages show it: JSON, cut to 60 characters."""
     try:
         text = json.dumps(value, default=str)
     except (ValueError, RecursionError):  # it contains itself, or an integer of thousands of digits
@@ -157,8 +159,9 @@ def short(value: Any) -> str:
 
 
 def read_object(path: str, kind: str, of: str, *, limit: int) -> Record:
-    """The JSON object that a whole file is, of at most `limit` bytes: a protocol, a recipe. kind: what it is, a name of
-    `hoicli doctor --schema`; of: what the object is made of. Raises `DataError` that names the file."""
+    """Return the JSON object in a file, such as a protocol or a recipe. kind: what it is, a name of `hoicli doctor
+    --schema`; of: what the object is made of, for messages; limit: the most bytes it may have. Raises `DataError` that
+    names the file."""
     place = display_name(path)
     with open_input(path) as file:
         data = file.read(limit + 1)
@@ -176,10 +179,9 @@ def read_object(path: str, kind: str, of: str, *, limit: int) -> Record:
 
 
 def dump(record: Mapping[str, Any]) -> bytes:
-    """One record as one line of JSON. The caller has checked that its numbers are finite.
+    """Return a record as one line of JSON. The caller has checked that its numbers are finite.
 
-    Raises `DataError` for what JSON of this size cannot hold: integers beyond 64 bits, text that is not Unicode.
-    """
+    Raises `DataError` for what such JSON cannot hold: integers beyond 64 bits, text that is not Unicode."""
     try:
         return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
     except TypeError as error:

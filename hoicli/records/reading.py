@@ -66,12 +66,13 @@ def read_scenes(
     known_ids: Container[str] | None = None,
     processes: int = 1,
 ) -> Iterator[Scenes]:
-    """The image records of a stream as batches of columns, read by some `processes`. `scored`: predictions, which need
-    scores.
+    """Yield the image records of a stream as batches of columns.
+
+    scored: whether the records are predictions, which need scores. policy: what to do with a bad record. known_ids: the
+    allowed images, None for any. processes: how many share the work.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; a
-    record whose image is not in `known_ids` is bad too.
-    """
+    record whose image is not in `known_ids` is bad, too."""
     build = partial(scenes_of, vocabulary=vocabulary, scored=scored)
     check = checker(vocabulary, scored=scored)
     return read_columns(lines, build, check, policy, register=ImageRegister(known_ids), processes=processes)
@@ -80,15 +81,16 @@ def read_scenes(
 def checker(
     vocabulary: Vocabulary, *, scored: bool, besides: Container[str] = ()
 ) -> Callable[[Record], Iterator[Problem]]:
-    """Return what finds the problems of a record that `scenes_of` refuses. The two agree on what a good record is;
-    tests/records/test_reading.py compares them on thousands of broken records."""
+    """Return the function that yields the problems of a record that `scenes_of` refuses. The two agree on what a good
+    record is; tests/records/test_reading.py compares them on thousands of broken records."""
     if scored:
         return partial(problems, vocabulary=vocabulary, scored=True, besides=besides)
     return partial(truth_problems, vocabulary=vocabulary)
 
 
 def scenes_of(lines: Sequence[Line], vocabulary: Vocabulary, *, scored: bool) -> Scenes:
-    """The lines as columns. Raises an exception that `columns.attempt` expects for a record with `checker` problems."""
+    """Return the lines as columns. Raises an exception that `columns.attempt` expects for a record with `checker`
+    problems."""
     images = [line.image for line in lines if isinstance(line, ArrayLine)]
     if scored and images and len(images) == len(lines):
         return scenes_of_detections(images, vocabulary)
@@ -125,13 +127,13 @@ def named_scenes(
     of_image: Sequence[str] = (),
     of_hoi: Mapping[str, Any] | None = None,
 ) -> RawImages:
-    """The lines as columns with the fields that `numbered_scenes` reads, and others that the caller does. Raises as
-    `scenes_of`, which checks what is left."""
+    """Return the lines as columns, with the fields that `numbered_scenes` reads. of_image, of_hoi: further fields that
+    the caller reads, as `raw_images` takes them. Raises as `scenes_of` does; `numbered_scenes` checks what is left."""
     nulls = bool(vocabulary.roles)
     objects: Mapping[Any, int] = vocabulary.object_ids
     if nulls:
         objects = Spelled(dict(vocabulary.object_ids) | {None: -1})
-    of_roles = (FIELDS if scored else FIELDS[:1]) if nulls else ()
+    own_fields = (() if scored else ("iscrowd",)) + ((FIELDS if scored else FIELDS[:1]) if nulls else ())
 
     def check(record: Record) -> None:
         require(not any(seldom_problems(record, vocabulary, scored=scored)))
@@ -144,19 +146,19 @@ def named_scenes(
         truth=not scored,
         label=objects.__getitem__,
         verb=vocabulary.verb_ids.__getitem__,
-        of_image=("image_hois", "ambiguous_hois", "caveats", *(() if scored else ("iscrowd",)), *of_roles, *of_image),
+        of_image=("image_hois", "ambiguous_hois", "caveats", *own_fields, *of_image),
         of_hoi={"role": None, **(of_hoi or {})} if nulls else of_hoi or {},
     )
 
 
 def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> Scenes:
-    """`raw`, whose labels [B] and verbs [T] are numbers of the vocabulary, with what the other fields say. Raises an
-    exception that `columns.attempt` expects for a bad field."""
+    """Return `raw`, whose labels [B] and verbs [T] are numbers of the vocabulary already, as `Scenes`, with classes and
+    with what the other fields say. Raises an exception that `columns.attempt` expects for a bad field."""
     labels, verbs = integers(raw.labels), integers(raw.verbs)
-    happening, ambiguous = raw.each("image_hois"), raw.each("ambiguous_hois")
-    known_count, known_pairs, derived = _known_objects(happening, raw, labels, vocabulary, scored=scored)
-    label_count, label, unmarked = _image_labels(happening, ambiguous, vocabulary)
-    masks = np.array([caveats.mask(names) if names else 0 for names in raw.each("caveats")], dtype=np.int64)
+    image_hois, ambiguous_hois = raw.each("image_hois"), raw.each("ambiguous_hois")
+    known_count, known_pairs, derived_mask = _known_objects(image_hois, raw, labels, vocabulary, scored=scored)
+    label_count, image_labels, unmarked_mask = _image_labels(image_hois, ambiguous_hois, vocabulary)
+    stated_masks = np.array([caveats.mask(names) if names else 0 for names in raw.each("caveats")], dtype=np.int64)
     if vocabulary.roles:
         annotated = np.array(raw.box_values("annotated", missing=True), dtype=bool)
         interaction = _role_classes(raw, verbs, vocabulary)
@@ -175,52 +177,52 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
         known_count=known_count,
         known=known_pairs,
         label_count=label_count,
-        label=label,
-        caveats=masks | (0 if scored else derived | unmarked),
+        label=image_labels,
+        caveats=stated_masks | (0 if scored else derived_mask | unmarked_mask),
     )
     return _complete(scenes, raw, vocabulary, scored=scored) if vocabulary.roles else scenes
 
 
 def scores_by_box(raw: RawImages, scenes: Scenes) -> Floats:
-    """[B] the `scores` of records, NaN in one that has none. The object box of V-COCO's `unstated`, which nobody
-    detected, has an infinite score, so that the person's score alone decides about these statements."""
+    """Return [B] the `scores` of the records, NaN for the boxes of a record without them. The object box of V-COCO's
+    `unstated`, which nobody detected, has an infinite score, so that the person's score alone decides."""
     scores = np.full(len(scenes.boxes), np.inf)
     scores[stated_in_record(scenes.box_start, np.diff(raw.box_start))] = numbers(raw.box_values("scores", np.nan))
     return scores
 
 
 def stated_in_record(starts: Ints, counts: Ints) -> Bools:
-    """Whether each box or triplet is in its record: those that `unstated` adds to a V-COCO record come last in each
-    image."""
-    run = runs_of(starts)
-    place = np.arange(len(run)) - starts[run]
-    stated: Bools = place < counts[run]
+    """Return a mask of the boxes or triplets that stand in their records. What `unstated` adds to a V-COCO record comes
+    last in each image. starts: where each image begins, as `starts_of` returns it; counts: how many each record has."""
+    image = runs_of(starts)
+    place_in_image = np.arange(len(image)) - starts[image]
+    stated: Bools = place_in_image < counts[image]
     return stated
 
 
 def _known_objects(
     image_hois: list[Any], raw: RawImages, labels: Ints, vocabulary: Vocabulary, *, scored: bool
 ) -> tuple[Ints, Ints, Ints]:
-    """(`known_count` and `known` of `Scenes`, [N] the caveat mask of images whose objects come from triplets).
-    Image-level labels name the objects of any verb, including `no_interaction` and invisible instances; a record
-    without them uses its own triplets, which miss invisible instances.
-    """
-    without, objects = caveats.mask([caveats.DERIVED_LABELS]), len(vocabulary.objects)
-    derived = np.array([without if pairs is None else 0 for pairs in image_hois], dtype=np.int64)
-    named: list[int] = []
-    for row, pairs in enumerate(image_hois):
+    """Return (`known_count` of `Scenes`, `known` of `Scenes`, [N] the caveat mask of images whose objects come from
+    triplets). Image-level labels name the objects of any verb, including `no_interaction` and invisible instances. A
+    record without them uses its own triplets, which miss invisible instances."""
+    derived_mask, object_count = caveats.mask([caveats.DERIVED_LABELS]), len(vocabulary.objects)
+    derived = np.array([derived_mask if pairs is None else 0 for pairs in image_hois], dtype=np.int64)
+    named_keys: list[int] = []
+    for image, pairs in enumerate(image_hois):
         if pairs:
-            named += [row * objects + vocabulary.object_ids[name] for _, name in pairs]
-    keys = np.array([] if scored else named, dtype=np.int64)
+            named_keys += [image * object_count + vocabulary.object_ids[name] for _, name in pairs]
+    # a key stands for an image and an object: image * object_count + object
+    keys = np.array([] if scored else named_keys, dtype=np.int64)
     if not vocabulary.roles and not scored:  # where objects may be absent there is no Known Object setting
-        keys = np.append(keys, raw.image_of_hoi * objects + labels[raw.object])
-    image, known_object = np.divmod(distinct(keys), objects)
-    return np.bincount(image, minlength=len(image_hois)), known_object, derived
+        keys = np.append(keys, raw.image_of_hoi * object_count + labels[raw.object])
+    image_of_known, known_object = np.divmod(distinct(keys), object_count)
+    return np.bincount(image_of_known, minlength=len(image_hois)), known_object, derived
 
 
 def _image_labels(image_hois: list[Any], ambiguous_hois: list[Any], vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
-    """`label_count` and `label` of `Scenes`, and [N] the caveat mask of images that do not say what is ambiguous.
-    Labels of no interaction are left out."""
+    """Return (`label_count` of `Scenes`, `label` of `Scenes`, [N] the caveat mask of images that do not say what is
+    ambiguous). Labels that are no interaction of the vocabulary are left out."""
     counts: list[int] = []
     labels: list[int] = []
     ids = vocabulary.interaction_ids
@@ -230,19 +232,19 @@ def _image_labels(image_hois: list[Any], ambiguous_hois: list[Any], vocabulary: 
             labels += [ids[verb, name] for verb, name in happening or () if (verb, name) in ids]
             labels += [~ids[verb, name] for verb, name in ambiguous or () if (verb, name) in ids]
         counts.append(len(labels) - before)
-    unmarked = caveats.mask([caveats.UNMARKED_AMBIGUOUS])
-    masks = [unmarked if ambiguous is None else 0 for ambiguous in ambiguous_hois]
+    unmarked_mask = caveats.mask([caveats.UNMARKED_AMBIGUOUS])
+    masks = [unmarked_mask if ambiguous is None else 0 for ambiguous in ambiguous_hois]
     return (np.array(counts, dtype=np.int64), np.array(labels, dtype=np.int64), np.array(masks, dtype=np.int64))
 
 
 def concatenate(batches: Iterable[Scenes], vocabulary: Vocabulary) -> Scenes:
-    """Many `Scenes` as one, in their order; an empty one for none."""
+    """Return many `Scenes` as one, in their order; one without images if there are none."""
     return join_columns(chain([scenes_of((), vocabulary, scored=False)], batches))
 
 
 def _role_classes(raw: RawImages, verbs: Ints, vocabulary: Vocabulary) -> Ints:
-    """[T] the class of each (verb, role). Raises an exception that `columns.attempt` expects for a role that a verb
-    does not have, and for an object without a role."""
+    """Return [T] the class of each (verb, role). Raises an exception that `columns.attempt` expects for a role that a
+    verb does not have, and for an object without a role."""
     role_names = raw.of_hoi["role"] or [None] * len(verbs)
     roles = np.fromiter(map(_role_ids(vocabulary).__getitem__, role_names), dtype=np.int64, count=len(role_names))
     classes = class_table(vocabulary)[verbs, roles]
@@ -251,62 +253,63 @@ def _role_classes(raw: RawImages, verbs: Ints, vocabulary: Vocabulary) -> Ints:
 
 
 def _role_ids(vocabulary: Vocabulary) -> dict[str | None, int]:
-    """The columns of `class_table` by role, None for the action itself."""
+    """Return the column of `class_table` for each role; the role None is the action itself."""
     return {role: number for number, role in enumerate((None, *vocabulary.roles))}
 
 
 def _complete(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> Scenes:
-    """`scenes` with the unstated and derived statements, after those in the records. The fields of images are checked
-    (`image.seldom_problems`)."""
+    """Return `scenes` with the unstated and the derived statements of V-COCO added after those in the records. The
+    fields of images have been checked by `image.seldom_problems`."""
     unstated, classes = raw.each("unstated"), len(vocabulary.interactions)
-    flagged = np.array([each is not None for each in unstated], dtype=bool)
-    statements = [each for each in unstated if each is not None]
+    has_unstated = np.array([statement is not None for statement in unstated], dtype=bool)
+    statements = [statement for statement in unstated if statement is not None]
     if statements:
-        boxes = np.array([each["object"] for each in statements], dtype=np.float64)
-        scenes, added, _ = add_boxes(scenes, np.flatnonzero(flagged), boxes, np.full(len(boxes), -1))
+        boxes = np.array([statement["object"] for statement in statements], dtype=np.float64)
+        scenes, added_boxes, _ = add_boxes(scenes, np.flatnonzero(has_unstated), boxes, np.full(len(boxes), -1))
     table, verbs, roles = class_table(vocabulary), vocabulary.verb_ids, _role_ids(vocabulary)
-    keys = [
+    left_out_keys = [  # a key stands for a subject box and a class: subject * classes + class
         (scenes.box_start[image] + item["subject"]) * classes + table[verbs[item["verb"]], roles[item.get("role")]]
         for image, items in enumerate(raw.each("left_out"))
         for item in items or ()
     ]
-    left_out = np.array(keys, dtype=np.int64)
+    left_out = np.array(left_out_keys, dtype=np.int64)
     if statements:
         image_of_box = scenes.image_of_box
-        people = np.flatnonzero(are_subjects(scenes.labels, vocabulary) & flagged[image_of_box])
-        every = (people[:, np.newaxis] * classes + np.arange(classes)).ravel()
-        stated = np.concatenate([scenes.subject * classes + scenes.interaction, left_out])
-        subject, interaction = np.divmod(every[~np.isin(every, stated)], classes)
-        image = (np.cumsum(flagged) - 1)[image_of_box[subject]]  # among the flagged
+        people = np.flatnonzero(are_subjects(scenes.labels, vocabulary) & has_unstated[image_of_box])
+        every_key = (people[:, np.newaxis] * classes + np.arange(classes)).ravel()
+        stated_keys = np.concatenate([scenes.subject * classes + scenes.interaction, left_out])
+        subject, interaction = np.divmod(every_key[~np.isin(every_key, stated_keys)], classes)
+        # which of the `statements` is about each new triplet's image
+        statement_row = (np.cumsum(has_unstated) - 1)[image_of_box[subject]]
         verb_of, is_agent = class_columns(vocabulary)
         scenes = add_triplets(
             scenes,
             image_of_box[subject],
             subject=subject,
-            object_=np.where(is_agent[interaction], -1, added[image]),
+            object_=np.where(is_agent[interaction], -1, added_boxes[statement_row]),
             verb=verb_of[interaction],
             interaction=interaction,
-            score=np.array([each["score"] for each in statements], dtype=np.float64)[image],
+            score=np.array([statement["score"] for statement in statements], dtype=np.float64)[statement_row],
         )
-    return _add_agents(scenes, vocabulary, ~flagged, left_out, scored=scored)
+    return _add_agents(scenes, vocabulary, ~has_unstated, left_out, scored=scored)
 
 
 def _add_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out: Ints, *, scored: bool) -> Scenes:
-    """`scenes` with an action for every (subject, verb) that has only roles, in the images of the mask `images`; except
-    the `left_out` keys, subject * classes + class."""
+    """Return `scenes` with an action for every (subject, verb) that states only roles of the verb. images: the mask of
+    the images concerned. left_out: the keys, subject * classes + class, of statements that are not added."""
     verb_of, is_agent = class_columns(vocabulary)
-    verbs = len(vocabulary.verbs)
-    key = scenes.subject * verbs + scenes.verb
-    agent = is_agent[scenes.interaction]
-    subject, class_ = np.divmod(left_out[is_agent[left_out % len(is_agent)]], len(is_agent))
-    taken = np.concatenate([key[agent], subject * verbs + verb_of[class_]])
-    candidates = np.flatnonzero(~agent & images[scenes.image_of_hoi] & ~np.isin(key, taken))
+    verb_count = len(vocabulary.verbs)
+    key = scenes.subject * verb_count + scenes.verb
+    is_action = is_agent[scenes.interaction]
+    subject, left_out_class = np.divmod(left_out[is_agent[left_out % len(is_agent)]], len(is_agent))
+    taken = np.concatenate([key[is_action], subject * verb_count + verb_of[left_out_class]])
+    candidates = np.flatnonzero(~is_action & images[scenes.image_of_hoi] & ~np.isin(key, taken))
     candidates = candidates[np.argsort(key[candidates], kind="stable")]
     agent_keys, first = np.unique(key[candidates], return_index=True)
     if not len(agent_keys):
         return scenes
     score = np.maximum.reduceat(scenes.score[candidates], first) if scored else np.full(len(agent_keys), np.nan)
-    subject, verb = np.divmod(agent_keys, verbs)
+    subject, verb = np.divmod(agent_keys, verb_count)
     return add_triplets(
         scenes,
         scenes.image_of_hoi[candidates[first]],

@@ -40,7 +40,7 @@ def result_row(metric: str, /, **keys: Any) -> Row:
 
 
 def check_row(row: Mapping[str, Any]) -> None:
-    """Raises `ValueError` for a row whose metric is not declared (`records.metrics`), that lacks a key or a setting, or
+    """Raise `ValueError` for a row whose metric is not declared (`records.metrics`), that lacks a key or a setting, or
     has a key that rows of its kind do not have."""
     settings = frozenset(key for key, _ in parse_signature(str(row.get("signature"))))
     if fault := fault_of(str(row["metric"]), tuple(row), str(row.get("unit")), settings):
@@ -60,13 +60,12 @@ def write_setting(value: Setting) -> str:
 
 
 def signature(settings: Settings, *, inherited: str = "") -> str:
-    """`key:value|key:value`, each value by `write_setting`, always in the order of SIGNATURE_KEYS, as sacreBLEU prints
-    them; `settings_of` reads it.
+    """Return settings as `key:value|key:value`, each value by `write_setting`, always in the order of SIGNATURE_KEYS,
+    as sacreBLEU prints them; `settings_of` reads it.
 
     Two rows with one signature were made by the same computation. The version is added here. inherited: for a row
     computed from other rows, the `joined_settings` that these share; they come first, unchanged. Raises `DataError` for
-    a value with a BAR, which readers of files refuse in names before.
-    """
+    a value with a BAR, which readers of files refuse in names before."""
     written = {key: write_setting(value) for key, value in settings.items()} | {"version": __version__}
     unknown = written.keys() - set(SIGNATURE_KEYS)
     if unknown:
@@ -79,30 +78,30 @@ def signature(settings: Settings, *, inherited: str = "") -> str:
 
 
 def also_signed(row: Row, key: str, value: str) -> Row:
-    """The row with one more setting, in front of the version."""
+    """Return the row with one more setting in its signature, just before the version."""
     settings_text, _, version = row.get("signature", "").rpartition(BAR)
     return {**row, "signature": f"{settings_text}|{key}:{value}|{version}"} if settings_text else row
 
 
 def joined_settings(settings: Mapping[str, str]) -> str:
-    """Settings as a signature writes them, in their order."""
+    """Return settings as a signature writes them, in their order."""
     return "|".join(f"{key}:{value}" if value else key for key, value in settings.items())
 
 
 def settings_of(row: Mapping[str, Any]) -> dict[str, str]:
-    """The settings in a row's signature without the version, in order; empty for a row without a signature."""
+    """Return the settings in a row's signature, in order, without the version; empty for a row without a signature."""
     return {key: value for key, value in parse_signature(str(row.get("signature") or "")) if key != "version"}
 
 
 @lru_cache(maxsize=4096)
 def parse_signature(text: str) -> tuple[tuple[str, str], ...]:
-    """The (key, value) of each setting in a signature, in order, with the version."""
+    """Return the (key, value) of each setting in a signature, in order, with the version."""
     pairs = (part.partition(":") for part in text.split("|") if part)
     return tuple((key, value) for key, _, value in pairs)
 
 
 def row_ends(protocol: str, tags: Mapping[str, str], settings: Settings) -> Row:
-    """The last keys of a row: its protocol, its tags, and the signature of its settings."""
+    """Return the last keys of a row: its protocol, its tags, and the signature of its settings."""
     return {"protocol": protocol, "tags": dict(tags), "signature": signature({"protocol": protocol, **settings})}
 
 
@@ -120,10 +119,9 @@ ROW_KEYS = (
 
 
 def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str]:
-    """`--tag key=value` options as a dictionary; raises `UsageError` that names every bad one.
+    """Return `--tag key=value` options as a dictionary. taken: the tags that the command itself gives its rows.
 
-    `taken`: the tags that the command itself gives its rows.
-    """
+    Raises `UsageError` that names every bad one."""
     bad = [tag for tag in tags if "=" not in tag or tag.startswith("=")]
     if bad:
         raise UsageError(f"{arg('tag', ', '.join(bad))}: write key=value, for example {arg('tag', 'model=cdn')}")
@@ -141,12 +139,12 @@ def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str
 
 
 def tag_column(key: str) -> str:
-    """The name of a tag's column in a table that also has the row's own keys."""
+    """Return the name of a tag's column in a table that also has the row's own keys."""
     return f"tags.{key}" if key in ROW_KEYS else key
 
 
 def percent(value: float | None) -> float | None:
-    """A fraction in percent; None stays None."""
+    """Return a fraction in percent; None stays None."""
     return None if value is None else 100.0 * float(value)
 
 
@@ -155,6 +153,6 @@ CHANCES = ("p", "p_bootstrap", "q")
 
 
 def interval_keys(ends: tuple[float, float] | None) -> Row:
-    """ci_low and ci_high of a row in percent, null without an interval."""
+    """Return the `ci_low` and `ci_high` of a row in percent. ends: the interval as fractions; None without one."""
     low, high = ends or (None, None)
     return {"ci_low": percent(low), "ci_high": percent(high)}

@@ -17,14 +17,14 @@ from hoicli.vocabulary.labels import Vocabulary
 class Scenes(Images):
     """Images whose labels, verbs and interactions are numbers of the vocabulary; score [T] is NaN for ground truth.
 
-    labels [B] object ids, -1 for a box without one; crowd [B] whether a box of ground truth is around a crowd (COCO's
-    `iscrowd`); annotated [B] whether the actions of the box's person were annotated; verb [T] verb ids; interaction [T]
-    interaction ids, -1 where the vocabulary has no such (verb, object).
-    known [K] the objects that some image-level label of an image names, each once, ascending; known_count [N] of each
-    image; of ground truth only. label [L] the interactions that are image-level labels, ~interaction for an ambiguous
-    one; label_count [N] of each image. caveats [N] masks of `hoicli.records.caveats`: those of the record, and for
-    ground truth without image-level labels that they are derived from triplets.
-    """
+    Of boxes: labels [B] object ids, -1 for a box without one; crowd [B] whether a box of ground truth is around a crowd
+    (COCO's `iscrowd`); annotated [B] whether the actions of the box's person were annotated. Of triplets: verb [T] verb
+    ids; interaction [T] interaction ids, -1 where the vocabulary has no such (verb, object). Of images, one after
+    another: known [K] the objects that some image-level label of an image names, each once, ascending (ground truth
+    only), and known_count [N] how many each image has; label [L] the interactions that are image-level labels,
+    ~interaction for an ambiguous one, and label_count [N] how many each image has. caveats [N] masks of
+    `hoicli.records.caveats`: those of the record, and for ground truth without image-level labels that they are derived
+    from triplets."""
 
     labels: Ints
     crowd: Bools
@@ -39,17 +39,17 @@ class Scenes(Images):
 
     @property
     def derived(self) -> int:
-        """Return how many images have no image-level labels but those of their triplets."""
+        """Return how many images lack image-level labels of their own and use those of their triplets."""
         return int(np.count_nonzero(self.caveats & caveats.mask([caveats.DERIVED_LABELS])))
 
     @cached_property
     def every_caveat(self) -> int:
-        """The mask of the caveats of any image."""
+        """Return the mask of the caveats that any of the images has."""
         return int(np.bitwise_or.reduce(self.caveats, initial=0))
 
     @cached_property
     def object_label(self) -> Ints:
-        """[T] the label of each triplet's object, -1 without an object or label."""
+        """Return [T] the label of each triplet's object; -1 without an object or a label."""
         if not len(self.labels):
             return np.full(len(self.object), -1, dtype=np.int64)
         return np.where(self.object < 0, -1, self.labels[self.object])
@@ -60,7 +60,7 @@ class Scenes(Images):
         return int(((self.object >= 0) & (self.object_label < 0)).sum())
 
     def only(self, rows: Ints) -> Scenes:
-        """Return the same images and boxes with some of the triplets, ascending rows."""
+        """Return the same images and boxes with only some of the triplets. rows: those to keep, ascending."""
         if len(rows) == len(self.score):
             return self
         columns = {name: getattr(self, name)[rows] for name in _OF_TRIPLETS}
@@ -68,21 +68,22 @@ class Scenes(Images):
 
 
 def are_subjects(labels: Ints, vocabulary: Vocabulary) -> Bools:
-    """[N] which labels (object ids, -1 for none) a subject may have: person, or the dataset's `subjects`."""
+    """Return [N] a mask of the labels (object ids, -1 for none) that a subject may have: person, or the dataset's
+    `subjects`."""
     return among(labels, vocabulary.subject_ids)
 
 
 def other_subjects(scenes: Scenes, vocabulary: Vocabulary) -> int:
-    """Return how many triplets have a subject with a label that no subject may have."""
+    """Return how many triplets have a subject whose label no subject may have."""
     if not len(scenes.labels):
         return 0
-    other = (scenes.labels >= 0) & ~are_subjects(scenes.labels, vocabulary)
-    return int(np.count_nonzero(other[scenes.subject]))
+    is_other = (scenes.labels >= 0) & ~are_subjects(scenes.labels, vocabulary)
+    return int(np.count_nonzero(is_other[scenes.subject]))
 
 
 def box_kinds(labels: Ints, vocabulary: Vocabulary) -> Ints:
-    """[N] the labels by which boxes are compared: all subjects have one, as the label of a subject is no part of a
-    class (a worker that is taken for a visitor is found)."""
+    """Return [N] the labels by which boxes are compared. All labels of subjects become one, since the label of a
+    subject is no part of a class: a worker that is taken for a visitor is found."""
     if len(vocabulary.subjects) == 1:
         return labels
     return np.where(are_subjects(labels, vocabulary), min(vocabulary.subject_ids), labels)
@@ -90,10 +91,10 @@ def box_kinds(labels: Ints, vocabulary: Vocabulary) -> Ints:
 
 @cache
 def class_table(vocabulary: Vocabulary) -> Ints:
-    """[verbs, objects] the class of each (verb, object), -1 for none; in a dataset with roles [verbs, 1 + roles] of
-    each (verb, role), where column 0 is the action itself."""
+    """Return [verbs, objects] the class of each (verb, object), -1 where there is none. In a dataset with roles, return
+    [verbs, 1 + roles] the class of each (verb, role); column 0 is the action itself."""
     names = ("", *vocabulary.roles) if vocabulary.roles else vocabulary.objects
-    columns = {name: at for at, name in enumerate(names)}
+    columns = {name: column for column, name in enumerate(names)}
     table = np.full((len(vocabulary.verbs), len(columns)), -1, dtype=np.int64)
     for number, (verb, name) in enumerate(vocabulary.interactions):
         table[vocabulary.verb_ids[verb], columns[name]] = number
@@ -102,7 +103,7 @@ def class_table(vocabulary: Vocabulary) -> Ints:
 
 @cache
 def class_columns(vocabulary: Vocabulary) -> tuple[Ints, Bools]:
-    """([C] the verb of each class, [C] whether it is the action itself rather than a role of it)."""
+    """Return ([C] the verb of each class, [C] whether it is the action itself rather than one of its roles)."""
     verbs = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int64)
     return verbs, np.array([not role for _, role in vocabulary.interactions], dtype=bool)
 
@@ -110,7 +111,8 @@ def class_columns(vocabulary: Vocabulary) -> tuple[Ints, Bools]:
 def add_triplets(
     scenes: Scenes, image: Ints, *, subject: Ints, object_: Ints, verb: Ints, interaction: Ints, score: Floats
 ) -> Scenes:
-    """`scenes` with more triplets, each after the others of its image."""
+    """Return `scenes` with more triplets, each after the others of its image. image: the image of each new triplet; the
+    others are columns of `Scenes`."""
     images = np.concatenate([scenes.image_of_hoi, image])
     order = np.argsort(images, kind="stable")
     return replace(
@@ -125,22 +127,22 @@ def add_triplets(
 
 
 def add_boxes(scenes: Scenes, image: Ints, boxes: Floats, labels: Ints) -> tuple[Scenes, Ints, Ints]:
-    """(`scenes` with more boxes, each after the others of its image; their rows; the rows of those that were there).
-    image [M]: of each new box, ascending."""
-    more = starts_of(np.bincount(image, minlength=len(scenes.image_ids)))
-    places = scenes.box_start[1:][image]
-    moved = np.append(np.arange(len(scenes.boxes)) + more[scenes.image_of_box], -1)  # no object stays no object
+    """Return (`scenes` with more boxes, each after the others of its image; the rows of the new boxes; the new rows of
+    the boxes that were there). image: [M] the image of each new box, ascending."""
+    added_before = starts_of(np.bincount(image, minlength=len(scenes.image_ids)))
+    insert_at = scenes.box_start[1:][image]
+    new_rows = np.append(np.arange(len(scenes.boxes)) + added_before[scenes.image_of_box], -1)  # of no object: none
     grown = replace(
         scenes,
-        boxes=np.insert(scenes.boxes, places, boxes, axis=0),
-        labels=np.insert(scenes.labels, places, labels),
-        crowd=np.insert(scenes.crowd, places, False),
-        annotated=np.insert(scenes.annotated, places, True),
-        box_start=scenes.box_start + more,
-        subject=moved[scenes.subject],
-        object=moved[scenes.object],
+        boxes=np.insert(scenes.boxes, insert_at, boxes, axis=0),
+        labels=np.insert(scenes.labels, insert_at, labels),
+        crowd=np.insert(scenes.crowd, insert_at, False),
+        annotated=np.insert(scenes.annotated, insert_at, True),
+        box_start=scenes.box_start + added_before,
+        subject=new_rows[scenes.subject],
+        object=new_rows[scenes.object],
     )
-    return grown, places + np.arange(len(places)), moved
+    return grown, insert_at + np.arange(len(insert_at)), new_rows
 
 
 _OF_TRIPLETS = ("subject", "object", "verb", "interaction", "score")

@@ -37,8 +37,8 @@ class Seen:
         self.pairs: Counter[Pair] = Counter()
 
     def add_stream(self, lines: Iterable[Line], policy: ErrorPolicy) -> None:
-        """Every record of a stream. Raises `DataError`, unless the policy skips, for a bad one, for an image that
-        occurs twice, and for a label that no dataset can have."""
+        """Count every record of a stream. Raises `DataError`, unless the policy skips, for a bad record, for an image
+        that occurs twice, and for a label that no dataset can have."""
         register = ImageRegister()
         for line in lines:
             with policy.item():
@@ -50,60 +50,65 @@ class Seen:
         policy.report(some_left=bool(self.images))
 
     def _add(self, record: Record, place: str) -> None:
+        """Count one record. Raises `DataError` at `place` for a label that no dataset can have."""
         labels = record["labels"]
-        named = [(f"labels[{at}]", label) for at, label in enumerate(labels) if label not in self.boxes]
-        named += [
-            (f"hois[{at}].verb", hoi["verb"]) for at, hoi in enumerate(record["hois"]) if hoi["verb"] not in self.verbs
+        new_labels = [(f"labels[{index}]", label) for index, label in enumerate(labels) if label not in self.boxes]
+        new_labels += [
+            (f"hois[{index}].verb", hoi["verb"])
+            for index, hoi in enumerate(record["hois"])
+            if hoi["verb"] not in self.verbs
         ]
-        for field, label in named:
+        for field, label in new_labels:
             if fault := label_fault(label):
                 raise DataError(fault, place=place, field=field)
         self.images += 1
         self.boxes.update(labels)
         self.boxes.update(name for _, name in record.get("image_hois") or ())
         for hoi in record["hois"]:
-            name = labels[hoi["object"]]
+            object_label = labels[hoi["object"]]
             self.subjects[labels[hoi["subject"]]] += 1
-            self.objects[name] += 1
+            self.objects[object_label] += 1
             self.verbs[hoi["verb"]] += 1
-            self.pairs[hoi["verb"], name] += 1
+            self.pairs[hoi["verb"], object_label] += 1
 
     def respell(self, verbs: Mapping[str, str], names: Mapping[str, str]) -> Seen:
-        """Return the same with other spellings of some verbs and labels."""
-        other = Seen()
-        other.images = self.images
+        """Return the same counts with other spellings of some labels. verbs, names: the new spelling of each verb and
+        each other label to change."""
+        respelled = Seen()
+        respelled.images = self.images
         for key, spelling in (("subjects", names), ("verbs", verbs), ("objects", names), ("boxes", names)):
             for label, count in getattr(self, key).items():
-                getattr(other, key)[spelling.get(label, label)] += count
+                getattr(respelled, key)[spelling.get(label, label)] += count
         for (verb, name), count in self.pairs.items():
-            other.pairs[verbs.get(verb, verb), names.get(name, name)] += count
-        return other
+            respelled.pairs[verbs.get(verb, verb), names.get(name, name)] += count
+        return respelled
 
 
 def in_one_spelling(parts: Sequence[Seen]) -> list[Seen]:
-    """The parts with each label in its most frequent spelling (of equals that with underscores), if it has several."""
+    """Return the parts with each label in one spelling, the most frequent one; if several are equally frequent, the one
+    with underscores. A note tells of each label that had several."""
     chosen: list[dict[str, str]] = []
     for what, counts in _labels_of(parts):
-        other: dict[str, str] = {}
+        new_spellings: dict[str, str] = {}
         for spellings in _groups(counts, normalise_spelling):
             best = max(spellings, key=lambda label: (counts[label], label == normalise_spelling(label)))
-            other |= dict.fromkeys(spellings, best)
+            new_spellings |= dict.fromkeys(spellings, best)
             spellings_text = " and ".join(f"{label!r} ({counts[label]:,})" for label in spellings)
             note(f"{what} {spellings_text} are one label in several spellings: {best!r} stands for all")
-        chosen.append(other)
+        chosen.append(new_spellings)
     return [part.respell(*chosen) for part in parts]
 
 
 def _labels_of(parts: Sequence[Seen]) -> Iterator[tuple[str, Counter[str]]]:
+    """Yield ("verbs", their counts in all parts), then ("labels", the counts of the others)."""
     yield "verbs", sum((part.verbs for part in parts), Counter[str]())
     yield "labels", sum((part.boxes for part in parts), Counter[str]())
 
 
 def dataset_of(parts: Sequence[Seen], name: str) -> dict[str, Any]:
-    """The content of the file of a dataset with the classes of the first part, which has a triplet. The second, the
-    training set, if there is one, may add labels, and its triplets are the training counts. Everything is sorted by
-    name. Raises `UsageError` for the name of a dataset of hoicli's own, `DataError` for one that no dataset can have.
-    """
+    """Return the content of a dataset's file with the classes of the first part, which has a triplet. A second part,
+    the training set, may add labels, and its triplets become the training counts. Everything is sorted by name. Raises
+    `UsageError` for the name of a dataset of hoicli's own, `DataError` for a name that no dataset can have."""
     truth, training = parts[0], parts[-1]
     subjects = set().union(*(part.subjects for part in parts))
     acted_on = set().union(*(part.objects for part in parts))
@@ -129,7 +134,7 @@ def dataset_of(parts: Sequence[Seen], name: str) -> dict[str, Any]:
 
 
 def format_content(content: dict[str, Any]) -> str:
-    """The content as JSON to be read and edited: a field a line, and an interaction a line."""
+    """Return the content as JSON for people to read and edit: one line for each field, and one for each interaction."""
     fields = []
     for key, value in content.items():
         text = json.dumps(value, ensure_ascii=False)
@@ -140,14 +145,14 @@ def format_content(content: dict[str, Any]) -> str:
 
 
 def dataset_name(path: str) -> str:
-    """A name for a dataset from that of its file: own of data/own.json.gz; "" if nothing is left of it."""
+    """Return a name for a dataset, from that of its file: own from data/own.json.gz; "" if nothing is left of it."""
     stem = re.split(r"[\\/]", path)[-1].split(".")[0]
     return re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")[:64]
 
 
 def tell_doubts(parts: Sequence[Seen]) -> None:
-    """Say on stderr what looks like one label in two spellings, and what is in one of two files alone: the ground truth
-    and the training set."""
+    """Say on stderr what looks like one label in two spellings, and which interactions are only in the ground truth or
+    only in the training set, if there are two parts."""
     for what, counts in _labels_of(parts):
         for label in sorted(filter(_mixes_scripts, counts)):
             note(f"{what} {label!r} ({counts[label]:,}) mixes letters of several scripts that look alike: a slip?")
@@ -164,12 +169,12 @@ def tell_doubts(parts: Sequence[Seen]) -> None:
     ):
         if pairs:
             first, count = " ".join(min(pairs)), len(pairs)
-            which = f"{count:,} interactions ({first}, ...) are" if count > 1 else f"one interaction ({first}) is"
-            note(f"{which} {fate}")
+            pairs_text = f"{count:,} interactions ({first}, ...) are" if count > 1 else f"one interaction ({first}) is"
+            note(f"{pairs_text} {fate}")
 
 
 def _groups(labels: Iterable[str], key: Callable[[str], str]) -> Iterator[list[str]]:
-    """The labels that have one key, sorted, where there are several."""
+    """Yield the labels, sorted, of each group of at least two that have the same `key`."""
     spellings_by_key: dict[str, list[str]] = {}
     for label in sorted(labels):
         spellings_by_key.setdefault(key(label), []).append(label)
@@ -177,12 +182,12 @@ def _groups(labels: Iterable[str], key: Callable[[str], str]) -> Iterator[list[s
 
 
 def _fold_label(label: str) -> str:
-    """Return what labels share that differ in case, spaces, underscores or hyphens alone."""
+    """Return a form of the label in which case, spaces, underscores and hyphens make no difference."""
     return re.sub(r"[\s_-]+", "_", normalise_spelling(label).casefold())
 
 
 def _mixes_scripts(label: str) -> bool:
-    """Whether a word has letters of several scripts that have letters of one look, as Latin and Cyrillic a."""
+    """Return whether a word of the label mixes scripts whose letters look alike, such as Latin and Cyrillic a."""
     return any(
         len({unicode_name(letter, "").split(" ")[0] for letter in word if letter.isalpha()} & LOOK_ALIKE) > 1
         for word in re.split(r"[\s_-]+", "" if label.isascii() else label)

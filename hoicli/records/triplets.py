@@ -41,7 +41,7 @@ class Numbered(dict[Key, int]):
         return number
 
     def numbers_of(self, keys: Sequence[Key]) -> Ints:
-        """[M] the number of each."""
+        """Return [M] the number of each key."""
         return np.fromiter(map(self.__getitem__, keys), dtype=np.int64, count=len(keys))
 
 
@@ -65,25 +65,31 @@ class Triplets(Images):
     size: Floats
 
     def select_images(self, keep: Bools) -> Triplets:
-        """Only the images of the mask `keep` [N]; names and their numbers stay."""
-        box, hoi = keep[self.image_of_box], keep[self.image_of_hoi]
-        new_row = np.append(np.cumsum(box) - 1, NO_BOX)  # of no box too
-        columns = {name: getattr(self, name)[box] for name in ("boxes", "box_label")}
-        columns |= {name: getattr(self, name)[hoi] for name in ("verb", "label", "role", "score")}
-        columns |= {name: new_row[getattr(self, name)[hoi]] for name in ("subject", "object")}
+        """Return only the images of the mask `keep` [N]; the names and their numbers stay."""
+        keep_box, keep_hoi = keep[self.image_of_box], keep[self.image_of_hoi]
+        new_row = np.append(np.cumsum(keep_box) - 1, NO_BOX)  # the last is where NO_BOX (-1) is looked up
+        columns = {name: getattr(self, name)[keep_box] for name in ("boxes", "box_label")}
+        columns |= {name: getattr(self, name)[keep_hoi] for name in ("verb", "label", "role", "score")}
+        columns |= {name: new_row[getattr(self, name)[keep_hoi]] for name in ("subject", "object")}
         columns |= {name: starts_of(np.diff(getattr(self, name))[keep]) for name in ("box_start", "hoi_start")}
         columns |= {"caveats": self.caveats[keep], "size": self.size[keep]}
         columns |= {"hashes": self.hashes[keep]} if len(self.hashes) else {}
         return replace(self, image_ids=list(compress(self.image_ids, keep.tolist())), **columns)
 
     def sort_keys(self, rows: Ints) -> list[Ints | Floats]:
-        """Keys for `numpy.lexsort` that order some triplets by object, verb and role, then by their `ends`."""
-        verb, label = (rank_by_id([*map(repr, names)]) for names in (self.verbs, self.objects))
-        return [*self.ends(rows), self.role[rows].astype(np.int64), verb[self.verb[rows]], label[self.label[rows]]]
+        """Return sort keys for `numpy.lexsort` that order these rows of triplets by object, verb and role, then by
+        their `ends`."""
+        verb_rank, label_rank = (rank_by_id([*map(repr, names)]) for names in (self.verbs, self.objects))
+        return [
+            *self.ends(rows),
+            self.role[rows].astype(np.int64),
+            verb_rank[self.verb[rows]],
+            label_rank[self.label[rows]],
+        ]
 
     def select_triplets(self, keep: Bools | Ints) -> Triplets:
-        """Only the triplets of a mask `keep` [T], or those of some rows in another order, which leaves each in its
-        image; all images, boxes and names stay."""
+        """Return only some triplets, with all images, boxes and names. keep: a mask [T], or the rows of triplets in
+        another order, which must leave each triplet in its image."""
         names = ("subject", "object", "verb", "label", "role", "score")
         columns = {name: getattr(self, name)[keep] for name in names}
         counts = np.bincount(self.image_of_hoi[keep], minlength=len(self.image_ids))
@@ -98,11 +104,11 @@ def triplet_batches(
     truth: bool = False,
     unlabelled: bool = False,
 ) -> list[Triplets]:
-    """All image records of a stream; `truth`: ground truth, which has no scores. unlabelled: labels may be null.
+    """Return all image records of a stream in batches, at least one. truth: whether they are ground truth, which has no
+    scores. unlabelled: whether labels may be null.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; an
-    image that occurs twice, or is not in `known_ids`, is bad too.
-    """
+    image that occurs twice, or is not in `known_ids`, is bad, too."""
     build = partial(named_images, truth=truth, unlabelled=unlabelled)
     check = partial(open_problems, truth=truth, unlabelled=unlabelled)
     parts = list(read_columns(lines, build, check, policy, register=ImageRegister(known_ids)))
@@ -110,7 +116,7 @@ def triplet_batches(
 
 
 def merge(parts: Sequence[Triplets]) -> Triplets:
-    """The images of all parts (at least one) as one, in their order, and their names numbered together."""
+    """Return the images of all parts (at least one) as one, in their order, with their names numbered together."""
     labels, verbs, objects = Numbered[str](), Numbered[Name](), Numbered[Name]()
     numbered = [
         replace(
@@ -125,16 +131,16 @@ def merge(parts: Sequence[Triplets]) -> Triplets:
 
 
 def open_problems(record: Record, *, truth: bool = False, unlabelled: bool = False) -> Iterator[Problem]:
-    """Everything in a record that `named_images` cannot read, in reading order: as `records.problems` has it for any
-    vocabulary, but scores may be missing (`truth`: must be), an object may be null, with `unlabelled` a label too, and
-    senses must be names."""
+    """Yield everything in a record that `named_images` cannot read, in reading order. The rules are those of
+    `image.problems` for any vocabulary, except that scores may be missing (and with `truth` must be), an object may be
+    null, with `unlabelled` a label too, and senses must be names."""
     nulls = NULLS if unlabelled else ("object",)
     for problem in problems(record, None, scored=False, besides=(), nulls=nulls):
         if not problem.field.startswith(("image_hois", "ambiguous_hois")):
             yield problem
     hois = record.get("hois")
-    listed = [hoi if type(hoi) is dict else {} for hoi in hois] if type(hois) is list else []
-    for index, hoi in enumerate(listed):
+    hoi_objects = [hoi if type(hoi) is dict else {} for hoi in hois] if type(hois) is list else []
+    for index, hoi in enumerate(hoi_objects):
         if hoi.get("score") is not None and not is_number(hoi["score"]):
             yield Problem(f"hois[{index}].score", "no finite number; give one, or leave the score out")
         if type(hoi.get("verb_synset")) not in (str, type(None)):
@@ -149,13 +155,12 @@ def open_problems(record: Record, *, truth: bool = False, unlabelled: bool = Fal
 
 
 def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = False) -> Triplets:
-    """The lines as columns; raises an exception that `columns.attempt` expects for a record with `open_problems`.
-    truth: scores are problems, too. unlabelled: a null label is none.
-    """
-    scores = (type(None),) if truth else (*NUMBERS, type(None))
+    """Return the lines as columns. Raises an exception that `columns.attempt` expects for a record with
+    `open_problems`. truth: whether scores are problems, too. unlabelled: whether a null label is allowed."""
+    score_types = (type(None),) if truth else (*NUMBERS, type(None))
     raw = raw_images(
         lines,
-        scores=scores,
+        scores=score_types,
         nulls=True,
         truth=truth,
         of_image=("caveats", "synsets", "width", "height"),
@@ -165,42 +170,44 @@ def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = F
     verb_senses, roles = raw.of_hoi["verb_synset"], raw.of_hoi["role"]
     check_types(box_senses, str, type(None))
     check_types(verb_senses, str, type(None))
-    labels, spelled, named = Numbered[str](), Numbered[str](), Numbered[Name]()
+    labels, verb_spellings, name_numbers = Numbered[str](), Numbered[str](), Numbered[Name]()
     names_of_boxes = list(zip(raw.labels, box_senses, strict=True))
     if unlabelled and None in raw.labels:
         names_of_boxes = [name if name[0] is not None else UNLABELLED for name in names_of_boxes]
         raw = replace(raw, labels=["" if label is None else label for label in raw.labels])
-    box_label, verb = labels.numbers_of(raw.labels), spelled.numbers_of(raw.verbs)
+    box_label, verb = labels.numbers_of(raw.labels), verb_spellings.numbers_of(raw.verbs)
     check_types(labels, str)
-    check_types(spelled, str)
-    verbs: list[Name] = [(text, None) for text in spelled]
+    check_types(verb_spellings, str)
+    verbs: list[Name] = [(text, None) for text in verb_spellings]
     if verb_senses:
         senses = Numbered[Name]()
         verb = senses.numbers_of(list(zip(raw.verbs, verb_senses, strict=True)))
         verbs = list(senses)
-    # The last is where NO_BOX is looked up.
-    names = named.numbers_of([*names_of_boxes, NOTHING])
-    which, label = number_values(names[raw.object])
-    listed = list(named)
+    # the last name is looked up by NO_BOX (-1)
+    names = name_numbers.numbers_of([*names_of_boxes, NOTHING])
+    used_names, label = number_values(names[raw.object])
+    all_names = list(name_numbers)
     return Triplets(
         **raw.images(), box_label=box_label, verb=verb, label=label, labels=list(labels), verbs=verbs,
         role=np.array([role is not None for role in roles] or np.zeros(len(verb)), dtype=bool),
-        objects=[listed[at] for at in which.tolist()],
-        caveats=np.array([caveats.read_caveats(names) for names in raw.each("caveats")], dtype=np.int64),
+        objects=[all_names[number] for number in used_names.tolist()],
+        caveats=np.array([caveats.read_caveats(caveat_names) for caveat_names in raw.each("caveats")], dtype=np.int64),
         size=np.array([[_pixels(side) for side in raw.each(key)] for key in ("width", "height")], dtype=np.float64).T,
     )  # fmt: skip
 
 
 def _pixels(side: Any) -> float:
+    """Return the side of an image in pixels as a float; NaN for what is no positive number."""
     return float(side) if is_number(side) and side > 0 else np.nan
 
 
 def number_values(values: Ints) -> tuple[Ints, Ints]:
-    """(the values in order of appearance, each once; the number of each one in it). None is below 0."""
-    places = np.arange(len(values))
+    """Return (the different values in order of appearance; [M] each value's position among them). Values are 0 or
+    more."""
+    positions = np.arange(len(values))
     first = np.full(int(values.max(initial=-1)) + 1, len(values))
-    first[values[::-1]] = places[::-1]  # of what is assigned to one place the last stays
-    order = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(values))]
+    first[values[::-1]] = positions[::-1]  # backwards, since the last of several assignments stays
+    by_appearance = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(values))]
     number = np.empty(len(first), dtype=np.int64)
-    number[order] = np.arange(len(order))
-    return order, number[values]
+    number[by_appearance] = np.arange(len(by_appearance))
+    return by_appearance, number[values]

@@ -30,9 +30,9 @@ DATASETS = {
 
 
 def load(dataset: str) -> Vocabulary:
-    """The vocabulary of a dataset: a key of DATASETS, a name that another package adds (`hoicli.datasets`), or the path
-    of a file (formats/dataset.schema.json), which may be compressed. Raises `UsageError` for a name that is none of
-    these, `DataError` for a bad file."""
+    """Return the vocabulary of a dataset. dataset: a key of DATASETS, a name that another package adds
+    (`hoicli.datasets`), or the path of a file (formats/dataset.schema.json), which may be compressed. Raises
+    `UsageError` for a name that is none of these, `DataError` for a bad file."""
     if dataset in DATASETS:
         return _load_shipped(dataset)
     from hoicli.vocabulary.files import build_added_dataset, read_dataset
@@ -49,33 +49,34 @@ def load(dataset: str) -> Vocabulary:
 
 @cache
 def _load_shipped(dataset: str) -> Vocabulary:
+    """Return the vocabulary of a dataset that comes with hoicli."""
     return vocabulary_of(shipped_content(dataset))
 
 
 def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
-    """Return what to do about an unknown label (`what`: "verb" or "object"): the dataset that has it, the nearest known
-    one, or the command that lists them all."""
+    """Return what to do about an unknown label: the dataset that has it, the nearest known one, or the command that
+    lists them all. what: "verb" or "object"."""
 
-    def name_ids(of: Vocabulary) -> Mapping[str, int]:
-        return of.verb_ids if what == "verb" else of.object_ids
+    def name_ids(any_vocabulary: Vocabulary) -> Mapping[str, int]:
+        return any_vocabulary.verb_ids if what == "verb" else any_vocabulary.object_ids
 
     if vocabulary.own and what == "object" and name == SUBJECT:
         subject_names = ", ".join(vocabulary.subjects)
         return f'own subjects are {subject_names}: `aliases` maps names ({{"{name}": "{vocabulary.subjects[0]}"}})'
-    spelt = normalise(name).lower()
-    if spelt == "human" and SUBJECT in name_ids(vocabulary):
+    normalised = normalise(name).lower()
+    if normalised == "human" and SUBJECT in name_ids(vocabulary):
         return f"did you mean {SUBJECT!r}?"
-    near = nearest(spelt, name_ids(vocabulary))
-    meant = f"did you mean {near[0]!r}?" if near else ""
+    near = nearest(normalised, name_ids(vocabulary))
+    hint = f"did you mean {near[0]!r}?" if near else ""
     others = (other for other in DATASETS if other != vocabulary.name and name not in name_ids(vocabulary))
-    theirs = next((other for other in others if name in name_ids(load(other))), None)
-    if theirs is not None:
-        return f"{records_of(theirs)}{f' (or {meant})' if meant else ''}; own classes? {OWN_CLASSES}"
+    other_dataset = next((other for other in others if name in name_ids(load(other))), None)
+    if other_dataset is not None:
+        return f"{records_of(other_dataset)}{f' (or {hint})' if hint else ''}; own classes? {OWN_CLASSES}"
     if vocabulary.own:
-        return meant or f"`hoicli vocab {vocabulary.path}` lists the known ones; add it there, or as an alias"
-    if near == [spelt]:
-        return meant
-    return f"{meant or '`hoicli vocab` lists the known ones;'} own classes? {OWN_CLASSES}"
+        return hint or f"`hoicli vocab {vocabulary.path}` lists the known ones; add it there, or as an alias"
+    if near == [normalised]:
+        return hint
+    return f"{hint or '`hoicli vocab` lists the known ones;'} own classes? {OWN_CLASSES}"
 
 
 OWN_CLASSES = "hoicli vocab --from GT.jsonl -o FILE.json"
@@ -83,7 +84,7 @@ OWN_CLASSES = "hoicli vocab --from GT.jsonl -o FILE.json"
 
 
 def records_of(dataset: str) -> str:
-    """A question for messages: are the records of this dataset? With the option to give."""
+    """Return a question for messages, with the option to give: are the records of this dataset?"""
     return f"{DATASETS[dataset].partition(':')[0]} records? {arg('dataset', dataset)}"
 
 
@@ -108,7 +109,7 @@ is `action_role`, or the action alone where it has no role."""
 
 
 def verb_and_role(entry: str) -> tuple[str, str]:
-    """("hit", "instr") of hit_instr, ("walk", "") of walk."""
+    """Return the verb and the role of an entry: ("hit", "instr") of hit_instr, ("walk", "") of walk."""
     for role in ("obj", "instr"):
         if entry.endswith(f"_{role}"):
             return entry[: -len(role) - 1], role

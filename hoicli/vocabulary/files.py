@@ -52,8 +52,8 @@ MAKE = "hoicli vocab --from GT.jsonl -o FILE.json makes one"
 
 
 def read_dataset(dataset: str, taken: Collection[str]) -> Vocabulary:
-    """The vocabulary in a file. taken: names it may not have. Raises `DataError` with the file, the field, what is
-    wrong and what to do."""
+    """Return the vocabulary in a dataset's file. taken: names that the dataset may not have. Raises `DataError` with
+    the file, the field, what is wrong and what to do."""
     path = Path(dataset)
     reads(path)  # a file that was read before, too
     data = _read_pipe(dataset, path.stat().st_ino) if path.is_fifo() else _content(dataset)
@@ -61,8 +61,8 @@ def read_dataset(dataset: str, taken: Collection[str]) -> Vocabulary:
 
 
 def build_added_dataset(name: str, added: Plugin, taken: Collection[str]) -> Vocabulary:
-    """The vocabulary that another package adds: a dict with the fields of a dataset's file. Signatures have the package
-    with its version. Raises `DataError` as `read_dataset`."""
+    """Return the vocabulary that another package adds as a dict with the fields of a dataset's file. Signatures name
+    the package with its version. Raises `DataError` as `read_dataset` does."""
     content = {**added.value, "name": name} if isinstance(added.value, Mapping) else None
     data = orjson.dumps(content)
     return _build_vocabulary(data, f"{name} of {added.owner}", name, added.owner, frozenset(taken))
@@ -70,12 +70,13 @@ def build_added_dataset(name: str, added: Plugin, taken: Collection[str]) -> Voc
 
 @cache
 def _read_pipe(path: str, number: int) -> bytes:  # noqa: ARG001 (a key of the cache)
-    """Return what came through a pipe, which can be read once; `number` is the pipe's own."""
+    """Return what came through a pipe, which can be read only once, so it is cached. number: the pipe's inode, which
+    tells one pipe at this path from the next."""
     return _content(path)
 
 
 def _content(path: str) -> bytes:
-    """Return what is in a file, unpacked. Raises `DataError` that names the file."""
+    """Return the bytes in a file, unpacked. Raises `DataError` that names the file."""
     if path == "-":
         raise DataError("a dataset is read from a file, not from stdin", place=Place(arg("dataset")))
     with open_input(path) as stream, readable(path):
@@ -87,8 +88,9 @@ def _content(path: str) -> bytes:
 
 @cache
 def _build_vocabulary(data: bytes, place: str, path: str, owner: str, taken: frozenset[str]) -> Vocabulary:
-    """The vocabulary in a dataset's JSON, by its content: another file may stand at the path now, whatever its time.
-    place: what messages call it; path: what options call it; owner: the package that adds it, in place of a digest."""
+    """Return the vocabulary in a dataset's JSON. It is cached by its content, as another file may stand at the path by
+    now. place: what messages call it; path: what options call it; owner: the package that adds it, "" for a file, whose
+    digest then stands in signatures; taken: names that it may not have."""
     if not data.strip():
         raise DataError(f"is empty; {MAKE}", place=place, code="empty")
     try:
@@ -105,17 +107,18 @@ def _build_vocabulary(data: bytes, place: str, path: str, owner: str, taken: fro
 
 
 def check(content: Any, place: str) -> None:
-    """Raises `DataError` at `place` for the first field of a dataset's content that cannot be used or contradicts
+    """Raise `DataError` at `place` for the first field of a dataset's content that cannot be used or contradicts
     another."""
     for field, problem in _problems(content):
         raise DataError(problem, place=place, field=field)
 
 
 Problem = tuple[str, str]
-"""A field and what is wrong with it. Nobody goes on after the first, so what follows may rely on what was looked at."""
+"""A field and what is wrong with it. `check` stops at the first, so each check may rely on those before it."""
 
 
 def _problems(content: Any) -> Iterator[Problem]:
+    """Yield the problems of a dataset's content, field by field."""
     if type(content) is not dict:
         yield "", f"{_value_text(content)} is no object with the fields of a dataset; {MAKE}"
     if "boxes" in content and "hois" in content:
@@ -126,15 +129,15 @@ def _problems(content: Any) -> Iterator[Problem]:
     for key in ("name", "verbs", "objects", "interactions"):
         if key not in content:
             yield key, f"missing; {MAKE}"
-    name, box = content["name"], content.get("box", BOXES[0])
+    name, box_convention = content["name"], content.get("box", BOXES[0])
     if type(name) is not str or not _NAME.fullmatch(name):
         how = "give letters, digits, _ . and - (at most 64), as it stands in signatures"
         yield "name", f"{_value_text(name)} is no name; {how}"
-    if box not in BOXES:
-        yield "box", f"{_value_text(box)} is no convention of boxes; choose {', '.join(BOXES)}"
-    for keys, kind, problem in _KINDS:
+    if box_convention not in BOXES:
+        yield "box", f"{_value_text(box_convention)} is no convention of boxes; choose {', '.join(BOXES)}"
+    for keys, required_type, problem in _KINDS:
         for key in keys:
-            if key in content and type(content[key]) is not kind:
+            if key in content and type(content[key]) is not required_type:
                 yield key, f"{_value_text(content[key])} {problem}"
     if not content.get("title", "").isprintable():
         yield "title", "has control characters; give one line of text"
@@ -147,9 +150,9 @@ def _problems(content: Any) -> Iterator[Problem]:
             yield from _label_problems(key, lists[key], needed=key != "roles")
     verbs, objects = content["verbs"], objects_of(content)
     pairs = yield from _pair_problems(content["interactions"], verbs, objects, content.get("roles", []))
-    nothing = content.get("no_interaction")
-    if nothing is not None and (type(nothing) is not str or nothing not in verbs):
-        yield "no_interaction", f"{_value_text(nothing)} is no verb of the dataset; name one, or leave it out"
+    idle_verb = content.get("no_interaction")
+    if idle_verb is not None and (type(idle_verb) is not str or idle_verb not in verbs):
+        yield "no_interaction", f"{_value_text(idle_verb)} is no verb of the dataset; name one, or leave it out"
     yield from _alias_problems(content.get("aliases", {}), verbs, objects)
     for kind, how in content.get("numbering", {}).items():
         yield from _numbering_problems(kind, how, {"verbs": verbs, "objects": objects, "interactions": pairs})
@@ -157,8 +160,8 @@ def _problems(content: Any) -> Iterator[Problem]:
         if type(split) is not str or split not in content.get("splits", {}):
             yield f"split_aliases.{alias[:_LONGEST]}", f"{_value_text(split)} is none of `splits`; name one"
     images = content.get("test_images", [])
-    named = type(images) is list and all(type(name) is str and name.strip() for name in images)
-    if not named or _first_double(images):
+    are_names = type(images) is list and all(type(name) is str and name.strip() for name in images)
+    if not are_names or _first_double(images):
         yield "test_images", "must be a list of image ids, each once"
     yield from _set_problems(content, {pair: number for number, pair in enumerate(pairs)})
     yield from _count_problems(content, len(pairs))
@@ -175,21 +178,22 @@ _KINDS: tuple[tuple[tuple[str, ...], type, str], ...] = (
 
 
 def _label_problems(key: str, labels: Any, *, needed: bool) -> Iterator[Problem]:
+    """Yield the problems of a list of labels. key: its field; needed: whether it may not be empty."""
     if type(labels) is not list or (needed and not labels):
         yield key, f"{_value_text(labels)} is no list of labels; give at least one"
     if len(labels) > MOST_LABELS:
         yield key, f"{len(labels):,} labels; hoicli takes {MOST_LABELS:,}"
     first_places: dict[str, int] = {}
-    for at, label in enumerate(labels):
+    for index, label in enumerate(labels):
         if fault := label_fault(label):
-            yield f"{key}[{at}]", fault
-        first = first_places.setdefault(normalise_spelling(label), at)
-        if first != at:
-            yield f"{key}[{at}]", f"{label!r} is there already, at {key}[{first}]; each label once"
+            yield f"{key}[{index}]", fault
+        first = first_places.setdefault(normalise_spelling(label), index)
+        if first != index:
+            yield f"{key}[{index}]", f"{label!r} is there already, at {key}[{first}]; each label once"
 
 
 def label_fault(label: Any, *, signed: bool = True) -> str:
-    """Return what is wrong with a label, "" for nothing. signed: a signature may have it."""
+    """Return what is wrong with a label, "" if nothing is. signed: whether it may appear in a signature."""
     if type(label) is not str:
         return f"{_value_text(label)} is no label; labels are strings"
     if not label.strip() or label != label.strip():
@@ -204,9 +208,9 @@ def label_fault(label: Any, *, signed: bool = True) -> str:
 def _pair_problems(
     listed: Any, verbs: list[str], objects: list[str], roles: list[str]
 ) -> Generator[Problem, None, tuple[Pair, ...]]:
-    """The interactions, as `listed_pairs` has them."""
-    second, seconds = ("role", ["", *roles]) if roles else ("object", objects)
-    if len(verbs) * len(seconds) > MOST_PAIRS:
+    """Yield the problems of the interactions, and return these as `listed_pairs` does. listed: the field's value."""
+    second_name, second_labels = ("role", ["", *roles]) if roles else ("object", objects)
+    if len(verbs) * len(second_labels) > MOST_PAIRS:
         yield "verbs", f"{len(verbs):,} x {len(objects):,} objects; hoicli takes {MOST_PAIRS:,} pairs"
     if type(listed) is dict:
         for name, of_object in listed.items():
@@ -215,44 +219,45 @@ def _pair_problems(
         listed = [[verb, name] for name, of_object in listed.items() for verb in of_object]
     if type(listed) is not list or not listed or len(listed) > MOST_CLASSES:
         count = f"{len(listed):,} of them" if type(listed) is list else _value_text(listed)
-        yield "interactions", f"{count}; give 1 to {MOST_CLASSES:,} pairs of verb and {second}"
+        yield "interactions", f"{count}; give 1 to {MOST_CLASSES:,} pairs of verb and {second_name}"
     by_number = not roles and type(listed[0]) is list and bool(listed[0]) and type(listed[0][0]) is int
-    kind = int if by_number else str
+    entry_type = int if by_number else str
     sides = [
         (what, len(names), range(len(names)) if by_number else set(names))
-        for what, names in (("verb", verbs), (second, seconds))
+        for what, names in (("verb", verbs), (second_name, second_labels))
     ]
-    for at, pair in enumerate(listed):
-        field = f"interactions[{at}]"
-        if type(pair) is not list or [type(each) for each in pair] != [kind, kind]:
-            yield field, f"{_value_text(pair)} is no pair; give [verb, {second}], all by name or all by number"
-        for each, (what, highest, known_names) in zip(pair, sides, strict=True):
-            if each not in known_names:
-                counted = f"{what} {each}, but there are {highest}, counted from 0"
-                unknown = f"unknown {what} {_value_text(each)}; list it in {what}s"
+    for index, pair in enumerate(listed):
+        field = f"interactions[{index}]"
+        if type(pair) is not list or [type(entry) for entry in pair] != [entry_type, entry_type]:
+            yield field, f"{_value_text(pair)} is no pair; give [verb, {second_name}], all by name or all by number"
+        for entry, (what, label_count, known_names) in zip(pair, sides, strict=True):
+            if entry not in known_names:
+                counted = f"{what} {entry}, but there are {label_count}, counted from 0"
+                unknown = f"unknown {what} {_value_text(entry)}; list it in {what}s"
                 yield field, counted if by_number else unknown
     pairs = listed_pairs(listed, verbs, objects)
     if double := _first_double(pairs):
-        first, at = double
-        yield f"interactions[{at}]", f"{' '.join(pairs[at])} is interaction {first} already; drop it"
+        first, index = double
+        yield f"interactions[{index}]", f"{' '.join(pairs[index])} is interaction {first} already; drop it"
     return pairs
 
 
 def _alias_problems(aliases: Mapping[str, Any], *labels: list[str]) -> Iterator[Problem]:
-    """labels: the verbs and the objects."""
+    """Yield the problems of `aliases`. labels: the verbs and the objects."""
     label_sets = list(map(set, labels))
     for alias, label in aliases.items():
         if fault := label_fault(alias, signed=False):
             yield "aliases", fault
-        kinds = [kind for kind in label_sets if type(label) is str and label in kind]
-        if not kinds:
+        matching_sets = [label_set for label_set in label_sets if type(label) is str and label in label_set]
+        if not matching_sets:
             yield f"aliases.{alias}", f"{_value_text(label)} is no verb and no object; name one"
-        if any(alias in kind for kind in kinds):
+        if any(alias in label_set for label_set in matching_sets):
             yield f"aliases.{alias}", f"is a label itself; drop the alias, or the label {alias!r}"
 
 
 def _numbering_problems(kind: str, how: Any, names_by_kind: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
-    """names_by_kind: the verbs, the objects and the interactions."""
+    """Yield the problems of one entry of `numbering`. kind: what it numbers; how: the entry; names_by_kind: the verbs,
+    the objects and the interactions."""
     field = f"numbering.{kind[:_LONGEST]}"
     if kind not in names_by_kind:
         yield field, f"nothing that is numbered; give {', '.join(names_by_kind)}"
@@ -281,31 +286,32 @@ def _numbering_problems(kind: str, how: Any, names_by_kind: Mapping[str, Sequenc
 
 
 def _mapper_problems(content: Any, pairs: Sequence[Pair], field: str) -> Iterator[Problem]:
-    """The interactions by number, of all or of some."""
+    """Yield the problems of a mapping from numbers to interactions, of all `pairs` or of some."""
     if type(content) is not dict or not content:
         yield field, f'{_value_text(content)}; give {{"0": [verb, object], ...}}'
     known_pairs, first_numbers = set(pairs), dict[tuple[str, ...], str]()
     for number, pair in content.items():
-        at = f"{field}.{number[:_LONGEST]}"
+        number_field = f"{field}.{number[:_LONGEST]}"
         if not re.fullmatch("0|[1-9][0-9]{0,8}", number):
-            yield at, "no number; the keys are the dump's numbers, whole, 0 or more"
+            yield number_field, "no number; the keys are the dump's numbers, whole, 0 or more"
         if type(pair) is not list or not all(type(name) is str for name in pair) or tuple(pair) not in known_pairs:
-            yield at, f"{_value_text(pair)} is none of `interactions`; give [verb, object] of one"
+            yield number_field, f"{_value_text(pair)} is none of `interactions`; give [verb, object] of one"
         if (first := first_numbers.setdefault(tuple(pair), number)) != number:
-            yield at, f"{_value_text(pair)} has the number {first} already; each interaction once"
+            yield number_field, f"{_value_text(pair)} has the number {first} already; each interaction once"
 
 
 def _set_problems(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> Iterator[Problem]:
-    """Groups, subsets and splits: named sets of classes. Groups divide the classes: each is in one."""
+    """Yield the problems of groups, subsets and splits, which are named sets of classes. Groups divide the classes:
+    each class is in one."""
     group_of: dict[int, str] = {}
     groups = content.get("groups", {})
     for key in ("groups", "subsets", "splits"):
         for name, classes in content.get(key, {}).items():
             field = f"{key}.{name[:_LONGEST]}"
             numbers = yield from _class_set_problems(field, name, classes, ids)
-            for number, each in zip(numbers, classes, strict=True) if key == "groups" else ():
-                other = group_of.setdefault(number, name)
-                yield from _overlap_problems(field, name, other, each)
+            for number, member in zip(numbers, classes, strict=True) if key == "groups" else ():
+                first_group = group_of.setdefault(number, name)
+                yield from _overlap_problems(field, name, first_group, member)
     if groups and len(group_of) < len(ids):
         ungrouped = next(pair for pair, number in ids.items() if number not in group_of)
         yield "groups", f"{' '.join(ungrouped)} is in none; groups divide the classes (else: subsets)"
@@ -315,7 +321,7 @@ def _set_problems(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> Iterat
 
 
 def _overlap_problems(field: str, name: str, other: str, member: Any) -> Iterator[Problem]:
-    """The problem of a class of the group `name` that the group `other` has, too."""
+    """Yield the problem of a member of the group `name`, if the group `other` has it, too."""
     if other != name:
         yield field, f"{_value_text(member)} is in {other!r}, too; groups divide the classes (else: subsets)"
 
@@ -323,26 +329,27 @@ def _overlap_problems(field: str, name: str, other: str, member: Any) -> Iterato
 def _class_set_problems(
     field: str, name: str, classes: Any, ids: Mapping[Pair, int]
 ) -> Generator[Problem, None, list[int]]:
-    """The numbers of a named set of classes, each of which is a number or a pair."""
+    """Yield the problems of a named set of classes, and return the numbers of its members, given as numbers or
+    pairs."""
     if label_fault(name) or name in RESERVED:
         yield field, f"no name for classes; choose another than {', '.join(RESERVED)}"
     if type(classes) is not list:
         yield field, f"{_value_text(classes)} is no list of classes; give ids, or pairs of verb and object"
     numbers: dict[Any, None] = {}
-    for at, each in enumerate(classes):
-        is_pair = type(each) is list and len(each) == 2 and all(type(part) is str for part in each)
-        number = ids.get((each[0], each[1])) if is_pair else each
+    for index, member in enumerate(classes):
+        is_pair = type(member) is list and len(member) == 2 and all(type(part) is str for part in member)
+        number = ids.get((member[0], member[1])) if is_pair else member
         if type(number) is not int or not 0 <= number < len(ids):
             interactions_text = f"`interactions`, of which there are {len(ids)}, counted from 0"
-            yield f"{field}[{at}]", f"{_value_text(each)} is none of {interactions_text}"
+            yield f"{field}[{index}]", f"{_value_text(member)} is none of {interactions_text}"
         if number in numbers:
-            yield f"{field}[{at}]", f"{_value_text(each)} is there twice; name each class once"
+            yield f"{field}[{index}]", f"{_value_text(member)} is there twice; name each class once"
         numbers[number] = None
     return list(numbers)
 
 
 def _count_problems(content: Mapping[str, Any], classes: int) -> Iterator[Problem]:
-    """Training counts, and the cuts between their groups."""
+    """Yield the problems of the training counts, and of the cuts that divide classes into groups by them."""
     counts, cuts = content.get("training_counts", []), content.get("cuts", {})
     if type(counts) is not list or (counts and len(counts) != classes) or not all(map(_is_count, counts)):
         yield "training_counts", f"must have a count for each of the {classes} interactions, in their order"
@@ -351,9 +358,9 @@ def _count_problems(content: Mapping[str, Any], classes: int) -> Iterator[Proble
     if not counts or content.get("groups"):
         yield "cuts", "cut training_counts into groups: needs those, and no groups; drop it"
     limits = list(cuts.values()) if type(cuts) is dict else [0]
-    named = type(cuts) is dict and cuts and not any(label_fault(name) or name in RESERVED for name in cuts)
-    whole = bool(limits) and limits[-1] is None and all(map(_is_count, limits[:-1]))
-    if not named or not whole or any(low >= high for low, high in pairwise(limits[:-1])):
+    names_fit = type(cuts) is dict and cuts and not any(label_fault(name) or name in RESERVED for name in cuts)
+    limits_fit = bool(limits) and limits[-1] is None and all(map(_is_count, limits[:-1]))
+    if not names_fit or not limits_fit or any(low >= high for low, high in pairwise(limits[:-1])):
         yield (
             "cuts",
             f'{_value_text(cuts)}; give ascending limits and null for the last: {{"rare": 10, "non_rare": null}}',
@@ -361,21 +368,21 @@ def _count_problems(content: Mapping[str, Any], classes: int) -> Iterator[Proble
 
 
 def _is_count(value: Any) -> bool:
-    """Whether a value is a whole number from 0 that 63 bits hold."""
+    """Return whether a value is a whole number from 0 that 63 bits hold."""
     return type(value) is int and 0 <= value < 1 << 62
 
 
 def _first_double(values: Sequence[Any]) -> tuple[int, int] | None:
-    """The places of the first two equal values, None if all differ."""
-    first_place: dict[Any, int] = {}
-    for at, value in enumerate(values):
-        if value in first_place:
-            return first_place[value], at
-        first_place[value] = at
+    """Return the positions of the first two equal values, None if all differ."""
+    first_position: dict[Any, int] = {}
+    for position, value in enumerate(values):
+        if value in first_position:
+            return first_position[value], position
+        first_position[value] = position
     return None
 
 
 def _value_text(value: Any) -> str:
-    """A decoded value as messages show it: JSON, at most 60 characters."""
+    """Return a decoded value as messages show it: JSON, at most 60 characters."""
     text = orjson.dumps(value).decode()
     return text if len(text) <= 60 else text[:57] + "..."

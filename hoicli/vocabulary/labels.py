@@ -45,8 +45,8 @@ def strip_accents(text: str) -> str:
 
 
 def normalise_spelling(label: str) -> str:
-    """One spelling of all that are one label: the signs of a keyboard (`replace_typography`), no quotes around it, an
-    underscore between words."""
+    """Return the one spelling that stands for all spellings of a label: with the signs of a keyboard
+    (`replace_typography`), no quotes around it, and an underscore between words."""
     if not label.isascii():
         label = replace_typography(label).strip()
         if len(label) > 2 and label[0] == label[-1] and label[0] in "'\"":
@@ -67,21 +67,22 @@ class Spelled(dict[Label, int]):
         folded: dict[object, int | None] = {}
         for label, number in numbers.items():
             self._others.setdefault(_each(normalise_spelling, label), number)
-            same = _each(_fold_case, label)
-            folded[same] = number if folded.get(same, number) == number else None
-        for same, only in folded.items():
-            if only is not None:
-                self._others.setdefault(same, only)
+            folded_label = _each(_fold_case, label)
+            # None for a form that labels of different numbers share: it would be ambiguous
+            folded[folded_label] = number if folded.get(folded_label, number) == number else None
+        for folded_label, single_number in folded.items():
+            if single_number is not None:
+                self._others.setdefault(folded_label, single_number)
 
     def __missing__(self, label: object) -> int:
-        known_label = self._others.get(_each(normalise_spelling, label))
-        return self._others[_each(_fold_case, label)] if known_label is None else known_label
+        number = self._others.get(_each(normalise_spelling, label))
+        return self._others[_each(_fold_case, label)] if number is None else number
 
     def __contains__(self, label: object) -> bool:
         return self.get(label) is not None
 
     def get(self, label: object, default: Any = None) -> Any:
-        """The number of a label in any spelling."""
+        """Return the number of a label in any spelling, `default` without one."""
         try:
             return self[cast("Label", label)]
         except KeyError:
@@ -89,12 +90,12 @@ class Spelled(dict[Label, int]):
 
 
 def _fold_case(label: str) -> str:
-    """Return what the spellings of a label share that differ in case, too."""
+    """Return a form of the label in which neither spelling nor case makes a difference."""
     return normalise_spelling(normalise_spelling(label).casefold())
 
 
 def _each(spelling: Callable[[str], str], label: object) -> object:
-    """`spelling` of a label or of a pair of them; anything else as it is."""
+    """Return a label in that spelling, or a pair with each of its labels; anything else unchanged."""
     if type(label) is tuple:
         return tuple(_each(spelling, part) for part in label)
     return spelling(label) if type(label) is str else label
@@ -154,7 +155,7 @@ class Vocabulary:
 
     @property
     def own(self) -> bool:
-        """Whether it comes from a file of the user's, not from hoicli."""
+        """Return whether the dataset comes from the user's file or another package, not from hoicli."""
         return bool(self.digest)
 
     @property
@@ -164,12 +165,12 @@ class Vocabulary:
 
     @property
     def option(self) -> str:
-        """The option that names the dataset, after a space, for messages; hico needs none."""
+        """Return the option that names the dataset, after a space, for messages; "" for hico, the default."""
         return "" if self.name == "hico" else f" {arg('dataset', self.path or self.name)}"
 
     @property
     def subject_ids(self) -> frozenset[int]:
-        """The object ids of the labels that a subject may have."""
+        """Return the object ids of the labels that a subject may have."""
         return frozenset(self.object_ids[label] for label in self.subjects)
 
     @property
@@ -179,76 +180,79 @@ class Vocabulary:
 
     @property
     def by_verb(self) -> Vocabulary:
-        """Return the same dataset with a class for each verb, (verb, ""), whatever the object; no subsets or splits."""
-        alone = tuple((verb, "") for verb in self.verbs)
-        return replace(self, interactions=alone, groups={}, subsets={}, unseen={}, split_aliases={})
+        """Return the same dataset with one class for each verb, (verb, ""), whatever the object, and no subsets or
+        splits."""
+        verb_classes = tuple((verb, "") for verb in self.verbs)
+        return replace(self, interactions=verb_classes, groups={}, subsets={}, unseen={}, split_aliases={})
 
     @property
     def roles_of(self) -> dict[str, tuple[str, ...]]:
-        """The roles of each verb, in the dataset's order; none for an action without object (walk)."""
+        """Return the roles of each verb, in the dataset's order; an action without an object (walk) has none."""
         return {
             verb: tuple(role for action, role in self.interactions if action == verb and role) for verb in self.verbs
         }
 
     @property
     def coco_names(self) -> dict[int, str]:
-        """The object of each COCO category id."""
+        """Return the object of each COCO category id."""
         return {number: name for name, number in self.coco_ids.items()}
 
     @property
     def alphabetical_objects(self) -> tuple[str, ...]:
-        """HICO-DET's own object order, as in `instances_test2015.json` and its relatives."""
+        """Return the objects in HICO-DET's own order, as in `instances_test2015.json` and its relatives."""
         return tuple(sorted(self.objects))
 
     @property
     def no_interaction_ids(self) -> frozenset[int]:
-        """Interactions whose verb says that nothing happens (80 in HICO-DET)."""
+        """Return the interactions whose verb says that nothing happens (80 in HICO-DET)."""
         return frozenset(i for i, (verb, _) in enumerate(self.interactions) if verb == self.no_interaction)
 
     def interaction_id(self, verb: str, label: str) -> int | None:
-        """The id of a verb with an object, both in any spelling or by an alias; None if they are no interaction."""
+        """Return the id of a verb with an object, both in any spelling or by an alias; None if they are no
+        interaction."""
         return self.interaction_ids.get((self.verbs[self.verb_ids[verb]], self.objects[self.object_ids[label]]))
 
     @property
     def group_of(self) -> dict[int, str]:
-        """The frequency group of each interaction id."""
+        """Return the frequency group of each interaction id."""
         return {member: name for name, members in self.groups.items() for member in members}
 
     def members(self, subset: str) -> frozenset[int]:
-        """The interactions of `full`, of a frequency group, or of another subset; KeyError for any other name.
+        """Return the interactions of a subset: `full`, a frequency group, or another subset; KeyError for any other
+        name.
 
         A dataset with roles also has the sets that V-COCO's protocols need: `agent`, the actions by themselves;
-        `roles`, the action-roles; `every_action`, these and the actions that have no role.
-        """
+        `roles`, the action-roles; `every_action`, these and the actions that have no role."""
         everything = frozenset(range(len(self.interactions)))
         sets = {"full": everything}
         if self.roles:
             agent = frozenset(number for number in everything if not self.interactions[number][1])
             with_roles = {self.interactions[number][0] for number in everything - agent}
-            alone = frozenset(number for number in agent if self.interactions[number][0] not in with_roles)
-            sets |= {"agent": agent, "roles": everything - agent, "every_action": everything - agent | alone}
+            without_roles = frozenset(number for number in agent if self.interactions[number][0] not in with_roles)
+            sets |= {"agent": agent, "roles": everything - agent, "every_action": everything - agent | without_roles}
         return {**sets, **self.groups, **self.subsets}[subset]
 
     def interactions_of(self, object_name: str) -> list[int]:
-        """Ids of the interactions with one object, ascending: the row order of `detections_XX.mat`."""
+        """Return the ids of the interactions with one object, ascending: the row order of `detections_XX.mat`."""
         return [i for i, (_, name) in enumerate(self.interactions) if name == object_name]
 
     def split(self, name: str) -> str:
-        """The canonical name of a zero-shot split, from that name or the papers' (RF-UC or UC-RF, NF-UC, UO, UV).
+        """Return the canonical name of a zero-shot split. name: that name or the papers' (RF-UC or UC-RF, NF-UC, UO,
+        UV).
 
-        Raises `UsageError` for a split this dataset does not have.
-        """
+        Raises `UsageError` for a split that this dataset does not have."""
         key = name.lower()
         key = self.split_aliases.get(key.replace("_", "-"), key.replace("-", "_"))
         if key not in self.unseen:
-            has = ", ".join(self.unseen) or "no zero-shot splits"
-            there = f"; {name} is no split but a subset, and has rows anyway" if name in self.groups else ""
-            raise UsageError(f"{arg('split', name)}: {self.name} has {has}{there}")
+            known_splits = ", ".join(self.unseen) or "no zero-shot splits"
+            subset_hint = f"; {name} is no split but a subset, and has rows anyway" if name in self.groups else ""
+            raise UsageError(f"{arg('split', name)}: {self.name} has {known_splits}{subset_hint}")
         return key
 
 
 def normalise(name: str) -> str:
-    """A label in the records' spelling: stripped, spaces to underscores ("dining table\\n" -> "dining_table")."""
+    """Return a label in the records' spelling: stripped, with underscores for spaces ("dining table\\n" ->
+    "dining_table")."""
     return name.strip().replace(" ", "_") if name.isascii() else normalise_spelling(name)
 
 
@@ -256,20 +260,21 @@ def normalise(name: str) -> str:
 
 
 def _read(file_name: str) -> dict[str, Any]:
+    """Return the content of a JSON file beside this one."""
     data: dict[str, Any] = json.loads(Path(__file__).with_name(file_name).read_bytes())
     return data
 
 
 @cache
 def coco_objects() -> Mapping[str, int]:
-    """COCO's 80 object names in COCO order, each with its category id (1-90 with gaps)."""
+    """Return COCO's 80 object names in COCO order, each with its category id (1-90 with gaps)."""
     ids: dict[str, int] = _read("coco.json")["ids"]
     return ids
 
 
 def shipped_content(dataset: str) -> dict[str, Any]:
-    """The content of a shipped dataset's file; with a field `like`, it changes the fields of that dataset's file. Its
-    `test_images` may be a template, the first and the last number, and those between them that are missing."""
+    """Return the content of a shipped dataset's file. With a field `like`, it has what differs from that dataset's
+    file. `test_images` may be a template, with the first and the last number, and those missing in between."""
     content = _read(f"{dataset}.json")
     if "like" in content:
         return {**shipped_content(content.pop("like")), **content}
@@ -285,8 +290,8 @@ NO_MEANING = ("about", "source", "title")
 
 
 def content_digest(content: Mapping[str, Any]) -> str:
-    """Eight digits of the SHA-256 of a dataset's content; the order of its fields, the layout of the file and the
-    fields of NO_MEANING do not matter."""
+    """Return eight digits of the SHA-256 of a dataset's content. The order of its fields, the layout of the file and
+    the fields of NO_MEANING make no difference."""
     from hashlib import sha256
 
     meaning = {key: content[key] for key in sorted(content) if key not in NO_MEANING}
@@ -294,8 +299,9 @@ def content_digest(content: Mapping[str, Any]) -> str:
 
 
 def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
-    """A vocabulary from the sound content of its file (`files.check` tells). Missing fields are empty."""
-    verbs, named = content["verbs"], content["objects"]
+    """Return the vocabulary that the content of a dataset's file makes. The content must be sound (`files.check`
+    tells); missing fields are empty."""
+    verbs, object_field = content["verbs"], content["objects"]
     objects = objects_of(content)
     pairs = listed_pairs(content["interactions"], verbs, objects)
     ids = {pair: number for number, pair in enumerate(pairs)}
@@ -319,16 +325,16 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
         subsets=subsets,
         unseen=unseen,
         split_aliases=content.get("split_aliases", {}),
-        coco_ids=coco_objects() if named == "coco" else {},
-        noun_ids=named if isinstance(named, dict) else {},
+        coco_ids=coco_objects() if object_field == "coco" else {},
+        noun_ids=object_field if isinstance(object_field, dict) else {},
         no_interaction=content.get("no_interaction"),
         roles=roles,
         test_images=tuple(content.get("test_images", ())),
         subjects=tuple(content.get("subjects", (SUBJECT,))),
         aliases=content.get("aliases", {}),
         numbering={
-            kind: numbers(how, {"verbs": verbs, "objects": objects, "interactions": pairs}[kind])
-            for kind, how in content.get("numbering", {}).items()
+            kind: numbers(rule, {"verbs": verbs, "objects": objects, "interactions": pairs}[kind])
+            for kind, rule in content.get("numbering", {}).items()
         },
         box=content.get("box", BOXES[0]),
         training_counts=counts,
@@ -337,9 +343,9 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
 
 
 def objects_of(content: Mapping[str, Any]) -> list[str]:
-    """The labels of objects; subjects that are not among them come last."""
-    named = content["objects"]
-    objects = list(coco_objects() if named == "coco" else named)
+    """Return the labels of objects; subjects that are not among them come last."""
+    object_field = content["objects"]
+    objects = list(coco_objects() if object_field == "coco" else object_field)
     known_objects = set(objects)
     return objects + [label for label in content.get("subjects", (SUBJECT,)) if label not in known_objects]
 
@@ -349,10 +355,10 @@ Pair = tuple[str, str]
 
 
 def listed_pairs(listed: Any, verbs: Sequence[str], objects: Sequence[str]) -> tuple[Pair, ...]:
-    """The interactions as pairs of verb and object (or role), from such pairs, from pairs of numbers, or from the verbs
-    of each object."""
+    """Return the interactions as pairs of verb and object (or role). listed: pairs by name or number, or verbs by
+    object."""
     if isinstance(listed, dict):
-        return tuple((verb, name) for name, of_object in listed.items() for verb in of_object)
+        return tuple((verb, name) for name, object_verbs in listed.items() for verb in object_verbs)
     if isinstance(listed[0][0], int):
         return tuple((verbs[verb], objects[object_]) for verb, object_ in listed)
     return tuple((verb, name) for verb, name in listed)
@@ -363,19 +369,19 @@ CUTS: Mapping[str, int | None] = {"rare": 10, "non_rare": None}
 
 
 def frequency_groups(counts: Sequence[int], cuts: Mapping[str, int | None]) -> dict[str, frozenset[int]]:
-    """The groups of `cuts` (each with the count that it stays below, None for no limit, ascending) of classes with
-    these training counts."""
-    ends = pairwise([0, *(inf if below is None else below for below in cuts.values())])
+    """Return the groups of classes by their training counts. cuts: for each group the count that its classes stay
+    below, ascending; None is no limit."""
+    bounds = pairwise([0, *(inf if below is None else below for below in cuts.values())])
     return {
         name: frozenset(number for number, count in enumerate(counts) if low <= count < high)
-        for name, (low, high) in zip(cuts, ends, strict=True)
+        for name, (low, high) in zip(cuts, bounds, strict=True)
     }
 
 
 def numbers(how: Mapping[str, Any], entries: Sequence[Any]) -> dict[int, int]:
-    """Number -> 0-based id of the entries, by a field of `numbering`: {"ids": {label: number}}, of interactions {"ids":
-    {number: pair}}, or {"order": "listed" (default), "alphabetical" or a permutation of the entries, "base": the first
-    number (default 0)}."""
+    """Return the 0-based id of each number by a field of `numbering`. how: that field: {"ids": {label: number}}, for
+    interactions {"ids": {number: pair}}, or {"order": "listed" (default), "alphabetical" or a permutation of the
+    entries, "base": the first number (default 0)}."""
     ids = {tuple(entry) if isinstance(entry, list) else entry: number for number, entry in enumerate(entries)}
     if "ids" in how and isinstance(entries[0], str):
         return {number: ids[label] for label, number in how["ids"].items()}
