@@ -91,8 +91,7 @@ class Repaired:
         return key
 
     def _rank(self, classes: Ints, place: Ints) -> Ints:
-        """Return how many [R] counted predictions of each class rank at or above a place in the list of all
-        predictions."""
+        """Return how many [R] counted predictions of each class rank at or above a place among all predictions."""
         start = np.searchsorted(self._keys, classes * self._width)
         rank: Ints = np.searchsorted(self._keys, classes * self._width + place, side="right") - start
         return rank
@@ -115,10 +114,8 @@ class Repaired:
             # NOTHING is -1, so both numbers are raised by one.
             return (true + 1) * width + said + 1
 
-        cell_of_unit, cell_of_lone = (
-            cell(answers.true, answers.said),
-            cell(np.full(len(answers.lone), NOTHING), answers.lone),
-        )
+        cell_of_unit = cell(answers.true, answers.said)
+        cell_of_lone = cell(np.full(len(answers.lone), NOTHING), answers.lone)
         cells_found, count = np.unique(np.concatenate([cell_of_unit, cell_of_lone]), return_counts=True)
         true, said = cells_found // width - 1, cells_found % width - 1
         gain = self._gains(answers, cells_found, cell)
@@ -187,11 +184,8 @@ class Repaired:
         inserted_above = np.concatenate([np.searchsorted(inserted, task_and_place), np.arange(1, len(inserted) + 1)])
         removed_above = np.searchsorted(removed, key)
         task_start = np.arange(len(of_class)) * self._width
-        rank += (
-            inserted_above
-            - removed_above
-            + (np.searchsorted(removed, task_start) - np.searchsorted(inserted, task_start))[task]
-        )
+        before_task = np.searchsorted(removed, task_start) - np.searchsorted(inserted, task_start)
+        rank += inserted_above - removed_above + before_task[task]
         remaining = np.flatnonzero(~find(removed, key)[1])
         remaining = remaining[np.argsort(key[remaining], kind="stable")]
         bounds = np.searchsorted(task[remaining], np.arange(len(of_class) + 1))
@@ -204,8 +198,7 @@ UNITS = {"verb": ("triplets", "predictions"), "object": ("pairs", "predicted pai
 
 @dataclass(frozen=True)
 class Confused:
-    """One model's confusions under one view of the protocol. listed: the model's predictions, as `columns` numbers
-    them."""
+    """One model's confusions under one view of the protocol. listed: the model's predictions."""
 
     name: str
     tagged: bool
@@ -328,8 +321,8 @@ def confused_models(
     policy: ErrorPolicy,
     views: Views = ALONE,
 ) -> list[Confused]:
-    """Return the confusions of each model under each view. Raises `UsageError` for slices of classes, `DataError` for a
-    bad stream."""
+    """Return each model's confusions by view. Raises `UsageError` for slices of classes, `DataError` for a bad
+    stream."""
     if views.of_classes:
         names = ",".join(slice_.name for slice_ in views.of_classes)
         raise UsageError(f"{arg('slice', names)}: of classes, which confusions join; use people, pairs or a file")

@@ -127,8 +127,7 @@ class ConfusionColumns:
 
     @classmethod
     def unseen(cls, truth: GroundTruth, protocol: Protocol, images_seen: Iterable[str]) -> ConfusionColumns:
-        """Return the confusions of the images without predictions: all their ground truth is in the cells of nothing
-        said."""
+        """Return the confusions of the images without predictions: all their ground truth is missed."""
         scenes, (image_ids, image, rows) = truth.scenes, truth.unseen(protocol, images_seen)
         none, never = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
         located = Located(

@@ -104,7 +104,7 @@ class Curve:
         best = np.maximum.accumulate(backwards)
         is_new_best = np.append(True, best[1:] > best[:-1])
         last_new_best = np.maximum.accumulate(np.where(is_new_best, np.arange(len(points)), 0))
-        most_precise = (len(points) - 1 - last_new_best)[::-1]  # [T] the highest precision from here on
+        most_precise = (len(points) - 1 - last_new_best)[::-1]  # [T] the most precise point from here on
         first_at_level = np.searchsorted(recall, np.asarray(levels))
         decisive_points: Ints = points[np.unique(most_precise[first_at_level[first_at_level < len(points)]])]
         return decisive_points
@@ -150,16 +150,14 @@ class Calibration:
         return self.mean(np.abs(self.right - self.confidence))
 
     def mean(self, values: Floats) -> float | None:
-        """Return the mean over all predictions of a value per bin, such as `right`; None if there are no
-        predictions."""
+        """Return the mean over predictions of a value per bin, such as `right`; None without predictions."""
         filled = self.count > 0
         total = int(self.count.sum())
         return float((self.count[filled] * values[filled]).sum() / total) if total else None
 
 
 def calibration(score: Floats, hit: Bools) -> Calibration | None:
-    """Return the calibration of scores [T], None if one is below 0 or above 1. The sums follow the order of the
-    arrays."""
+    """Return the calibration of scores [T], None if one is outside [0, 1]. The sums follow the order of the arrays."""
     if len(score) and (score.min() < 0 or score.max() > 1):
         return None
     edges = np.arange(BINS + 1) / BINS
@@ -171,13 +169,12 @@ def calibration(score: Floats, hit: Bools) -> Calibration | None:
 
 
 def classes_named(names: Sequence[str], vocabulary: Vocabulary) -> Ints:
-    """Return the numbers of the classes with these names, `VERB OBJECT` (or `VERB ROLE`). Raises `UsageError` for an
-    unknown name."""
-    class_of = {" ".join(filter(None, pair)): at for at, pair in enumerate(vocabulary.interactions)}
+    """Return the numbers of the classes named `VERB OBJECT` (or role). Raises `UsageError` for an unknown name."""
+    class_of = {" ".join(filter(None, pair)): number for number, pair in enumerate(vocabulary.interactions)}
     for name in names:
         if name not in class_of:
-            listed = f"hoicli vocab {vocabulary.path or vocabulary.name} --list interactions"
-            problem = f"no class of {vocabulary.name} has it; {listed} lists them"
+            command = f"hoicli vocab {vocabulary.path or vocabulary.name} --list interactions"
+            problem = f"no class of {vocabulary.name} has it; {command} lists them"
             raise UsageError(f"{arg('interaction', name)}: {problem}")
     return np.array(sorted({class_of[name] for name in names}), dtype=np.int64)
 
@@ -216,8 +213,7 @@ class Curves:
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of each subset (the curve of its classes pooled in one list, and the mean of their curves),
-        then the curves of the `single` classes that the protocol averages. Values are in percent, thresholds are
-        scores."""
+        then the curves of the `single` classes that the protocol averages. Values are in percent, thresholds scores."""
         evaluated, vocabulary, results = self.evaluated, self.evaluated.classes, self.evaluated.results
         for subset, members in evaluated.members.items():
             yield from self._group({"subset": subset}, members)
@@ -233,12 +229,12 @@ class Curves:
 
     @cached_property
     def _ends(self) -> tuple[Row, Row]:
-        """The last keys of the rows of curves, and those of the rows of calibration, whose signature has the number of
-        bins."""
+        """The last keys of the rows of curves and of calibration, which differ: the latter are signed with the number
+        of bins."""
         evaluated = self.evaluated
         tags, settings = {**evaluated.tags, **evaluated.view}, evaluated.settings
-        both = settings, {**settings, "bins": BINS}
-        of_curves, of_bins = (row_ends(evaluated.protocol.name, tags, signed) for signed in both)
+        signatures = settings, {**settings, "bins": BINS}
+        of_curves, of_bins = (row_ends(evaluated.protocol.name, tags, signed) for signed in signatures)
         return of_curves, of_bins
 
     def _row(self, metric: str, named: Row, value: float | None, n: int, *, binned: bool = False) -> Row:
@@ -254,8 +250,8 @@ class Curves:
         yield from self._curve(named, members, pooled=True)
 
     def _curve(self, named: Row, classes: Ints, *, pooled: bool) -> Iterator[Row]:
-        """Yield the rows of some classes, pooled in one list by score: the best threshold, the points of the curve, the
-        calibration."""
+        """Yield the best threshold, the points of the curve and the calibration of some classes, pooled in one list by
+        score."""
         lists = self._lists
         _, rows = expand_runs(lists.bounds[classes], np.diff(lists.bounds)[classes])
         rows = rows[order_by_score(lists.score[rows])]
@@ -280,8 +276,7 @@ class Curves:
         return {"threshold": float(curve.score[point]) if reachable else None, "rank": point + 1}
 
     def _calibration(self, named: Row, curve: Curve) -> Iterator[Row]:
-        """Yield the ECE, then the share of right predictions and their mean score, over all predictions and in each bin
-        that has any."""
+        """Yield the ECE, the share of right predictions and their mean score, over all and in each bin that has any."""
         bins, total = calibration(curve.score, curve.hit), len(curve.score)
         row = partial(self._row, binned=True)
         if bins is None:

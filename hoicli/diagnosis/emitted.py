@@ -45,8 +45,7 @@ def emitted_predictions(
     predictions: Predictions, of: Settled, filters: Filters, policy: ErrorPolicy, reading: Reading = "shared"
 ) -> Iterator[bytes]:
     """Yield a line for each image: every prediction with its type and repair (`diagnosis_records`), and every ground
-    truth with what became of it. Parameters and errors are those of `diagnose_models`; further views are refused with
-    `UsageError`."""
+    truth with what became of it. Parameters and errors are those of `diagnose_models`; only one view is possible."""
     vocabulary, row, views, truth = of
     one_view_only = f"{arg('emit')} predictions: of one threshold, on all images; leave out {arg('slice')} and further"
     images_seen: set[str] = set()

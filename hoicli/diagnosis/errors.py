@@ -172,8 +172,7 @@ def _type_by_pair(located: Located) -> Typed:
 
 
 def _type_by_person(located: Located) -> Typed:
-    """Return the error types by the rules of a person-first protocol: what counts is which person a prediction belongs
-    to."""
+    """Return the error types by person-first rules: what counts is which person a prediction belongs to."""
     assert located.person is not None
     matches = _BoxMatches(located)
     # Everything is computed once for each pair of boxes; a statement without object is identified by its action, too.
@@ -234,8 +233,7 @@ def _each_error(located: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def beside(image: Ints, truth_image: Ints) -> tuple[Ints, Ints]:
-    """Return every pair of a row of `image` and a row of `truth_image` with the same image; `truth_image` is
-    ascending."""
+    """Return every (row of `image`, row of `truth_image`) of the same image; `truth_image` is ascending."""
     start = np.searchsorted(truth_image, image)
     return expand_runs(start, np.searchsorted(truth_image, image, side="right") - start)
 
@@ -251,8 +249,8 @@ def members(group_of: Ints, groups: int, chosen_groups: Ints) -> tuple[Ints, Int
 @dataclass(frozen=True)
 class ErrorTypes:
     """The error types and repairs of a batch. error [T]: an index of ERRORS (NOT_COUNTED if the protocol drops the
-    prediction); repairs [T]: the ground truth that a prediction repairs, else -1; found [G]: the true positive of each
-    ground truth, else -1."""
+    prediction); repairs [T]: the ground truth that it repairs, else -1; found [G]: the true positive of each, else -1.
+    """
 
     error: NDArray[np.uint8]
     repairs: Ints
@@ -273,8 +271,7 @@ class ErrorTypes:
 
 
 def types_of(located: Located, reading: Reading = "shared") -> ErrorTypes:
-    """Return the error types and repairs of a batch by its protocol's rules; each image is independent of the
-    others."""
+    """Return the error types and repairs of a batch by its protocol's rules; each image is independent of others."""
     if reading == "released":
         located = replace(located, misnamed=None)
     typed, taken = error_types(located), located.true_positive
@@ -288,6 +285,7 @@ def _repairs(located: Located, typed: Typed, taken: Ints, reading: Reading) -> I
     one score are ordered by class; those of one class stand as in the record, the order that matching reads, too.
     `released` takes all of them as in the record."""
     as_listed = reading == "released"
+    # times 0 if as listed: with one class for all, only the record's order counts
     truth_turn = _turns(located.truth_image, located.truth_interaction * (not as_listed))
     turn = _turns(located.image, located.interaction * (not as_listed))
     repairs = np.full(len(located.score), -1, dtype=np.int64)
@@ -302,7 +300,7 @@ def _repairs(located: Located, typed: Typed, taken: Ints, reading: Reading) -> I
     truth, candidate = candidates(typed, fits, is_free)
 
     score, true_positive = located.score[candidate], taken[truth]
-    lowest_score = np.append(located.score, -np.inf)[true_positive]  # the last where there is no true positive
+    lowest_score = np.append(located.score, -np.inf)[true_positive]  # no true positive is -1: the last entry
     above = (
         (score > lowest_score)
         | ((score == lowest_score) & (turn[candidate] < turn[true_positive]))
@@ -313,7 +311,7 @@ def _repairs(located: Located, typed: Typed, taken: Ints, reading: Reading) -> I
     taker = truth * len(ERRORS) + typed.error[candidate] if reading == "independent" else truth
 
     turns = int(truth_turn.max(initial=-1)) + 1
-    step = truth_turn[truth] + turns * waits
+    step = truth_turn[truth] + turns * waits  # those that wait come after all others
     order = np.lexsort((turn[candidate], -score, taker, step))
     truth, candidate, taker = truth[order], candidate[order], taker[order]
     # one step at a time; a taker is what gets at most one repair
@@ -330,8 +328,7 @@ def _repairs(located: Located, typed: Typed, taken: Ints, reading: Reading) -> I
 
 
 def _turns(image: Ints, class_: Ints) -> Ints:
-    """Return for each row [M] its number among the rows of its image, ordered by class and then as they stand; images
-    are ascending."""
+    """Return for each row [M] its number in its image, by class and then as the rows stand; images are ascending."""
     order, turn = np.lexsort((class_, image)), np.empty_like(image)
     turn[order] = np.arange(len(image)) - np.searchsorted(image, image)
     return turn
@@ -349,8 +346,7 @@ def candidates(typed: Typed, fits: Bools, free: Bools) -> tuple[Ints, Ints]:
 
 def _waits(located: Located, typed: Typed, truth: Ints, candidate: Ints, turn: Ints) -> Bools:
     """Return whether each candidate waits before it repairs its ground truth: it is an association error with another
-    verb that could repair a later ground truth of the image with its own verb. turn [G]: the order of ground truth in
-    its image."""
+    verb that could repair a later ground truth of the image with its own verb. turn [G]: the order in the image."""
     is_association = typed.error[candidate] == ASSOCIATION
     action = located.action_of
     own_verb = is_association & (action[located.interaction[candidate]] == action[located.truth_interaction[truth]])

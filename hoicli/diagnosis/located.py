@@ -195,7 +195,7 @@ def each_match(
 
 
 def _is_of_another_protocol(line: Line, protocol: Protocol) -> bool:
-    """Return whether the first bytes of a line, as `match` writes it, name another protocol: this saves parsing most
+    """Return whether a line, as `match` writes it, starts with another protocol's name; this saves parsing most
     lines."""
     head = line.data[:400]
     start = head.find(b'"protocol":"')
@@ -267,6 +267,5 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
 
 
 def _shift_index(index: int | None, base: int) -> int:
-    """Return an index within an image as an index within the batch, -1 for None. base: the index of the image's first
-    item."""
+    """Return an index within an image, whose first item is at `base` in the batch, as one in the batch; -1 for None."""
     return -1 if index is None else index + base

@@ -148,8 +148,7 @@ class Corrections:
         return place
 
     def after(self, oracles: Sequence[str]) -> Applied:
-        """Return what is left when the oracles are applied together; false_positive and false_negative are applied
-        alone."""
+        """Return what is left after the oracles together; false_positive and false_negative are applied alone."""
         columns, outcome = self._columns, _OUTCOMES.copy()
         counted_truth = np.ones(len(columns["missed"]), dtype=bool)
         for oracle in oracles:
@@ -281,7 +280,7 @@ class Diagnosis:
         return len(np.unique(self._columns["truth_image"][np.isin(self._columns["truth_class"], members)]))
 
     def counts(self) -> dict[str, Ints]:
-        """Return for each error type the number of predictions [C] of each class; for `missed_gt`, the number of ground
+        """Return for each error type how many predictions [C] of each class have it, for `missed_gt` how many ground
         truths."""
         columns, cells = self._columns, len(ERRORS) * self._classes
         cell = columns["error"].astype(np.int64) * self._classes + self._listed.interaction
@@ -313,13 +312,13 @@ class Diagnosis:
         a slice of classes asks for them again. The released code has only the oracles of one error type. vocabulary:
         the one that the classes are of, the same in every call."""
         if not self._results:
-            every = ["none", *(name for name in ORACLES if self.reading != "released" or name in IN_TURN)]
-            self._results = [self._result(oracle, self._corrections.after([oracle]), vocabulary) for oracle in every]
+            oracles = ["none", *(name for name in ORACLES if self.reading != "released" or name in IN_TURN)]
+            self._results = [self._result(oracle, self._corrections.after([oracle]), vocabulary) for oracle in oracles]
         return iter(self._results)
 
     def progressive(self, vocabulary: Vocabulary, order: Sequence[str]) -> Iterator[OracleResult]:
-        """Yield the results under the first oracle of `order` (from IN_TURN), the first two, and so on, each named
-        after its last oracle."""
+        """Yield the results under the first oracle of `order` (from IN_TURN), the first two, ..., each named after its
+        last."""
         for step, oracle in enumerate(order, start=1):
             yield self._result(oracle, self._corrections.after(order[:step]), vocabulary)
 

@@ -199,8 +199,7 @@ def _means(
 
 
 def _steps(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
-    """Yield mAP after each step and its gain over the step before (Diag-HOI Eq. 5). results: "none" first, then each
-    step."""
+    """Yield mAP after each step and its gain over the step before (Diag-HOI Eq. 5); `results` begins with "none"."""
     last_ap: dict[str, float | None] = {}
     for step, result in enumerate(results):
         for subset, ap, _, classes in result.means(subsets):
@@ -252,8 +251,8 @@ class DiagnosedModel:
         return ", ".join([self.name, *(f"{key} {value}" for key, value in self.diagnosis.protocol.view)])
 
     def rows(self, *, per_class: bool, order: Sequence[str], tags: Mapping[str, str]) -> list[Row]:
-        """Return the model's result rows, those of the parts of slices of classes last; the rows before them are kept
-        in `plotted`."""
+        """Return the model's result rows, those of parts of slices of classes last; those before them are kept in
+        `plotted`."""
         view = dict(self.diagnosis.protocol.view)
         tags = {**({"model": self.name} if self.tagged else {}), **tags, **view}
         rows_of = partial(diagnosis_rows, self.diagnosis, self.vocabulary)
@@ -302,8 +301,8 @@ def _check_types(row: Protocol, dataset: str | None, *, as_released: bool) -> No
 
 
 def progressive_order(text: str) -> tuple[str, ...]:
-    """Return the oracles of a comma-separated list, or all for `all`; raises `UsageError` for an unknown name or a
-    repeated one."""
+    """Return the oracles in a list with commas, or all for `all`; raises `UsageError` for an unknown or repeated
+    name."""
     if text.strip() == "all":
         return IN_TURN
     names = tuple(name.strip() for name in text.split(","))

@@ -83,9 +83,10 @@ class TruthPairs:
         self, scenes: Scenes, image: Ints, subject: Ints, object_: Ints, person: Ints | None = None
     ) -> tuple[Ints, Ints, Floats]:
         """Return which detected pairs match which true pairs: (rows of the arguments, ascending; rows of the true
-        pairs; the smaller of the two IoUs). image [P]: images of the ground truth; subject, object_ [P]: rows of
-        `scenes.boxes`. person [P]: for a person-first protocol, which ignores labels, the ground-truth person that each
-        pair belongs to."""
+        pairs; the smaller of the two IoUs).
+
+        image [P]: images of the ground truth; subject, object_ [P]: rows of `scenes.boxes`. person [P]: for a
+        person-first protocol, which ignores labels, the ground-truth person that each pair belongs to."""
         count = self.start[image + 1] - self.start[image]
         check_pairs(count, image, self.truth.scenes.image_ids, "pairs")
         truth, protocol = self.truth.scenes, self.protocol
@@ -123,9 +124,11 @@ def compared_as(vocabulary: Vocabulary) -> Protocol:
 class InteractingPairs:
     """The Q pairs of the ground truth that interact, for interactiveness AP: pairs of boxes with different coordinates,
     all of one class (enlighten0707/Body-Part-Map-for-Interactiveness binary_evaluation.py `calc_binary`, which printed
-    the numbers of its paper). A detected pair belongs to the true pair with the largest min(IoU_subject, IoU_object),
-    whatever the labels; among equal ones to the first by corners (in that code by place). If that IoU is at least 0.5,
-    the pair is right if no other one that belongs to the same true pair has a better score."""
+    the numbers of its paper).
+
+    A detected pair belongs to the true pair with the largest min(IoU_subject, IoU_object), whatever the labels; among
+    equal ones to the first by corners (in that code by place). If that IoU is at least 0.5, the pair is right if no
+    other one that belongs to the same true pair has a better score."""
 
     def __init__(self, truth: TruthPairs) -> None:
         scenes = truth.truth.scenes
@@ -169,9 +172,10 @@ class InteractingPairs:
 
 
 class Localised:
-    """The U distinct pairs of a batch's triplets, and the true pairs that they match, for all settings. image [U]: the
-    image of each pair, as a row of the ground truth; correct [U]: whether it matches a true pair; row, mate: which pair
-    matches which true pair."""
+    """The U distinct pairs of a batch's triplets, and the true pairs that they match, for all settings.
+
+    image [U]: the image of each pair, as a row of the ground truth; correct [U]: whether it matches a true pair; row,
+    mate: which pair matches which true pair."""
 
     def __init__(self, batch: PairBatch, matched: Batch, truth: TruthPairs) -> None:
         scenes, first = batch.scenes, batch.pair_first
@@ -237,10 +241,11 @@ class Interactions:
         self._answered |= other._answered
 
     def mean_ap(self, truth: TruthPairs, *, as_released: bool) -> dict[str, tuple[float | None, int]]:
-        """Return for each subset (mAP over verbs, ranked by verb score; the number of verbs). Equal verb scores within
-        an image are ordered by triplet score, then by place in the record, as in action_map_hicodet.py, which sorts an
-        image's predictions by triplet score first; between images they are ordered by id, where the released code takes
-        the order of the file."""
+        """Return for each subset (mAP over verbs, ranked by verb score; the number of verbs).
+
+        Equal verb scores within an image are ordered by triplet score, then by place in the record, as in
+        action_map_hicodet.py, which sorts an image's predictions by triplet score first; between images they are
+        ordered by id, where the released code takes the order of the file."""
         vocabulary = truth.truth.vocabulary
         # The labels to classify: verbs or, if actions have roles, action-roles.
         verb_of = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int32)

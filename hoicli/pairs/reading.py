@@ -185,10 +185,10 @@ def pair_batch(
     denied = np.bincount(pair[actual], minlength=len(keys) + 1) == 0
     denied[-1] = False  # the place of triplets without a pair
     scoring = actual | (formed & denied[pair])
-    surest_score = np.where(actual | np.isnan(verb_score), verb_score, -np.inf)
+    actual_verb_score = np.where(actual | np.isnan(verb_score), verb_score, -np.inf)
     surest_verb, best_score = (np.full(len(keys) + 1, -np.inf) for _ in range(2))
     with np.errstate(invalid="ignore"):
-        np.maximum.at(surest_verb, pair[scoring], surest_score[scoring])  # NaN if one of them is missing
+        np.maximum.at(surest_verb, pair[scoring], actual_verb_score[scoring])  # NaN if one of them is missing
     np.maximum.at(best_score, pair[scoring], scenes.score[scoring])
     surest_verb[-1] = np.nan
     pair[~actual] = -1
@@ -258,9 +258,10 @@ def _can_be_pairs(scenes: Scenes, vocabulary: Vocabulary, subject: Ints, object_
 
 @dataclass(frozen=True)
 class Sweep:
-    """One setting of a sweep, which decides which detected pairs are kept. nms: the overlap above which pair NMS drops
-    a pair for a better one of its object label, as `PairNms`. det_threshold: the least detection score that both boxes
-    of a pair need. None: off."""
+    """One setting of a sweep, which decides which detected pairs are kept.
+
+    nms: the overlap above which pair NMS drops a pair for a better one of its object label, as `PairNms`.
+    det_threshold: the least detection score that both boxes of a pair need. None: off."""
 
     nms: float | None = None
     det_threshold: float | None = None

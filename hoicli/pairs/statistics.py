@@ -47,10 +47,11 @@ paper does not say, and its code has no groups; its Table 4 has the former (SCG 
 
 class PairStatistics:
     """The pair statistics of one model under each setting, from what is `found` in its images; batches come in any
-    order and from several processes, and `results` is called after the last. protocol: what counts and what is right
-    (default: `protocol_of`). one_to_one: a detected pair finds at most one true pair. as_released: the released code's
-    exact numbers, see `results`. triplet_scores: how the batches were read (`read_pair_batches`). interactiveness: also
-    measure its AP (`InteractingPairs`)."""
+    order and from several processes, and `results` is called after the last.
+
+    protocol: what counts and what is right (default: `protocol_of`). one_to_one: a detected pair finds at most one true
+    pair. as_released: the released code's exact numbers, see `results`. triplet_scores: how the batches were read
+    (`read_pair_batches`). interactiveness: also measure its AP (`InteractingPairs`)."""
 
     def __init__(
         self,
