@@ -238,8 +238,7 @@ class Curves:
         return of_curves, of_bins
 
     def _row(self, metric: str, named: Row, value: float | None, n: int, *, binned: bool = False) -> Row:
-        ends = self._ends[1 if binned else 0]
-        return result_row(metric, **named, value=value, n=n, unit="%", **ends)
+        return result_row(metric, **named, value=value, n=n, unit="%", **self._ends[1 if binned else 0])
 
     def _group(self, named: Row, members: Ints) -> Iterator[Row]:
         ap = self.evaluated.results.ap[members]

@@ -316,10 +316,8 @@ def _repairs(located: Located, typed: Typed, taken: Ints, reading: Reading) -> I
     truth, candidate, taker = truth[order], candidate[order], taker[order]
     # one step at a time; a taker is what gets at most one repair
     is_served = np.zeros(int(taker.max(initial=-1)) + 1, dtype=bool)
-    for step_start, step_end in pairwise([*run_starts(step[order]).tolist(), len(order)]):
-        rows = step_start + np.flatnonzero(
-            (repairs[candidate[step_start:step_end]] < 0) & ~is_served[taker[step_start:step_end]]
-        )
+    for start, stop in pairwise([*run_starts(step[order]).tolist(), len(order)]):
+        rows = start + np.flatnonzero((repairs[candidate[start:stop]] < 0) & ~is_served[taker[start:stop]])
         if len(rows):
             best = rows[run_starts(taker[rows])]
             is_served[taker[best]] = True

@@ -317,7 +317,7 @@ class Diagnosis:
         return iter(self._results)
 
     def progressive(self, vocabulary: Vocabulary, order: Sequence[str]) -> Iterator[OracleResult]:
-        """Yield the results under the first oracle of `order` (from IN_TURN), the first two, ..., each named after its
+        """Yield the results under the first oracle of `order`, under the first two, and so on, each named after its
         last."""
         for step, oracle in enumerate(order, start=1):
             yield self._result(oracle, self._corrections.after(order[:step]), vocabulary)

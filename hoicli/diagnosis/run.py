@@ -251,7 +251,7 @@ class DiagnosedModel:
         return ", ".join([self.name, *(f"{key} {value}" for key, value in self.diagnosis.protocol.view)])
 
     def rows(self, *, per_class: bool, order: Sequence[str], tags: Mapping[str, str]) -> list[Row]:
-        """Return the model's result rows, those of parts of slices of classes last; those before them are kept in
+        """Return the result rows, those of parts of slices of classes last; the rows before them are kept in
         `plotted`."""
         view = dict(self.diagnosis.protocol.view)
         tags = {**({"model": self.name} if self.tagged else {}), **tags, **view}
