@@ -58,10 +58,11 @@ REFERENCE_SIDE = 640
 """Pixels; the longer side of the images of COCO and HICO-DET, on which the constants are used as they are."""
 
 JPEG_QUALITY = 95
-"""Of the files written for JPEG sources (4:4:4): high, so that what is measured is the corruption and not the file."""
+"""The quality of files written for JPEG sources (4:4:4): high, so that the corruption is measured and not the file."""
 
 DRAWING = 5
-"""Raised whenever the same constants give other pixels: files of an older drawing are not taken as finished."""
+"""The version of the drawing code, raised whenever the same constants give other pixels: files of an older version are
+not taken as finished."""
 
 HENDRYCKS = "hendrycks/robustness, ImageNet-C; the same in bethgelab/imagecorruptions 1.1.2"
 IMAGECORRUPTIONS = "bethgelab/imagecorruptions 1.1.2 (ImageNet-C's own are for 244 pixels)"
@@ -76,13 +77,13 @@ def _draw_nothing(_rng: np.random.Generator, _shape: Shape, _levels: Levels) -> 
 
 @dataclass(frozen=True)
 class Effect:
-    """What a corruption does. The other three functions take what `draw` gave and the severity's constants.
+    """What a corruption does. The other three functions take what `draw` returned and the severity's constants.
 
-    draw(rng, shape, levels): the random part, shared by the severities, for all levels of the recipe.
+    draw(rng, shape, levels): the random part, shared by the severities, given all levels of the recipe.
     apply(image, drawn, *constants): the corrupted image.
-    hidden(shape, drawn, *constants): [height, width] pixels whose content cannot be seen any more, where it takes any
-    away.
-    motion(shape, drawn, *constants): where content goes, for a corruption that moves it.
+    hidden(shape, drawn, *constants): the pixels [height, width] whose content cannot be seen any more; None if the
+    corruption hides nothing.
+    motion(shape, drawn, *constants): where content goes; None if the corruption moves nothing.
     """
 
     apply: Callable[..., Image]
@@ -93,9 +94,11 @@ class Effect:
 
 @dataclass(frozen=True)
 class Corruption:
-    """`levels[severity - 1]` are the values of `constants` in hoicli-1; `source` says why they are these. `published`
-    are those of ImageNet-C, where it has the corruption; `published_in` says where, and what is different here.
-    `moves`: content moves, and boxes with it, further with each severity."""
+    """A corruption, its constants, and why they have these values.
+
+    levels[severity - 1]: the values of `constants` in hoicli-1; source: the reason for these values. published: the
+    levels of ImageNet-C, if it has the corruption; published_in: where they were published, and what is different here.
+    moves: whether content moves, and boxes with it, further with each severity."""
 
     name: str
     family: str
@@ -212,16 +215,16 @@ LIMITS: Mapping[str, tuple[float, float, bool]] = {
     "sigma": (0.001, 0.2, False), "barrel": (0, 5, False), "pincushion": (-0.33, 0, False),
     "resolution": (0.002, 1, False), "largest": (1, 4, False), "layers": (2, 200, True),
 }  # fmt: skip
-"""Of each constant in a file of one's own: the least, the largest, and whether it is a whole number."""
+"""For each constant in a file of one's own: (the least value, the largest, whether it must be a whole number)."""
 
 
 def family_of(name: str) -> str:
-    """The family a corruption belongs to, OTHER for one of another benchmark or package."""
+    """Return the family of a corruption, OTHER for one of another benchmark or package."""
     return CORRUPTIONS[name].family if name in CORRUPTIONS else OTHER
 
 
 class Added(NamedTuple):
-    """A corruption of another package, what it does, and whose it is: `package@version`."""
+    """A corruption of another package, what it does, and the package that owns it: `package@version`."""
 
     corruption: Corruption
     effect: Effect
@@ -230,10 +233,8 @@ class Added(NamedTuple):
 
 @cache
 def added_corruption(name: str) -> Added | None:
-    """The corruption of that name of another package, which is then imported; None where no package has it.
-
-    Raises `UsageError` for an entry point that is no pair (Corruption, Effect) with the levels of all severities.
-    """
+    """Return the corruption of that name from another package, which is then imported; None if no package has it.
+    Raises `UsageError` for an entry point that is no pair (Corruption, Effect) with the levels of all severities."""
     added = plugin("corruptions", name)
     if added is None:
         return None
@@ -249,7 +250,7 @@ def added_corruption(name: str) -> Added | None:
 
 
 def corruption(name: str) -> Corruption | None:
-    """The corruption of that name, hoicli's own or another package's; None if there is none."""
+    """Return the corruption of that name, hoicli's own or another package's; None if there is none."""
     added = None if name in CORRUPTIONS else added_corruption(name)
     return CORRUPTIONS.get(name) if added is None else added.corruption
 
@@ -264,9 +265,9 @@ KEPT = "+kept"
 
 
 class Recipe(NamedTuple):
-    """The five levels of each corruption that it has. `name` is what records and rows call it; `words` say whose
-    constants these are; `usual` are the corruptions that are made where none is named; `owners` says whose a corruption
-    of another package is."""
+    """The five levels of each corruption that a recipe has. name: what records and rows call it; words: whose constants
+    they are; usual: the corruptions that are made if none is named; owners: for a corruption of another package, that
+    package."""
 
     name: str
     words: str
@@ -275,25 +276,26 @@ class Recipe(NamedTuple):
     owners: Mapping[str, str] = {}
 
     def level(self, name: str, severity: int) -> Level:
-        """The constants of a corruption at a severity from 1 to 5."""
+        """Return the constants of a corruption at a severity from 1 to 5."""
         return self.levels[name][severity - 1]
 
     def recipe_text(self, name: str, *, boxes_kept: bool = False) -> str:
-        """Return what the records of a corruption call the recipe: `hoicli-1`, `hoicli-1+kept`,
+        """Return the name of the recipe in the records of a corruption: `hoicli-1`, `hoicli-1+kept`,
         `hoicli-1+PACKAGE@VERSION`."""
-        return self.name + KEPT * boxes_kept + (f"+{self.owners[name]}" if name in self.owners else "")
+        return self.name + (KEPT if boxes_kept else "") + (f"+{self.owners[name]}" if name in self.owners else "")
 
 
 def split_recipe_text(recipe: str) -> tuple[str, str]:
-    """Return what `Recipe.recipe_text` puts together: (the recipe that corruptions share, `PACKAGE@VERSION` or "")."""
+    """Return the parts of what `Recipe.recipe_text` returns: (the recipe that corruptions share, `PACKAGE@VERSION` or
+    "")."""
     match = re.fullmatch(r"(.+?)\+([^+@]+@[^@]+)", recipe)
     return (match[1], match[2]) if match else (recipe, "")
 
 
 def _own(name: str, words: str, levels: Mapping[str, Levels]) -> Recipe:
-    """A recipe of hoicli's own, without the corruptions that it has no levels of."""
-    having = {corruption: of for corruption, of in levels.items() if of}
-    return Recipe(name, words, having, tuple(corruption for corruption in ROHOI if corruption in having))
+    """Return a recipe of hoicli's own, without the corruptions that it has no levels for."""
+    levels_given = {corruption: of_corruption for corruption, of_corruption in levels.items() if of_corruption}
+    return Recipe(name, words, levels_given, tuple(corruption for corruption in ROHOI if corruption in levels_given))
 
 
 _OWN = "hoicli's own, except speckle_noise's from ImageNet-C"
@@ -305,6 +307,5 @@ RECIPES: Mapping[str, Recipe] = {
 
 
 def scale_of(height: int, width: int) -> float:
-    """Return what lengths in pixels are multiplied by: 1 up to REFERENCE_SIDE, then in proportion to the longer
-    side."""
+    """Return the factor of lengths in pixels: 1 up to REFERENCE_SIDE, above it in proportion to the longer side."""
     return max(1.0, max(height, width) / REFERENCE_SIDE)

@@ -30,17 +30,17 @@ EFFECTS: Mapping[str, Effect] = {
     **geometry.EFFECTS,
     **cracks.EFFECTS,
 }
-"""Of hoicli's own corruptions."""
+"""The effects of hoicli's own corruptions, by name."""
 
 
 def effect_of(name: str) -> Effect:
-    """Return what a corruption does that a recipe has, hoicli's own or another package's."""
+    """Return the effect of a corruption that a recipe has, hoicli's own or another package's."""
     added = None if name in EFFECTS else added_corruption(name)
     return EFFECTS[name] if added is None else added.effect
 
 
 def draw(name: str, shape: Shape, *, image_id: object, seed: int, recipe: Recipe = HOICLI_1) -> Any:
-    """The random part of a corruption of an image of `shape` (height, width, channels)."""
+    """Return the random part of a corruption for an image of `shape` (height, width, channels)."""
     text = json.dumps([str(image_id), name, seed])
     digest = int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
     rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(digest)))
@@ -50,16 +50,17 @@ def draw(name: str, shape: Shape, *, image_id: object, seed: int, recipe: Recipe
 def corrupt(
     image: Image, name: str, severity: int, *, image_id: object = "", seed: int = 0, recipe: Recipe = HOICLI_1
 ) -> Image:
-    """One of the corruptions on an image, uint8 [height, width, 1, 3 (RGB) or 4 (RGBA)], which is left as it is.
+    """Return an image under one of the corruptions; the image, uint8 [height, width, 1, 3 (RGB) or 4 (RGBA)], is left
+    as it is.
 
-    name: one that the recipe has; severity: 1 to 5. `rainbow` makes grey RGB.
-    """
+    name: a corruption that the recipe has; severity: 1 to 5. `rainbow` makes grey images RGB."""
     parameters = draw(name, image[:, :, :3].shape, image_id=image_id, seed=seed, recipe=recipe)
     return apply_effect(image, name, parameters, recipe.level(name, severity))
 
 
 def apply_effect(image: Image, name: str, parameters: Any, constants: Sequence[Any]) -> Image:
-    """Corrupt an image with what `draw` gave. What moves takes an alpha channel along; nothing else touches it."""
+    """Return an image corrupted with what `draw` returned. Corruptions that move content move an alpha channel, too;
+    others leave it as it is."""
     effect = effect_of(name)
     if image.shape[2] < 4 or effect.motion is not None:
         return effect.apply(np.ascontiguousarray(image), parameters, *constants)
@@ -71,33 +72,33 @@ TILE = 256
 """Pixels along the longer side of a tile."""
 HEAD, GAP = 22, 4
 BLOCKS = 2
-"""Side by side: ten corruptions below each other are about as high as two blocks are wide."""
+"""The blocks that stand side by side: ten rows of corruptions are about as high as two blocks are wide."""
 
 
 def contact_sheet(image: Image, *, image_id: object = "", seed: int = 0, recipe: Recipe = HOICLI_1) -> Image:
-    """uint8 [height, width, 3]: a row for each usual corruption of the recipe, in two blocks: the clean original, then
-    a column for each severity. Below a picture that is shown smaller than it is stands its middle, pixel by pixel: what
-    noise, blur and compression do is lost in a small picture.
+    """Return a picture, uint8 [height, width, 3], of the recipe's usual corruptions, a row for each, in two blocks: the
+    clean original, then a column for each severity.
 
-    The image (uint8 [height, width, 1 or 3]) is reduced to REFERENCE_SIDE if larger, then corrupted.
-    """
+    The image (uint8 [height, width, 1 or 3]) is reduced to REFERENCE_SIDE if larger, then corrupted. Below each picture
+    that is reduced for the sheet stands its middle, pixel by pixel, since noise, blur and compression are lost in a
+    small picture."""
     if max(image.shape[:2]) > REFERENCE_SIDE:
         image = resize_image(image, *_fitting(image, REFERENCE_SIDE), cv2.INTER_AREA)
     height, width = _fitting(image, TILE)
-    smaller = height < image.shape[0]
-    way = cv2.INTER_AREA if smaller else cv2.INTER_NEAREST
+    is_reduced = height < image.shape[0]
+    interpolation = cv2.INTER_AREA if is_reduced else cv2.INTER_NEAREST
     top, left = (image.shape[0] - height) // 2, (image.shape[1] - width) // 2
     names = recipe.usual
     rows = -(-len(names) // BLOCKS)
     block = (1 + len(SEVERITIES)) * (width + GAP) + 3 * GAP
-    row_height = HEAD + (1 + smaller) * (height + GAP)
+    row_height = HEAD + (2 if is_reduced else 1) * (height + GAP)
     sheet = np.full((rows * row_height, BLOCKS * block, 3), 255, dtype=np.uint8)
     for number, name in enumerate(names):
         y, x = number % rows * row_height + HEAD, number // rows * block
         for severity in (0, *SEVERITIES):
             tile = corrupt(image, name, severity, image_id=image_id, seed=seed, recipe=recipe) if severity else image
-            sheet[y : y + height, x : x + width] = resize_image(tile, height, width, way)
-            if smaller:
+            sheet[y : y + height, x : x + width] = resize_image(tile, height, width, interpolation)
+            if is_reduced:
                 below = y + height + GAP
                 sheet[below : below + height, x : x + width] = tile[top : top + height, left : left + width]
             cv2.putText(
@@ -109,6 +110,6 @@ def contact_sheet(image: Image, *, image_id: object = "", seed: int = 0, recipe:
 
 
 def _fitting(image: Image, side: int) -> tuple[int, int]:
-    """(height, width) of the image with its longer side as given."""
+    """Return the (height, width) of the image when its longer side is `side`."""
     share = side / max(image.shape[:2])
     return max(1, round(image.shape[0] * share)), max(1, round(image.shape[1] * share))

@@ -40,19 +40,20 @@ from hoicli.records.names import file_name_of, image_id_of
 from hoicli.records.parsing import Record, dump, parse
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
-"""What an argument ends in that is an image, not a stream of records."""
+"""The endings of arguments that are images and not streams of records."""
 
 Scores = tuple[float | None, float | None]
 """PSNR and SSIM of a corrupted image."""
 
 NO_MEMORY = -4
-"""OpenCV's code (cv::Error::StsNoMem)."""
+"""OpenCV's error code for too little memory (cv::Error::StsNoMem)."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """cells: (corruption, severity) in the order of the records; images: where file names lead; out: where to write;
-    boxes_kept: boxes stay as annotated; alone: records are made, and no files."""
+    """What to make of every image. cells: each (corruption, severity), in the order of the records; images: the folder
+    that file names start from; out: the folder to write to; boxes_kept: boxes stay as annotated; alone: make records
+    and no files."""
 
     images: Path
     out: Path
@@ -65,7 +66,8 @@ class Plan:
 
 @dataclass(frozen=True)
 class Job:
-    """An image's record (with image_id and file_name), the file it means, and where the record stands."""
+    """The work on one image: its record (with image_id and file_name), its file, and the place of the record for
+    messages."""
 
     record: Record
     source: Path
@@ -73,7 +75,7 @@ class Job:
 
 
 class _Place(Line):
-    """Where a record stands, as a line: `file` is all that messages say of it."""
+    """A record's place in the form of a line; messages say `file` and nothing else of it."""
 
     @property
     def place(self) -> str:
@@ -85,8 +87,8 @@ class _Place(Line):
 
 
 def record_job(line: Line, plan: Plan) -> Job:
-    """The job of a record. Raises `DataError` for one without a file name, or with boxes, a size or an id that are
-    none."""
+    """Return the job of a record. Raises `DataError` for a record without a file name, or whose boxes, size or id are
+    invalid."""
     record = parse(line)
     source = plan.images / file_name_of(record, line.place)
     record = {"image_id": image_id_of(record["file_name"]), **record}
@@ -99,7 +101,7 @@ def record_job(line: Line, plan: Plan) -> Job:
 
 
 def path_job(path: str, plan: Plan) -> Job:
-    """The job of an image named on the command line: its id is the name without the suffix."""
+    """Return the job of an image named on the command line; its id is the file's name without the suffix."""
     source = Path(path)
     try:
         name = source.resolve().relative_to(plan.images.resolve()).as_posix()
@@ -109,23 +111,21 @@ def path_job(path: str, plan: Plan) -> Job:
 
 
 def unique_jobs(jobs: Iterator[Job], policy: ErrorPolicy, shard: tuple[int, int]) -> Iterator[Job]:
-    """The jobs of one shard (number from 1, of how many), refusing an image or a file that occurs twice.
-
-    An image belongs to the shard that a hash of its id chooses, whatever the order of the records.
-    """
+    """Yield the jobs of one shard, and refuse an image or a file that occurs twice. shard: (its number from 1, the
+    number of shards). A hash of the image's id chooses its shard, whatever the order of the records."""
     register, names = ImageRegister(), ImageRegister(unit="a file", field="file_name")
     for job in jobs:
-        image_id, at = str(job.record["image_id"]), _Place(job.place, 0, b"")
+        image_id, place_line = str(job.record["image_id"]), _Place(job.place, 0, b"")
         with policy.item():
-            register.add(image_id, at)
-            names.add(str(PurePosixPath(job.record["file_name"])), at)
+            register.add(image_id, place_line)
+            names.add(str(PurePosixPath(job.record["file_name"])), place_line)
             digest = hashlib.sha256(image_id.encode("utf-8", "surrogatepass")).digest()
             if int.from_bytes(digest[:8], "big") % shard[1] == shard[0] - 1:
                 yield job
 
 
 def run(jobs: Sequence[Job], plan: Plan, *, processes: int, policy: ErrorPolicy) -> Iterator[bytes]:
-    """The records of every job that went well, as lines, in their order; what went wrong goes to the policy."""
+    """Yield the records of every job that went well, as lines in the order of the jobs; errors go to the policy."""
     with Progress("corrupt", total=len(jobs) * len(plan.cells), unit="image") as progress:
         for outcome in ordered_map(partial(attempt, plan=plan), jobs, processes):
             progress.advance(len(plan.cells))
@@ -136,7 +136,7 @@ def run(jobs: Sequence[Job], plan: Plan, *, processes: int, policy: ErrorPolicy)
 
 
 def attempt(job: Job, plan: Plan) -> bytes | DataError:
-    """`corrupt_image`, with what is wrong with the data as a value: it has to come back from another process."""
+    """Return what `corrupt_image` returns, or its `DataError` as a value, which can come back from another process."""
     cv2.setNumThreads(1)  # the processes share out the processors
     keep_memory()
     try:
@@ -152,11 +152,11 @@ def attempt(job: Job, plan: Plan) -> bytes | DataError:
 
 
 def corrupt_image(job: Job, plan: Plan) -> bytes:
-    """All cells of one image: files written where they are not there yet, and a record of each. For records alone the
-    image is read only where the record does not say its size.
+    """Make all corruptions and severities of one image: write the files that are not there yet, and return a record of
+    each, as lines. For records alone the image is read only if the record does not say its size.
 
-    Raises `DataError` for a source that cannot be read or does not fit its record, and a file that cannot be written.
-    """
+    Raises `DataError` for a source that cannot be read or does not fit its record, and for a file that cannot be
+    written."""
     record, make = job.record, None
     if plan.alone and {"height", "width"} <= record.keys():
         height, width = (max(1, round(record[side])) for side in ("height", "width"))
@@ -187,7 +187,7 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
 
 
 def _check_place(job: Job, plan: Plan) -> None:
-    """A source that lies where a corruption and severity of some image is written could be overwritten."""
+    """Raise `DataError` for a source that could be overwritten, as it lies where some image's corruption is written."""
     if lies_in(job.source, plan.out):
         parts = Path(os.path.realpath(job.source)).relative_to(os.path.realpath(plan.out)).parts
         if parts[:2] in {(name, str(severity)) for name, severity in plan.cells}:
@@ -198,7 +198,8 @@ def _check_place(job: Job, plan: Plan) -> None:
 def _make_cell(
     job: Job, plan: Plan, picture: Picture, original: Original, source: str, cell: tuple[str, int], parameters: Any
 ) -> Scores:
-    """(PSNR, SSIM) of a cell's file, which is made unless it is there. source: the digest of the image's file."""
+    """Return the (PSNR, SSIM) of the file of one corruption and severity, which is made unless it is there already.
+    source: the digest of the original image's file."""
     name, severity = cell
     target = plan.out / name / str(severity) / job.record["file_name"]
     constants = plan.recipe.level(name, severity)
@@ -228,11 +229,11 @@ def cell_record(
     record: Mapping[str, Any], cell: tuple[str, int], seed: int, scores: Scores | None, shape: Shape,
     parameters: Any, *, recipe: Recipe = HOICLI_1, boxes_kept: bool = False,
 ) -> Record:  # fmt: skip
-    """The record of a corrupted image: the image's own with its file, how it was made, and boxes and their visibility.
+    """Return the record of a corrupted image: the image's own with the new file, how it was made, and boxes and their
+    visibility.
 
-    Everything else of the record is passed on. psnr is null where not a pixel changed, ssim for a picture too small;
-    neither stands in a record alone (`scores` None).
-    """
+    All other fields are passed on. psnr is null where no pixel changed, ssim for a picture that is too small; a record
+    made without a file (`scores` None) has neither."""
     name, severity = cell
     how_made = {
         "corruption": name,
@@ -259,8 +260,8 @@ def boxes_after(
     *,
     boxes_kept: bool = False,
 ) -> tuple[list[list[float]], list[float]]:
-    """(the boxes where their content went, the visible share of each). parameters: what `draw` gave; boxes_kept: they
-    stay."""
+    """Return (the boxes where their content went, the visible share of each). parameters: what `draw` returned;
+    boxes_kept: leave boxes where they are."""
     effect = effect_of(name)
     moved, visible = [[*box] for box in boxes], [1.0] * len(boxes)
     if effect.motion is not None and not boxes_kept:
@@ -272,10 +273,9 @@ def boxes_after(
 
 
 def share_visible(hidden: NDArray[np.bool_], box: Box) -> float:
-    """The share of a box's pixels in the image that are not hidden; 0 for a box that has none in it.
+    """Return the share of a box's pixels in the image that are not hidden; 0 for a box without pixels in it.
 
-    A box holds the pixels from x1 and y1 up to x2 and y2, which are not counted, and at least one each way.
-    """
+    A box holds the pixels from x1 and y1 up to x2 and y2, which are not counted, and at least one in each direction."""
     height, width = hidden.shape
     x1, y1 = int(np.floor(box[0])), int(np.floor(box[1]))
     x2, y2 = max(x1 + 1, int(np.ceil(box[2]))), max(y1 + 1, int(np.ceil(box[3])))

@@ -12,10 +12,10 @@ from hoicli.corruption.pixels import Image, Shape, cos_and_sin, draw_side, round
 
 
 def exposure(image: Image, is_over: bool, over_stops: float, under_stops: float) -> Image:
-    """So many stops more or less light, of which the sensor keeps what lies between black and white.
+    """Return the image with so many stops more or less light, of which the sensor keeps what lies between black and
+    white.
 
-    Light is linear and pixels are sRGB; a table of the 256 values does it.
-    """
+    Light is linear and pixels are sRGB, so a table of the 256 pixel values does it."""
     value = np.arange(256) / 255
     light = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
     light = np.minimum(light * 2.0 ** (over_stops if is_over else -under_stops), 1)
@@ -24,15 +24,14 @@ def exposure(image: Image, is_over: bool, over_stops: float, under_stops: float)
 
 
 def draw_rainbow(rng: Generator, _shape: Shape, _levels: Levels) -> tuple[float, float]:
-    """Which way the bands run (radians), and the colour they begin with (in [0, 1) of the circle of hues)."""
+    """Draw the direction of the bands (radians) and the hue they begin with (in [0, 1), a turn of the colour
+    circle)."""
     return float(rng.uniform(0, np.pi)), float(rng.random())
 
 
 def rainbow(image: Image, shifts: tuple[float, float], strength: float, bands: float, shift: float) -> Image:
-    """Bands of all hues across the picture, and red and blue shifted apart along them: a projector's colour wheel.
-
-    A grey picture gets three channels.
-    """
+    """Return the image with bands of all hues across it, and red and blue shifted apart along them, as a projector's
+    colour wheel does. A grey picture gets three channels."""
     height, width = image.shape[:2]
     side = max(height, width)
     angle, hue = shifts
@@ -42,19 +41,19 @@ def rainbow(image: Image, shifts: tuple[float, float], strength: float, bands: f
     x, y = (np.arange(width) - width / 2) / side, (np.arange(height) - height / 2) / side
     result = np.empty((height, width, 3), dtype=np.uint8)
     for channel in range(3):
-        apart = _shift_channel(image[:, :, min(channel, image.shape[2] - 1)], step * (1 - channel))
+        shifted = _shift_channel(image[:, :, min(channel, image.shape[2] - 1)], step * (1 - channel))
         across, down = cos_and_sin(bands * along[0] * x), cos_and_sin(bands * along[1] * y + hue - channel / 3)
         for rows in strips(height):
             tints = waves(down[:, rows], across)
             tints += 1
             tints *= 127.5 * strength
-            tints += apart[rows] * np.float32(1 - strength)
+            tints += shifted[rows] * np.float32(1 - strength)
             result[rows, :, channel] = round_to_bytes(tints)
     return result
 
 
 def _shift_channel(channel: Image, step: NDArray[np.int64]) -> Image:
-    """The channel moved by (x, y) pixels, its border repeated."""
+    """Return the channel moved by (x, y) pixels, its border repeated."""
     height, width = channel.shape
     right, down = step.tolist()
     above, left = max(-down, 0), max(-right, 0)
@@ -65,13 +64,13 @@ def _shift_channel(channel: Image, step: NDArray[np.int64]) -> Image:
 Rectangles = NDArray[np.float64]
 
 LARGEST_RECTANGLE = 1.5
-"""Of the mean side; the smallest is a half of it."""
+"""The side of the largest rectangle as a multiple of the mean side; the smallest side is half the mean."""
 
 
 def draw_rectangles(rng: Generator, _shape: Shape, levels: Levels) -> Rectangles:
-    """[most rectangles, 4]: centres as shares of the width and height, the natural logarithm of width by height, and
-    the size as a share of the mean one. Of each two, one is as much smaller as the other is larger, so that chance
-    decides little of how much is hidden."""
+    """Draw the rectangles of the highest severity [rectangles, 4]: centres as shares of the width and height, the
+    natural logarithm of width by height, and the size as a multiple of the mean size. Of each two, one is as much
+    smaller as the other is larger, so that chance decides little of how much is hidden."""
     count = max(level[0] for level in levels)
     numbers = rng.random((count, 4))
     numbers[:, 2] = (numbers[:, 2] - 0.5) * 1.2
@@ -84,14 +83,14 @@ def draw_rectangles(rng: Generator, _shape: Shape, levels: Levels) -> Rectangles
 
 
 def occlusion(image: Image, boxes: Rectangles, rectangles: int, side: float) -> Image:
-    """Black rectangles. A higher severity enlarges those of the lower ones, and adds some."""
+    """Return the image with black rectangles. A higher severity enlarges those of the lower ones, and adds some."""
     result = image.copy()
     result[covered_by_rectangles(image.shape, boxes, rectangles, side)] = 0
     return result
 
 
 def covered_by_rectangles(shape: Shape, boxes: Rectangles, rectangles: int, side: float) -> NDArray[np.bool_]:
-    """[height, width] what the rectangles hide."""
+    """Return which pixels [height, width] the rectangles hide."""
     height, width = shape[:2]
     hidden = np.zeros((height, width), dtype=bool)
     for x, y, aspect, size in boxes[:rectangles]:
@@ -103,7 +102,7 @@ def covered_by_rectangles(shape: Shape, boxes: Rectangles, rectangles: int, side
 
 
 def vignette(image: Image, _: None, start: float, strength: float) -> Image:
-    """Darker towards the corners; the middle, up to `start` of the half diagonal, stays as it is."""
+    """Return the image darker towards the corners; the middle, up to `start` of the half diagonal, stays as it is."""
     height, width = image.shape[:2]
     x, y = np.arange(width) - (width - 1) / 2, np.arange(height) - (height - 1) / 2
     half_diagonal = max(float(np.hypot(x[-1], y[-1])), 0.5)

@@ -27,16 +27,15 @@ Grids = NDArray[np.float64]
 
 
 def draw_grids(rng: Generator, _shape: Shape, _levels: Levels) -> Grids:
-    """Angle of the screen's grid, turn and stretch of the camera's against it, and where the curves are centred."""
+    """Draw the angle of the screen's grid, the turn and stretch of the camera's grid against it, and the centre (x, y)
+    of its curvature."""
     turn = rng.uniform(0.03, 0.07) * rng.choice([-1, 1])
     return np.array([rng.uniform(0, np.pi), turn, rng.uniform(1.02, 1.06), *rng.uniform(-0.5, 0.5, 2)])
 
 
 def moire(image: Image, grids: Grids, contrast: float, lines: float) -> Image:
-    """Two fine grids that do not quite agree, one slightly curved: their lines and the broad fringes between them.
-
-    The three colours lie a third of a line apart, as on a screen.
-    """
+    """Return the image under two fine grids that do not quite agree, one slightly curved: their lines and the broad
+    fringes between them. The three colours lie a third of a line apart, as on a screen."""
     height, width = image.shape[:2]
     side = max(height, width)
     angle, turn, stretch, *centre = grids
@@ -63,11 +62,11 @@ def moire(image: Image, grids: Grids, contrast: float, lines: float) -> Image:
 
 
 Fields = Mapping[float, NDArray[np.float64]]
-"""For each sigma of the recipe [x and y, height, width] the field that the amplitude multiplies."""
+"""For each sigma of the recipe, the field [x and y, height, width] that the amplitude multiplies."""
 
 
 def draw_field(rng: Generator, shape: Shape, levels: Levels) -> Fields:
-    """Random numbers in [-1, 1), smoothed over a share `sigma` of the sides, times 0.5 % of the height."""
+    """Draw random numbers in [-1, 1), smoothed over a share `sigma` of the sides, times 0.5 % of the height."""
     height, width = shape[:2]
     rough = rng.random((2, height, width)) * 2 - 1
     fields = {}
@@ -81,31 +80,33 @@ def draw_field(rng: Generator, shape: Shape, levels: Levels) -> Fields:
 
 
 def elastic_motion(shape: Shape, fields: Fields, amplitude: float, sigma: float) -> Displacement:
-    """The displacement of the elastic warp."""
+    """Return the displacement of the elastic warp."""
     dx, dy = fields[sigma] * (amplitude * scale_of(*shape[:2]))
     return Displacement(dx, dy)
 
 
 def elastic(image: Image, fields: Fields, amplitude: float, sigma: float) -> Image:
-    """Every pixel from a little away, neighbours from about the same side; the picture is mirrored at its border."""
+    """Return the image with every pixel taken from a little away, and neighbours from about the same side; the picture
+    is mirrored at its border."""
     sources = elastic_motion(image.shape, fields, amplitude, sigma).sources()
     return remap_image(image, *sources, border=cv2.BORDER_REFLECT)
 
 
 def lens_motion(shape: Shape, is_barrel: bool, barrel: float, pincushion: float) -> Lens:
-    """The displacement of the lens."""
+    """Return the displacement of the lens."""
     return Lens((shape[0], shape[1]), barrel if is_barrel else pincushion)
 
 
 def perspective(image: Image, is_barrel: bool, barrel: float, pincushion: float) -> Image:
-    """A barrel, beside which the border is repeated (black corners would weigh more than the lens), or a pincushion,
-    whose corners are lost."""
+    """Return the image through a barrel, beside which the border is repeated (black corners would weigh more than the
+    lens), or a pincushion, whose corners are lost."""
     sources = lens_motion(image.shape, is_barrel, barrel, pincushion).sources()
     return remap_image(image, *sources, border=cv2.BORDER_REPLICATE)
 
 
 def pixelate(image: Image, _: None, resolution: float) -> Image:
-    """Shrunk to this share of its sides, each pixel the mean of what it covers, and enlarged into blocks."""
+    """Return the image shrunk to this share of its sides, each pixel the mean of what it covers, and enlarged into
+    blocks."""
     height, width = image.shape[:2]
     share = resolution / scale_of(height, width)
     size = max(1, int(height * share)), max(1, int(width * share))
@@ -118,12 +119,12 @@ def pixelate(image: Image, _: None, resolution: float) -> Image:
 
 
 def zoom_motion(shape: Shape, _: None, largest: float, layers: int) -> Zoom:
-    """The mean of the layers' magnifications, in which the original counts twice."""
+    """Return the zoom by the mean of the layers' magnifications, in which the original counts twice."""
     return Zoom((shape[0], shape[1]), (1 + layers * (1 + largest) / 2) / (layers + 1))
 
 
 def zoom_blur(image: Image, _: None, largest: float, layers: int) -> Image:
-    """The mean of growing magnifications about the centre, and the original once more."""
+    """Return the mean of growing magnifications about the centre and of the original once more."""
     height, width, channels = image.shape
     if channels == 3:  # OpenCV enlarges four channels faster than three
         image = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2RGBA), dtype=np.uint8)
@@ -138,11 +139,10 @@ def zoom_blur(image: Image, _: None, largest: float, layers: int) -> Image:
 
 
 def _enlarge_middle(image: Image, down: int, right: int) -> Image:
-    """The middle of the image widened by so many pixels on each side.
+    """Return the middle of the image after it is widened by so many pixels on each side.
 
     What lies beyond the middle below and to the right is not computed; above and to the left it has to be. OpenCV's
-    faster interpolation is in whole numbers, too; each layer is at most a level from the exact one.
-    """
+    faster interpolation is in whole numbers, too; each layer is at most a level from the exact one."""
     height, width = image.shape[:2]
     times_y, times_x = (height + 2 * down) / height, (width + 2 * right) / width
     # two pixels more, which the interpolation of the last ones looks at

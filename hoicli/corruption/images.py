@@ -39,7 +39,7 @@ LARGEST_AREA = 64_000_000
 FORMATS = ("JPEG", "PNG")
 """The formats whose decoders are used (JPEG's also for MPO); Pillow has dozens."""
 STAMP = b"hoicli corrupt "
-"""What the comment (JPEG) or the text chunk (PNG) of a written file begins with; JSON follows."""
+"""The beginning of the comment (JPEG) or text chunk (PNG) of a written file; JSON follows."""
 STAMP_WITHIN = 4096
 """Bytes from a file's start that hold its stamp: it is written before anything long."""
 
@@ -47,17 +47,15 @@ _PNG_HEAD = 8 + 12 + 13
 """Bytes of the signature and IHDR, which is the first chunk."""
 _PNG_END, _JPEG_END = b"IEND\xaeB`\x82", b"\xff\xd9"
 _JPEG_TABLES = b"\xff\xdb"
-"""What the first table of a JPEG file begins with; before it is only the head."""
+"""The beginning of the first table of a JPEG file; before it is only the head."""
 _LONGEST_EXIF = 65_533
-"""Bytes; more does not fit into a JPEG's segment."""
+"""The most bytes that fit into a JPEG's segment."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A decoded file. pixels: uint8 [height, width, 1, 3 (RGB) or 4 (RGBA)].
-
-    kind: "JPEG" or "PNG"; metadata: what Pillow is to write into every file made of it.
-    """
+    """A decoded image file. pixels: uint8 [height, width, 1, 3 (RGB) or 4 (RGBA)]; kind: "JPEG" or "PNG"; metadata:
+    what Pillow is to write into every file made of it."""
 
     pixels: Image
     kind: str
@@ -65,14 +63,14 @@ class Picture:
 
     @cached_property
     def head(self) -> bytes:
-        """Return what a JPEG file has before its tables: what is kept, as Pillow writes it."""
+        """The bytes of a JPEG file before its tables, with the metadata that is kept, as Pillow writes them."""
         dot = PIL.Image.new("L", (1, 1))
         plain, full = _encode_image(dot, "JPEG"), _encode_image(dot, "JPEG", **self.metadata)
         return full[: len(full) - len(plain) + plain.index(_JPEG_TABLES)]
 
 
 def check_size(width: int, height: int) -> None:
-    """Raises `DataError` for more pixels than can be corrupted."""
+    """Raise `DataError` for an image with more pixels than can be corrupted."""
     if max(width, height) > LARGEST_SIDE:
         raise DataError(f"is {width} x {height} pixels; at most {LARGEST_SIDE:,} a side can be warped")
     if width * height > LARGEST_AREA:
@@ -80,7 +78,8 @@ def check_size(width: int, height: int) -> None:
 
 
 def decode(data: bytes) -> Picture:
-    """The picture in a file's bytes. Raises `DataError`, without a place, for what is no whole JPEG or PNG image."""
+    """Return the picture in a file's bytes. Raises `DataError`, without a place, if they are no whole JPEG or PNG
+    image."""
     if not data:
         raise DataError("the file is empty (0 bytes); fetch it again", code="damaged")
     try:
@@ -111,8 +110,9 @@ def decode(data: bytes) -> Picture:
 
 
 def read_picture(record: Mapping[str, Any], path: Path, place: str) -> tuple[bytes, Picture]:
-    """The bytes and the picture of a record's image file. Raises `DataError`, in the name of `place`, for one that is
-    not there, cannot be read, or is of another size than the record says: its boxes would be another picture's."""
+    """Return the bytes and the picture of a record's image file. Raises `DataError`, in the name of `place`, for a file
+    that is not there, cannot be read, or is of another size than the record says: its boxes would be another picture's.
+    """
     try:
         if path.exists() and not path.is_file():  # a pipe would block, a device never end
             raise FileNotFoundError
@@ -151,10 +151,11 @@ def _channels(image: PIL.Image.Image) -> Image:
 
 
 def encode(picture: Picture, pixels: Image, *, quality: int = JPEG_QUALITY) -> bytes:
-    """A file of the picture's kind that holds these pixels, with what is kept, and without its stamp (`add_stamp`).
+    """Return a file of the picture's kind that holds these pixels, with the metadata, and without its stamp
+    (`add_stamp`).
 
-    JPEG: at `quality`, with colours at full resolution if that is JPEG_QUALITY (otherwise JPEG is the corruption).
-    """
+    A JPEG is written at `quality`, with colours at full resolution if that is JPEG_QUALITY (otherwise JPEG is the
+    corruption)."""
     if picture.kind == "JPEG":
         data = encode_jpeg(pixels, quality, full_colour=quality == JPEG_QUALITY)
         return picture.head + data[data.index(_JPEG_TABLES) :]
@@ -169,24 +170,25 @@ def _encode_image(image: PIL.Image.Image, kind: str, **options: Any) -> bytes:
 
 
 def decoded_pixels(picture: Picture, pixels: Image, data: bytes) -> Image:
-    """Return what a reader of the encoded file sees: the pixels themselves, unless JPEG changed them."""
+    """Return the pixels that a reader of the encoded file sees: the given ones, unless JPEG changed them."""
     return decode_jpeg(data).reshape(pixels.shape) if picture.kind == "JPEG" else pixels
 
 
 def add_stamp(picture: Picture, data: bytes, stamp: dict[str, Any]) -> bytes:
-    """The encoded file with its stamp."""
+    """Return the encoded file with its stamp."""
     text = STAMP + json.dumps(stamp, separators=(",", ":")).encode()
     if picture.kind == "JPEG":
         # behind the JFIF header, which is to be the first segment
-        at = 4 + int.from_bytes(data[4:6], "big") if data[2:4] == b"\xff\xe0" else 2
-        return data[:at] + b"\xff\xfe" + struct.pack(">H", len(text) + 2) + text + data[at:]
+        insert_at = 4 + int.from_bytes(data[4:6], "big") if data[2:4] == b"\xff\xe0" else 2
+        return data[:insert_at] + b"\xff\xfe" + struct.pack(">H", len(text) + 2) + text + data[insert_at:]
     chunk = b"tEXtComment\0" + text
     length, checksum = struct.pack(">I", len(chunk) - 4), struct.pack(">I", zlib.crc32(chunk))
     return data[:_PNG_HEAD] + length + chunk + checksum + data[_PNG_HEAD:]
 
 
 def stamp_of(path: Path) -> dict[str, Any] | None:
-    """The stamp of a finished file; None where there is no such file, it has none, or it is cut off (a power cut)."""
+    """Return the stamp of a finished file; None if there is no such file, it has none, or it is cut off (a power
+    cut)."""
     try:
         with open(path, "rb") as file:
             head = file.read(STAMP_WITHIN)
@@ -194,11 +196,11 @@ def stamp_of(path: Path) -> dict[str, Any] | None:
             end = file.read()
     except OSError:
         return None
-    at = head.find(STAMP)
-    if at < 0 or not end.endswith((_PNG_END, _JPEG_END)):
+    stamp_at = head.find(STAMP)
+    if stamp_at < 0 or not end.endswith((_PNG_END, _JPEG_END)):
         return None
     with suppress(ValueError):
-        stamp, _ = json.JSONDecoder().raw_decode(head[at + len(STAMP) :].decode("latin-1"))
+        stamp, _ = json.JSONDecoder().raw_decode(head[stamp_at + len(STAMP) :].decode("latin-1"))
         if type(stamp) is dict:
             return stamp
     return None

@@ -13,12 +13,13 @@ from hoicli.corruption.warps import Zoom
 
 
 def draw_angle(rng: Generator, _shape: Shape, _levels: Levels) -> float:
-    """Degrees from the horizontal."""
+    """Draw the angle of the motion, in degrees from the horizontal."""
     return float(rng.uniform(-45, 45))
 
 
 def motion_blur(image: Image, angle: float, radius: float, sigma: float) -> Image:
-    """A line of 2 radius + 1 pixels that fades as half a Gaussian: the camera moves on, and leaves a trail."""
+    """Return the image blurred along a line of 2 radius + 1 pixels that fades as half a Gaussian: the camera moves on
+    and leaves a trail."""
     x, y, fading = _trail(image.shape, angle, radius, sigma)
     kernel = np.zeros((int(np.ptp(y)) + 1, int(np.ptp(x)) + 1))
     np.add.at(kernel, (y - y.min(), x - x.min()), fading)
@@ -27,7 +28,7 @@ def motion_blur(image: Image, angle: float, radius: float, sigma: float) -> Imag
 
 
 def blur_motion(shape: Shape, angle: float, radius: float, sigma: float) -> Zoom:
-    """Back along the motion, to the mean of the trail."""
+    """Return the shift of content back along the motion, to the mean of the trail."""
     x, y, fading = _trail(shape, angle, radius, sigma)
     total = fading.sum()
     step = -float((x * fading).sum() / total), -float((y * fading).sum() / total)
@@ -37,7 +38,7 @@ def blur_motion(shape: Shape, angle: float, radius: float, sigma: float) -> Zoom
 def _trail(
     shape: Shape, angle: float, radius: float, sigma: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """(x, y) of the pixels whose light a pixel gets, seen from it, and how much of each."""
+    """Return (x, y, share): the pixels whose light a pixel gets, relative to it, and how much it gets of each."""
     height, width = shape[:2]
     scale = scale_of(height, width)
     steps = np.arange(2 * round(radius * scale) + 1)
@@ -50,7 +51,7 @@ def _trail(
 
 
 def defocus_blur(image: Image, _: None, radius: float, alias_sigma: float) -> Image:
-    """A point becomes a disk, whose jagged edge is smoothed a little."""
+    """Return the image with every point spread to a disk, whose jagged edge is smoothed a little."""
     radius = round(radius * scale_of(*image.shape[:2]))
     reach = max(8, radius)
     line = np.arange(-reach, reach + 1)
@@ -65,22 +66,23 @@ def defocus_blur(image: Image, _: None, radius: float, alias_sigma: float) -> Im
 
 
 def soft_blur(image: Image, _: None, sigma: float) -> Image:
-    """Gaussian blur."""
+    """Return the image under Gaussian blur."""
     return gaussian_blur(image, sigma * scale_of(*image.shape[:2]))
 
 
 def draw_shifts(rng: Generator, shape: Shape, levels: Levels) -> NDArray[np.uint16]:
-    """[rounds, y and x, height, width] sixteen random bits each, for as many rounds as any severity needs."""
+    """Draw sixteen random bits for each value of [rounds, y and x, height, width], for as many rounds as any severity
+    needs."""
     return random_bits(rng, (max(level[2] for level in levels), 2, *shape[:2]))
 
 
 def glass_blur(image: Image, shifts: NDArray[np.uint16], sigma: float, distance: int, rounds: int) -> Image:
-    """Blurred, each pixel taken from a random one at most `distance` away, `rounds` times over, and blurred again.
+    """Return the image blurred, each pixel taken from a random one at most `distance` away, `rounds` times over, and
+    blurred again.
 
     The published code means to swap neighbours, but its swap of two array views copies one onto the other, and its
     shifts run from -distance to distance - 1: the picture drifts, most at severities 1 and 3, which are then further
-    from the original than 2 and 4. Here the shifts are even-handed, so that the constants make each severity worse.
-    """
+    from the original than 2 and 4. Here the shifts are even-handed, so that the constants make each severity worse."""
     height, width = image.shape[:2]
     scale = scale_of(height, width)
     reach = round(distance * scale)
@@ -88,6 +90,7 @@ def glass_blur(image: Image, shifts: NDArray[np.uint16], sigma: float, distance:
     for shift in shifts[:rounds]:
         places = np.empty((height, width, 2), dtype=np.int16)
         for rows in strips(height):
+            # 16 random bits, scaled to a whole number from 0 to 2 * reach
             y, x = (part.astype(np.int32) * (2 * reach + 1) >> 16 for part in shift[:, rows])
             y += np.arange(rows.start, rows.stop, dtype=np.int32)[:, None] - reach
             x += np.arange(width, dtype=np.int32) - reach

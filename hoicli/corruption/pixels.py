@@ -20,20 +20,20 @@ Image = NDArray[np.uint8]
 Shape = tuple[int, ...]
 
 STRIP = 32
-"""Rows at a time, where a pixel takes many steps in floating point: what they need stays in the processor's cache."""
+"""Rows computed at a time, where a pixel takes many steps in floating point: they stay in the processor's cache."""
 LARGEST_SIGMA = 12.0
-"""Pixels; a wider blur runs on a reduced picture, where it takes no longer than this one."""
+"""The widest blur, in pixels, on the picture itself; a wider one runs on a reduced picture and takes no longer."""
 FEW_WEIGHTS = 200
-"""Up to so many weights of a kernel OpenCV adds them up faster than it transforms the picture."""
+"""With up to this many weights of a kernel, OpenCV adds them up faster than it transforms the picture."""
 TRANSFORMED = 130
-"""Cells of a kernel from which on OpenCV goes through a Fourier transform, however many of them are 0."""
+"""From this many cells of a kernel on, OpenCV uses a Fourier transform, however many of them are 0."""
 
 
 def round_to_bytes(values: NDArray[np.floating]) -> Image:
-    """To the nearest whole number (of two the even one), within 0 and 255; for values below 2^31.
+    """Return values rounded to the nearest whole number (of two the even one), within 0 and 255; they must be below
+    2^31.
 
-    OpenCV's conversion, which is one pass; its sum with nothing is what makes it convert.
-    """
+    OpenCV's conversion does it in one pass; adding nothing to the values is what makes it convert."""
     return np.asarray(cv2.addWeighted(values, 1, values, 0, 0, dtype=cv2.CV_8U), dtype=np.uint8).reshape(values.shape)
 
 
@@ -43,46 +43,45 @@ def draw_side(rng: np.random.Generator, *_: object) -> bool:
 
 
 def random_bits(rng: np.random.Generator, shape: Shape) -> NDArray[np.uint16]:
-    """Sixteen random bits for each value of an array."""
+    """Return sixteen random bits for each value of an array."""
     count = math.prod(shape)
     bits: NDArray[np.uint16] = rng.bit_generator.random_raw(-(-count // 4)).view(np.uint16)[:count]
     return bits.reshape(shape)
 
 
 def strips(height: int) -> Iterator[slice]:
-    """All rows, STRIP at a time."""
+    """Yield all rows as slices of STRIP rows."""
     for top in range(0, height, STRIP):
         yield slice(top, min(top + STRIP, height))
 
 
 def cos_and_sin(turns: NDArray[np.float64]) -> NDArray[np.float32]:
-    """[2, N] cosine and sine of so many turns."""
+    """Return the cosine and the sine [2, N] of angles given in turns."""
     angles = 2 * np.pi * turns
     return np.stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
 
 
 def waves(down: NDArray[np.float32], across: NDArray[np.float32]) -> NDArray[np.float32]:
-    """[rows, columns] the cosine of an angle of the row and one of the column together, as `cos_and_sin` gives them.
-
-    A cosine for each pixel would take ten times as long.
-    """
+    """Return the cosine [rows, columns] of the sum of an angle of the row and one of the column, given as by
+    `cos_and_sin`. Computing a cosine for each pixel would take ten times as long."""
+    # cos(a + b) = cos a cos b - sin a sin b
     cosines: NDArray[np.float32] = down[0][:, None] * across[0]
     cosines -= down[1][:, None] * across[1]
     return cosines
 
 
 def resize_image(image: Image, height: int, width: int, interpolation: int) -> Image:
-    """OpenCV's resize, which loses a channel axis of length 1."""
+    """Return the image resized by OpenCV, with the channel axis of length 1 that OpenCV loses."""
     result = cv2.resize(image, (width, height), interpolation=interpolation)
     return np.asarray(result, dtype=np.uint8).reshape(height, width, -1)
 
 
 def box_means(image: Image, height: int, width: int) -> Image:
-    """Reduced to [height, width]: each value the mean of the pixels whose centres lie in its part of the picture.
+    """Return the image reduced to [height, width], each value the mean of the pixels whose centres lie in its part of
+    the picture.
 
-    Pillow's, in whole numbers; OpenCV's counts in floating point. Rows first, then columns, each mean rounded: left to
-    itself Pillow begins with the columns of a tall picture, and how tall depends on its version.
-    """
+    Pillow computes it in whole numbers, OpenCV in floating point. Rows come first, then columns, each mean rounded:
+    left to itself Pillow begins with the columns of a tall picture, and how tall depends on its version."""
     small = PIL.Image.fromarray(image if image.shape[2] == 3 else image[:, :, 0])
     widened = small.resize((width, image.shape[0]), PIL.Image.Resampling.BOX)
     means = widened.resize((width, height), PIL.Image.Resampling.BOX)
@@ -90,7 +89,8 @@ def box_means(image: Image, height: int, width: int) -> Image:
 
 
 def gaussian_blur(image: Image, sigma: float) -> Image:
-    """Cut off at four sigma, the border pixels repeated outwards (as scikit-image's `gaussian` does by default)."""
+    """Return the image under Gaussian blur, cut off at four sigma, the border pixels repeated outwards (as
+    scikit-image's `gaussian` does by default)."""
     if sigma <= LARGEST_SIGMA:
         return _blur_exactly(image, sigma)
     shrink = int(2 * sigma / LARGEST_SIGMA)
@@ -102,7 +102,8 @@ def gaussian_blur(image: Image, sigma: float) -> Image:
 
 
 def _blur_exactly(image: Image, sigma: float) -> Image:
-    """OpenCV's fixed-point filter; 16 bits, because with 8 the weights of a wide kernel are too coarse."""
+    """Return the image blurred by OpenCV's fixed-point filter in 16 bits, since the weights of a wide kernel are too
+    coarse in 8."""
     side = 2 * int(4 * sigma + 0.5) + 1
     wide = np.left_shift(image, 8, dtype=np.uint16)
     wide = np.asarray(cv2.GaussianBlur(wide, (side, side), sigma, borderType=cv2.BORDER_REPLICATE), dtype=np.uint16)
@@ -111,11 +112,11 @@ def _blur_exactly(image: Image, sigma: float) -> Image:
 
 
 def filter_image(image: Image, kernel: NDArray[np.float64], *, anchor: tuple[int, int], border: int) -> Image:
-    """Correlation with a kernel of sum 1, whose weights are taken as whole numbers of 65536ths; anchor (x, y).
+    """Return the correlation with a kernel of sum 1, whose weights are taken as whole numbers of 65536ths; anchor: (x,
+    y).
 
     OpenCV sends large kernels through a Fourier transform, which is not exact; in float64 its result is so near the
-    whole number that it is known. Few weights are added up in float32, which holds all whole numbers up to 2^24.
-    """
+    whole number that it is known. Few weights are added up in float32, which holds all whole numbers up to 2^24."""
     weights = np.rint(kernel * 65536)
     weights.flat[np.argmax(weights)] += 65536 - weights.sum()
     if np.count_nonzero(weights) > FEW_WEIGHTS:
@@ -127,10 +128,10 @@ def filter_image(image: Image, kernel: NDArray[np.float64], *, anchor: tuple[int
 
 
 def _added_up(image: Image, weights: NDArray[np.float64], anchor: tuple[int, int], border: int) -> NDArray[np.float32]:
-    """OpenCV's filter2D, the kernel in pieces too small to be transformed."""
-    (left, above), (high, wide), (height, width) = anchor, weights.shape, image.shape[:2]
-    around = above, high - 1 - above, left, wide - 1 - left
-    padded = cv2.copyMakeBorder(image, *around, border).astype(np.float32)
+    """Return what OpenCV's filter2D does, with the kernel in pieces too small to be transformed."""
+    (left, above), (kernel_height, kernel_width), (height, width) = anchor, weights.shape, image.shape[:2]
+    border_widths = above, kernel_height - 1 - above, left, kernel_width - 1 - left
+    padded = cv2.copyMakeBorder(image, *border_widths, border).astype(np.float32)
     total = np.zeros((height, width, *padded.shape[2:]), dtype=np.float32)
     for rows, columns in _pieces(weights):
         part = padded[rows.start : rows.stop - 1 + height, columns.start : columns.stop - 1 + width]
@@ -139,25 +140,27 @@ def _added_up(image: Image, weights: NDArray[np.float64], anchor: tuple[int, int
 
 
 def _pieces(weights: NDArray[np.float64]) -> Iterator[tuple[slice, slice]]:
-    """(rows, columns) that together hold all weights but zeros, as many columns at a time as OpenCV adds up."""
+    """Yield (rows, columns) that together hold all weights but zeros, as many columns at a time as OpenCV adds up."""
     used = weights != 0
     columns = np.flatnonzero(used.any(axis=0))
     tops, ends = used.argmax(axis=0), len(used) - used[::-1].argmax(axis=0)
     left, top, end = columns[0], tops[columns[0]], ends[columns[0]]
     for before, column in pairwise(columns):
-        higher, lower = min(top, tops[column]), max(end, ends[column])
-        if (column + 1 - left) * (lower - higher) >= TRANSFORMED:
+        new_top, new_end = min(top, tops[column]), max(end, ends[column])
+        if (column + 1 - left) * (new_end - new_top) >= TRANSFORMED:
             yield slice(top, end), slice(left, before + 1)
-            left, higher, lower = column, tops[column], ends[column]
-        top, end = higher, lower
+            left, new_top, new_end = column, tops[column], ends[column]
+        top, end = new_top, new_end
     yield slice(top, end), slice(left, columns[-1] + 1)
 
 
 def remap_image(image: Image, x: NDArray[np.float64], y: NDArray[np.float64], *, border: int) -> Image:
-    """Each pixel taken from (x, y), interpolated linearly in steps of a 32nd of a pixel; x, y [height, width]."""
+    """Return the image with each pixel taken from (x, y), interpolated linearly in steps of a 32nd of a pixel; x, y:
+    [height, width]."""
     result = np.empty_like(image)
     for rows in strips(image.shape[0]):
         fixed_x, fixed_y = _in_32nds(x[rows]), _in_32nds(y[rows])
+        # OpenCV takes the whole pixels, and the 32nds of y and x as one number
         whole = np.empty((*fixed_x.shape, 2), dtype=np.int16)
         whole[:, :, 0], whole[:, :, 1] = fixed_x >> 5, fixed_y >> 5
         part = (((fixed_y & 31) << 5) | (fixed_x & 31)).astype(np.uint16)
@@ -167,6 +170,7 @@ def remap_image(image: Image, x: NDArray[np.float64], y: NDArray[np.float64], *,
 
 
 def _in_32nds(values: NDArray[np.float64]) -> NDArray[np.int32]:
-    """To the nearest 32nd (of two the even one), as whole numbers of them, within what OpenCV's maps hold."""
+    """Return values as whole numbers of 32nds, rounded to the nearest (of two the even one), within what OpenCV's maps
+    hold."""
     fixed = np.asarray(cv2.addWeighted(values, 32, values, 0, 0, dtype=cv2.CV_32S), dtype=np.int32)
     return np.clip(fixed.reshape(values.shape), -32000 * 32, 32000 * 32)

@@ -1,4 +1,4 @@
-"""PSNR and SSIM of many versions of one picture, against it.
+"""PSNR and SSIM of many versions of one picture, compared with the original.
 
 SSIM is Wang et al. (2004) with a uniform window of 7 x 7 pixels and the sample covariance, the mean over all windows
 inside the picture and over the channels: what scikit-image's `structural_similarity` computes by default.
@@ -19,64 +19,64 @@ C1, C2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
 """The constants of the SSIM paper for values from 0 to 255."""
 
 ROWS = 60
-"""Rows of windows at a time: few enough that all of it stays in the processor's cache, which halves the time."""
+"""Rows of windows that are computed at a time: so few that they fit the processor's cache, which halves the time."""
 
 Sums = NDArray[np.int32]
 
 
 class Original:
-    """What other pictures are compared with: uint8 [height, width, channels]."""
+    """The picture that others are compared with: uint8 [height, width, channels]."""
 
     def __init__(self, image: Image) -> None:
         self._image = image
         self._sums: dict[int, tuple[Sums, Sums, Sums]] = {}
 
     def psnr(self, image: Image) -> float | None:
-        """In decibels over all values; None where the two are equal."""
+        """Return the PSNR in decibels over all values; None if the two pictures are equal."""
         error = cv2.norm(self._like(image), image, cv2.NORM_L2SQR) / image.size
         return None if error == 0 else round(10 * math.log10(255**2 / error), 4)
 
     def ssim(self, image: Image) -> float | None:
-        """Between -1 and 1; None for a picture less than 7 pixels wide or high."""
+        """Return the SSIM, between -1 and 1; None for a picture less than 7 pixels wide or high."""
         if min(image.shape[:2]) < WINDOW:
             return None
-        own_sums = self._like(image)
-        sums, squares, variances = self._windows(own_sums)
+        original = self._like(image)
+        sums, squares, variances = self._windows(original)
         count, half = WINDOW * WINDOW, WINDOW // 2
         mean_constant, variance_constant = np.float32(C1 * count**2), np.float32(C2 * count * (count - 1))
         total = 0.0
         for top in range(0, len(sums), ROWS):
             rows, pixels = slice(top, top + ROWS), slice(top, top + ROWS + WINDOW - 1)
             wide = image[pixels].astype(np.uint16)
-            other = _window_sums(wide)
-            product = sums[rows] * other
-            other *= other
+            other_sums = _window_sums(wide)
+            product = sums[rows] * other_sums
+            other_sums *= other_sums
             # n sum(x^2) - sum(x)^2 is the variance times n (n - 1): whole numbers below 2^31, so nothing cancels
-            covariance = _window_sums(own_sums[pixels] * wide)
+            covariance = _window_sums(original[pixels] * wide)
             covariance *= count
             covariance -= product
-            spread = _window_sums(np.multiply(wide, wide, out=wide))
-            spread *= count
-            spread -= other
-            spread += variances[rows]
-            other += squares[rows]
+            total_variance = _window_sums(np.multiply(wide, wide, out=wide))
+            total_variance *= count
+            total_variance -= other_sums
+            total_variance += variances[rows]
+            other_sums += squares[rows]
             # (2 a + c) (2 b + d) is 4 (a + c / 2) (b + d / 2), to the last bit
             value = _add_constant(product, mean_constant / 2)
             value *= _add_constant(covariance, variance_constant / 2)
-            below = _add_constant(other, mean_constant)
-            below *= _add_constant(spread, variance_constant)
-            value /= below
+            denominator = _add_constant(other_sums, mean_constant)
+            denominator *= _add_constant(total_variance, variance_constant)
+            value /= denominator
             total += 4 * sum(cv2.sumElems(value[:, half:-half]))
         return round(total / (sums.size - sums[:, : 2 * half].size), 6)
 
     def _like(self, image: Image) -> Image:
-        """The original with as many channels as the image: a grey one that was given colours is compared as three equal
-        channels."""
+        """Return the original with as many channels as the image: a grey one that was given colours is compared as
+        three equal channels."""
         original, channels = self._image, image.shape[2]
         return original if original.shape[2] == channels else np.repeat(original, channels, axis=2)
 
     def _windows(self, original: Image) -> tuple[Sums, Sums, Sums]:
-        """The original's sums in windows, their squares, and the variances times n (n - 1)."""
+        """Return the original's sums in windows, their squares, and the variances times n (n - 1)."""
         channels = original.shape[2]
         if channels not in self._sums:
             wide = original.astype(np.uint16)
@@ -87,18 +87,18 @@ class Original:
 
 
 def _window_sums(values: NDArray[np.uint16]) -> Sums:
-    """[height - 6, width, channels] the sum of the values in each window, from those that touch the upper border.
+    """Return the sum [height - 6, width, channels] of the values in each window, from the windows that touch the upper
+    border on.
 
-    The first and last three of a row reach out of the picture. They stay because what lies without gaps is computed
-    faster, and are left out at the end.
-    """
+    The first and last three windows of a row reach out of the picture. They stay because an array without gaps is
+    computed faster, and are left out at the end."""
     half = WINDOW // 2
     sums = np.asarray(cv2.boxFilter(values, cv2.CV_32S, (WINDOW, WINDOW), normalize=False), dtype=np.int32)
     return sums.reshape(values.shape)[half:-half]
 
 
 def _add_constant(values: Sums, constant: np.float32) -> NDArray[np.float32]:
-    """values + constant, in float32."""
+    """Return values + constant in float32."""
     raised = values.astype(np.float32)
     raised += constant
     return raised

@@ -33,18 +33,17 @@ from hoicli.io.messages import display_name
 from hoicli.records.parsing import Record, is_number, json_type, read_object, short
 
 ENDING = ".json"
-"""A `--recipe` that ends so is a file."""
+"""The ending of a `--recipe` that is a file."""
 LARGEST = 1 << 20
-"""Bytes of a file."""
+"""The most bytes of a file."""
 
 
 def chosen_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corruption") -> Recipe:
-    """Return what `--recipe` names, which has the corruptions `names`, that `argument` gave: those of other packages
-    with their own constants, or with what they say of ImageNet-C's; a file has constants of those that it names.
+    """Return the recipe that `--recipe` names, with the constants of the corruptions `names` from other packages: their
+    own, or those they give for ImageNet-C; a file has the constants of those that it names.
 
-    Raises `UsageError` for no recipe, and for a name that is no corruption or that the recipe has no constants for; and
-    what `read_recipe` and `added_corruption` raise.
-    """
+    argument: the option that gave the names. Raises `UsageError` for an unknown recipe, and for a name that is no
+    corruption or that the recipe has no constants for; and what `read_recipe` and `added_corruption` raise."""
     if text.endswith(ENDING):
         recipe = read_recipe(text)
     elif text in RECIPES:
@@ -57,20 +56,20 @@ def chosen_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corr
         if name not in CORRUPTIONS and name not in owners:
             added = added_corruption(name)
             if added is None:
-                meant = did_you_mean(name, CORRUPTIONS, "hoicli corrupt --list shows them")
-                raise UsageError(f"{arg(argument, name)}: no corruption; {meant}")
+                suggestion = did_you_mean(name, CORRUPTIONS, "hoicli corrupt --list shows them")
+                raise UsageError(f"{arg(argument, name)}: no corruption; {suggestion}")
             owners[name] = added.owner
             of_recipe = added.corruption.published if text == IMAGENET_C else added.corruption.levels
             if text in RECIPES and of_recipe:
                 levels[name] = of_recipe
         if name not in levels:
-            having = ", ".join(levels)
-            raise UsageError(f"{arg(argument, name)}: recipe {recipe.name} has no constants for it, only for {having}")
+            known = ", ".join(levels)
+            raise UsageError(f"{arg(argument, name)}: recipe {recipe.name} has no constants for it, only for {known}")
     return recipe._replace(levels=levels, owners=owners)
 
 
 def read_recipe(path: str) -> Recipe:
-    """The recipe of a file, with a digest of its constants in its name. Raises `DataError` that names the file and the
+    """Return the recipe of a file, with a digest of its constants in its name. Raises `DataError` that names file and
     field."""
     record = read_object(path, "recipe", "a few hundred numbers", limit=LARGEST)
     try:
@@ -113,7 +112,7 @@ def _recipe(record: Record) -> Recipe:
 
 
 def _levels(row: Corruption, levels: Any) -> Levels:
-    """The five levels of a corruption."""
+    """Return the five levels of a corruption, checked."""
     field = f"corruptions.{row.name}"
     count = len(SEVERITIES)
     if type(levels) is not list or len(levels) != count:
@@ -123,7 +122,7 @@ def _levels(row: Corruption, levels: Any) -> Levels:
 
 
 def _level(row: Corruption, level: Any, field: str) -> Level:
-    """The constants of a level, in the order of the table."""
+    """Return the constants of a level, in the order of the table, checked."""
     if type(level) is not dict or set(level) != set(row.constants):
         raise DataError(f"give an object with {', '.join(row.constants)}, and nothing else", field=field)
     values = []

@@ -19,32 +19,33 @@ Bits = NDArray[np.uint16]
 
 
 def draw_normal(rng: Generator, shape: Shape, _levels: Levels) -> Noise:
-    """Standard normal values, one a channel of each pixel."""
+    """Draw standard normal values, one for each channel of each pixel."""
     return rng.standard_normal(shape, dtype=np.float32)
 
 
 def _add(image: Image, noise: Noise) -> Image:
-    """The image and whole-numbered noise, within 0 and 255."""
+    """Return the image plus whole-numbered noise, within 0 and 255."""
     total = cv2.add(image, noise.astype(np.int16), dtype=cv2.CV_8U)
     return np.asarray(total, dtype=np.uint8).reshape(image.shape)
 
 
 def gaussian_noise(image: Image, noise: Noise, deviation: float) -> Image:
-    """Normal noise of this standard deviation, as a share of white."""
+    """Return the image with normal noise of this standard deviation, as a share of white."""
     return _add(image, np.rint(noise * np.float32(255 * deviation)))
 
 
 def speckle_noise(image: Image, noise: Noise, deviation: float) -> Image:
-    """Normal noise in proportion to the pixel's own value."""
+    """Return the image with normal noise in proportion to the pixel's own value."""
     return _add(image, np.rint(noise * np.float32(deviation) * image))
 
 
 STEPS = 14
-"""Bits of a random number that choose a photon count: counts rarer than 1 in 16,384 are left out."""
+"""The bits of a random number that choose a photon count: counts rarer than 1 in 16,384 are left out."""
 
 
 def shot_noise(image: Image, bits: Bits, photons: float) -> Image:
-    """Each value is counted in photons, of which white has `photons` on average: a Poisson number for each."""
+    """Return the image with each value counted in photons, of which white has `photons` on average: a Poisson number
+    for each."""
     table, result = poisson_table(photons), np.empty_like(image)
     for rows in strips(image.shape[0]):
         place = image[rows].astype(np.intp) << STEPS
@@ -55,7 +56,8 @@ def shot_noise(image: Image, bits: Bits, photons: float) -> Image:
 
 @lru_cache(maxsize=5)
 def poisson_table(photons: float) -> Image:
-    """[256 * 2^STEPS] the result for a value and a random number: the Poisson distribution inverted."""
+    """Return the result [256 * 2^STEPS] for each pixel value and random number: the inverse of the Poisson
+    distribution."""
     counts = np.arange(int(photons + 12 * np.sqrt(photons) + 12))
     results = np.clip(np.rint(counts * (255 / photons)), 0, 255).astype(np.uint8)
     means = np.arange(1, 256)[:, None] / 255 * photons
@@ -68,7 +70,7 @@ def poisson_table(photons: float) -> Image:
 
 
 def salt_pepper_noise(image: Image, bits: Bits, share: float) -> Image:
-    """This share of the pixels is black or white, half of them each."""
+    """Return the image with this share of the pixels black or white, half of them each."""
     bound = np.uint16(round(share / 2 * 65536))
     result = image.copy()
     pixels = result.reshape(-1, image.shape[2])
@@ -78,12 +80,12 @@ def salt_pepper_noise(image: Image, bits: Bits, share: float) -> Image:
 
 
 def jpeg(image: Image, _: None, quality: int) -> Image:
-    """Through a JPEG file of this quality (colours at half the resolution, as is usual)."""
+    """Return the image after a JPEG file of this quality (colours at half the resolution, as is usual)."""
     return decode_jpeg(encode_jpeg(image, quality)).reshape(image.shape)
 
 
 def encode_jpeg(image: Image, quality: int, *, full_colour: bool = False) -> bytes:
-    """A baseline JPEG file of a grey or an RGB picture: Pillow's bytes in less time."""
+    """Return a baseline JPEG file of a grey or an RGB picture: the same bytes as Pillow's, in less time."""
     sampling = cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444 if full_colour else cv2.IMWRITE_JPEG_SAMPLING_FACTOR_420
     options = [cv2.IMWRITE_JPEG_QUALITY, quality, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, sampling]
     ordered = cv2.cvtColor(image, cv2.COLOR_RGB2BGR) if image.shape[2] == 3 else image
@@ -91,7 +93,7 @@ def encode_jpeg(image: Image, quality: int, *, full_colour: bool = False) -> byt
 
 
 def decode_jpeg(data: bytes) -> Image:
-    """The pixels of a JPEG file that `encode_jpeg` made: [height, width] grey, or [height, width, 3] RGB."""
+    """Return the pixels of a JPEG file that `encode_jpeg` made: [height, width] grey, or [height, width, 3] RGB."""
     channels = cv2.IMREAD_ANYCOLOR | cv2.IMREAD_IGNORE_ORIENTATION
     pixels = np.asarray(cv2.imdecode(np.frombuffer(data, np.uint8), channels), dtype=np.uint8)
     return pixels if pixels.ndim == 2 else np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB), dtype=np.uint8)
@@ -99,21 +101,23 @@ def decode_jpeg(data: bytes) -> Image:
 
 @dataclass(frozen=True)
 class Slices:
-    """places [slices, 4], for as many as may be needed: where each begins, and from where its double is taken (down,
-    across), all in [0, 1); and whether it is black (below a half) or a double. levels: of all severities."""
+    """The slices that may get lost, as many as any severity needs. places [slices, 4], all in [0, 1): where each slice
+    begins, whether it is black (below a half) or a copy, and from where the copy is taken (down, across); levels: of
+    all severities."""
 
     places: NDArray[np.float64]
     levels: Levels
 
 
 def draw_slices(rng: Generator, shape: Shape, levels: Levels) -> Slices:
-    """One slice for each row of blocks, at the most."""
+    """Draw the slices: at most one for each row of blocks."""
     rows = -(-shape[0] // min(level[2] for level in levels))
     return Slices(rng.random((max(1, rows), 4)), levels)
 
 
 def packet_loss(image: Image, slices: Slices, per_row: float, slice_width: float, block: int) -> Image:
-    """Slices of blocks that never arrived: black, or filled with a piece from elsewhere in the picture."""
+    """Return the image with slices of blocks that never arrived: black, or filled with a piece from elsewhere in the
+    picture."""
     height, width = image.shape[:2]
     side = round(block * scale_of(height, width))
     lost = _lost_blocks(image.shape, slices, (per_row, slice_width, block))
@@ -131,17 +135,16 @@ def packet_loss(image: Image, slices: Slices, per_row: float, slice_width: float
 
 
 def lost_pixels(shape: Shape, slices: Slices, per_row: float, slice_width: float, block: int) -> NDArray[np.bool_]:
-    """[height, width] what packet loss takes away, black or replaced."""
+    """Return the pixels [height, width] that packet loss takes away, black or replaced."""
     side = round(block * scale_of(*shape[:2]))
     lost = _lost_blocks(shape, slices, (per_row, slice_width, block)) >= 0
     return lost.repeat(side, axis=0).repeat(side, axis=1)[: shape[0], : shape[1]]
 
 
 def _lost_blocks(shape: Shape, slices: Slices, level: Level) -> NDArray[np.int64]:
-    """[block rows, block columns] the slice that a block was lost with; -1 where it arrived.
+    """Return the slice [block rows, block columns] that each block was lost with; -1 where it arrived.
 
-    A higher severity loses what the lower ones lose, in the same way, and more: longer slices, and more of them.
-    """
+    A higher severity loses what the lower ones lose, in the same way, and more: longer slices, and more of them."""
     side = round(level[2] * scale_of(*shape[:2]))
     rows, columns = -(-shape[0] // side), -(-shape[1] // side)
     lost = np.full(rows * columns, -1)

@@ -25,7 +25,8 @@ GRID = 64
 
 
 def moved_boxes(warp: Warp, boxes: Sequence[Box]) -> tuple[list[list[float]], list[float]]:
-    """(boxes after the warp, the visible share of each). A box that left the image lies flat on its border, share 0."""
+    """Return (the boxes after the warp, the visible share of each). A box that left the image lies flat on its border,
+    with share 0."""
     height, width = warp.size
     moved = []
     for box in boxes:
@@ -35,7 +36,7 @@ def moved_boxes(warp: Warp, boxes: Sequence[Box]) -> tuple[list[list[float]], li
 
 
 def share_in_frame(warp: Warp, box: Box) -> float:
-    """The share of the box's area, as far as it was in the image, that is still there; 0 where there was none."""
+    """Return the share of the box's area, as far as it was in the image, that is still there; 0 if none was."""
     height, width = warp.size
     x1, x2 = (float(min(max(0, value), width - 1)) for value in (box[0], box[2]))
     y1, y2 = (float(min(max(0, value), height - 1)) for value in (box[1], box[3]))
@@ -66,7 +67,8 @@ def _around(points: Points) -> tuple[float, float, float, float]:
 
 
 def _around_shown(box: Box, x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float, float, float] | None:
-    """Around all pixels that show something of the box; None where no pixel does. x, y: where each comes from."""
+    """Return the box around all pixels that show something of a box, None if no pixel does. x, y: where each pixel
+    comes from."""
     in_box = (x >= box[0]) & (x <= box[2]) & (y >= box[1]) & (y <= box[3])
     rows, columns = np.flatnonzero(in_box.any(axis=1)), np.flatnonzero(in_box.any(axis=0))
     if not len(rows):
@@ -75,13 +77,13 @@ def _around_shown(box: Box, x: NDArray[np.float64], y: NDArray[np.float64]) -> t
 
 
 def _inside(points: Points, size: tuple[int, int]) -> NDArray[np.bool_]:
-    """[N] which points are in the frame, whose first and last pixels reach half a pixel beyond their centres."""
+    """Return which points [N] are in the frame, whose first and last pixels reach half a pixel beyond their centres."""
     x, y = points[:, 0], points[:, 1]
     return (x > -0.51) & (y > -0.51) & (x < size[1] - 0.49) & (y < size[0] - 0.49)
 
 
 class Warp(ABC):
-    """A map of the picture onto itself; `size` is (height, width), and `margin` how far a point may move, in pixels."""
+    """A map of the picture onto itself. size: (height, width); margin: how far a point may move, in pixels."""
 
     margin = np.inf
 
@@ -91,11 +93,11 @@ class Warp(ABC):
 
     @abstractmethod
     def forward(self, points: Points) -> Points:
-        """[N, 2] where what was at these (x, y) is now."""
+        """Return where [N, 2] the content of these points (x, y) is after the warp."""
 
     def bounds(self, box: Box) -> tuple[float, float, float, float]:
-        """x1, y1, x2, y2 around what is in the frame of the box's area after the warp; outside it where nothing is.
-        Those of the moved corners, where a box stays a box."""
+        """Return x1, y1, x2, y2 around the part of the box's area that is in the frame after the warp; outside the
+        frame if none is. By default they are the moved corners, which is right if a box stays a box."""
         return _around(self.forward(np.array([box[:2], box[2:]], dtype=np.float64)))
 
 
@@ -113,7 +115,7 @@ class Lens(Warp):
         self.shrink = 1 + k * (float(self.centre.min()) / self.radius) ** 2
 
     def sources(self) -> tuple[Points, Points]:
-        """(x, y), each [height, width]: where every pixel of the result comes from."""
+        """Return (x, y), each [height, width]: where every pixel of the result comes from."""
         x = (np.arange(self.size[1]) - self.centre[0])[None, :]
         y = (np.arange(self.size[0]) - self.centre[1])[:, None]
         factor = x * x + y * y
@@ -127,7 +129,8 @@ class Lens(Warp):
         return from_x, from_y
 
     def forward(self, points: Points) -> Points:
-        """Newton's method on r (1 + k r^2) = R (1 + k n^2); points far outside stay outside."""
+        """Return the moved points, found by Newton's method on r (1 + k r^2) = R (1 + k n^2); points far outside stay
+        outside."""
         offset = points - self.centre
         # a pincushion's map has an end: nothing beyond it is ever shown, so it may stay at the end
         limit = np.inf if self.k >= 0 else float(np.sqrt(1 / (3 * -self.k)))
@@ -137,15 +140,15 @@ class Lens(Warp):
         r = np.minimum(reachable, limit)
         for _ in range(50):
             slope = np.maximum(1 + 3 * self.k * r * r, 1e-9)
-            before, r = r, np.clip(r - (r + self.k * r**3 - reachable) / slope, 0, limit)
-            if np.abs(before - r).max() < 1e-12:  # the last bits may change for ever
+            last_r, r = r, np.clip(r - (r + self.k * r**3 - reachable) / slope, 0, limit)
+            if np.abs(last_r - r).max() < 1e-12:  # the last bits may change for ever
                 break
         ratio = np.divide(r, start, out=np.ones_like(r), where=start > 0)
         moved: Points = self.centre + offset * ratio[:, None]
         return moved
 
     def bounds(self, box: Box) -> tuple[float, float, float, float]:
-        """See `Warp.bounds`."""
+        """Return the bounds as `Warp.bounds` does."""
         moved = self.forward(_outline(box))
         if _inside(moved, self.size).all():
             return _around(moved)
@@ -154,24 +157,23 @@ class Lens(Warp):
 
 
 class Zoom(Warp):
-    """Everything enlarged about the centre, then moved by (x, y) pixels to the right and down. Of several
-    magnifications that are averaged a box is where their mean puts it."""
+    """Everything enlarged about the centre, then moved by (x, y) pixels to the right and down. For several
+    magnifications that are averaged, a box is where their mean puts it."""
 
     def __init__(self, size: tuple[int, int], magnification: float, step: tuple[float, float] = (0, 0)) -> None:
         super().__init__(size)
         self.magnification, self.step = magnification, np.array(step)
 
     def forward(self, points: Points) -> Points:
-        """See `Warp.forward`."""
+        """Return the moved points as `Warp.forward` does."""
         moved: Points = self.centre + (points - self.centre) * self.magnification + self.step
         return moved
 
 
 class Displacement(Warp):
-    """A field: the pixel at p shows what was at p + (dx, dy)(p). Small and rough, so it may fold.
+    """A field of shifts: the pixel at p shows what was at p + (dx, dy)(p). It may be small and rough, so it may fold.
 
-    dx, dy [height, width] pixels.
-    """
+    dx, dy [height, width]: in pixels."""
 
     def __init__(self, dx: NDArray[Any], dy: NDArray[Any]) -> None:
         super().__init__((dx.shape[0], dx.shape[1]))
@@ -183,7 +185,8 @@ class Displacement(Warp):
         return np.arange(self.size[1]) + self.dx, np.arange(self.size[0])[:, None] + self.dy
 
     def forward(self, points: Points) -> Points:
-        """The fixed point of p = q - d(p), with the field of the nearest pixel; good to a pixel where it folds."""
+        """Return the moved points: the fixed point of p = q - d(p), with the field of the nearest pixel; good to a
+        pixel where the field folds."""
         moved = points.copy()
         for _ in range(20):
             column = np.clip(np.rint(moved[:, 0]), 0, self.size[1] - 1).astype(np.intp)
@@ -193,7 +196,8 @@ class Displacement(Warp):
         return moved
 
     def bounds(self, box: Box) -> tuple[float, float, float, float]:
-        """Around all pixels that show something of the box: right where the field folds, too."""
+        """Return the box around all pixels that show something of the box, which is right where the field folds,
+        too."""
         height, width = self.size
         x1, y1, x2, y2 = box
         left, right = (int(min(max(0, value), width)) for value in (x1 - self.margin, x2 + self.margin + 1))

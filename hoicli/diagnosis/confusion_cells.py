@@ -10,7 +10,7 @@ Repairing the cell (v, w), w said in place of v, is an oracle as in `hoicli.diag
 Of an object, the prediction that becomes a true positive is, for each triplet of a pair in the cell, the best one with
 the wrong label and the triplet's verb, if it stands above the triplet's true positive. In the cells (nothing, w) the
 predictions are dropped, as `both_boxes` does; in (v, nothing) the ground truth leaves the count, as `missed_gt` does.
-Cells overlap in what they would mend, so their gains do not add up.
+The repairs of different cells overlap, so their gains do not add up.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ from hoicli.vocabulary.labels import Vocabulary
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of one kind that occur, ascending: true, said [K] names, NOTHING for none; count [K] units (of the
-    cells of nothing annotated, predictions or predicted pairs); gain [K], the mean AP gained by the repair, in [0, 1];
-    NaN on the diagonal, and where there is nothing to average."""
+    """The cells of one kind of confusion (of verbs or of objects) that occur, in ascending order. true, said [K]: the
+    numbers of the annotated and of the predicted name, NOTHING for none. count [K]: the units in each cell (in the
+    cells of nothing annotated: predictions, or predicted pairs). gain [K]: the mean AP that repairing the cell would
+    add, in [0, 1]; NaN on the diagonal and where there is no class to average."""
 
     true: Ints
     said: Ints
@@ -54,7 +55,8 @@ class Cells:
     gain: Floats
 
     def totals(self) -> Ints:
-        """[K] all units of the name that is annotated; of nothing, all that say the name."""
+        """Return for each cell [K] the number of units with its annotated name; for a cell of nothing annotated, the
+        number of units that were predicted to have its name."""
         names = int(max(self.true.max(initial=0), self.said.max(initial=0))) + 1
         of_true = np.bincount(self.true[self.true >= 0], self.count[self.true >= 0], minlength=names)
         of_said = np.bincount(self.said[self.said >= 0], self.count[self.said >= 0], minlength=names)
@@ -62,8 +64,8 @@ class Cells:
 
 
 class Repaired:
-    """The ranked lists of a model, ranked once, and what the repair of each cell makes of them. columns: of the
-    predictions that are `listed`."""
+    """A model's ranked lists, ranked once, from which the AP after the repair of each cell is computed. columns: the
+    confusions of the predictions in `listed`."""
 
     def __init__(self, listed: Listed, columns: ConfusionColumns, protocol: Protocol, vocabulary: Vocabulary) -> None:
         self._interaction, self._columns, self._protocol = listed.interaction.astype(np.int64), columns, protocol
@@ -78,74 +80,79 @@ class Repaired:
         classes = len(vocabulary.interactions)
         self._hit_bounds = np.searchsorted(self._interaction[self._hits], np.arange(classes + 1))
         self._positives = np.bincount(columns.truth_class, minlength=classes)
-        every = max(subset_classes(vocabulary, protocol).values(), key=len)
+        largest_subset = max(subset_classes(vocabulary, protocol).values(), key=len)
         self._averaged = classes_in_mean(self._positives, vocabulary, protocol) & (self._positives > 0)
-        self._averaged &= np.isin(np.arange(classes), every)
+        self._averaged &= np.isin(np.arange(classes), largest_subset)
         self._averaged[sorted(vocabulary.no_interaction_ids)] = False
 
     def _key(self, rows: Ints) -> Ints:
-        """[R] the order of predictions: by class, then by rank among all."""
+        """Return a key [R] that sorts predictions by class and, within a class, by rank among all predictions."""
         key: Ints = self._interaction[rows] * self._width + self._place[rows]
         return key
 
     def _rank(self, classes: Ints, place: Ints) -> Ints:
-        """[R] how many counted predictions of each class are at or above a place among all."""
+        """Return how many [R] counted predictions of each class rank at or above a place among all predictions."""
         start = np.searchsorted(self._keys, classes * self._width)
         rank: Ints = np.searchsorted(self._keys, classes * self._width + place, side="right") - start
         return rank
 
     @cached_property
     def _hit_rank(self) -> Ints:
-        """The rank of each true positive in its class."""
+        """The rank of each true positive among the counted predictions of its class."""
         return self._rank(self._interaction[self._hits], self._place[self._hits])
 
     @cached_property
     def ap(self) -> Floats:
-        """[C] AP as it is, in [0, 1]."""
+        """The AP of each class [C] before any repair, in [0, 1]."""
         return ranked_ap(self._hit_rank, self._hit_bounds, self._positives, self._protocol)[0]
 
     def cells(self, answers: Said, names: int) -> Cells:
-        """The cells of a kind; `names`: how many names there are."""
+        """Return the cells of one kind of confusion. names: the number of names of this kind."""
         width = names + 1
 
-        def cell(true: Ints, name: Ints) -> Ints:
-            return (true + 1) * width + name + 1
+        def cell(true: Ints, said: Ints) -> Ints:
+            # NOTHING is -1, so both numbers are raised by one.
+            return (true + 1) * width + said + 1
 
-        unit, lone = cell(answers.true, answers.said), cell(np.full(len(answers.lone), NOTHING), answers.lone)
-        cells_found, count = np.unique(np.concatenate([unit, lone]), return_counts=True)
-        true, name = cells_found // width - 1, cells_found % width - 1
+        cell_of_unit = cell(answers.true, answers.said)
+        cell_of_lone = cell(np.full(len(answers.lone), NOTHING), answers.lone)
+        cells_found, count = np.unique(np.concatenate([cell_of_unit, cell_of_lone]), return_counts=True)
+        true, said = cells_found // width - 1, cells_found % width - 1
         gain = self._gains(answers, cells_found, cell)
-        gain[true == name] = np.nan
-        return Cells(true, name, count, gain)
+        gain[true == said] = np.nan
+        return Cells(true, said, count, gain)
 
     def _gains(self, answers: Said, cells: Ints, cell: Callable[[Ints, Ints], Ints]) -> Floats:
-        """[K] the mean AP gained by repairing each of the cells."""
+        """Return the mean AP [K] that the repair of each cell would add. A task is one (cell, class): a class whose AP
+        the cell's repair may change. cell: makes the key of a cell from its two names."""
         columns, classes = self._columns, len(self._positives)
 
         def tasks(of_cell: Ints, of_class: Ints) -> Ints:
+            """Return the key of each (cell, class)."""
             return find(cells, of_cell)[0] * classes + of_class
 
-        new = columns.truth_class[answers.fix_truth]
-        fixed_cell, former = cell(answers.fix_true, answers.fix_said), columns.found[answers.fix_truth]
-        replaced = former >= 0
+        repaired_class = columns.truth_class[answers.fix_truth]
+        fixed_cell, former_hit = cell(answers.fix_true, answers.fix_said), columns.found[answers.fix_truth]
+        replaced = former_hit >= 0
         dropped_cell = cell(answers.drop_true, answers.drop_said)
         lost_cell = cell(answers.missed_true, np.full(len(answers.missed), NOTHING))
-        gone = np.concatenate([answers.drop_row, former[replaced]])
-        insert = tasks(fixed_cell, new)
-        remove = np.concatenate(
+        removed_row = np.concatenate([answers.drop_row, former_hit[replaced]])
+        insert_task = tasks(fixed_cell, repaired_class)
+        remove_task = np.concatenate(
             [
                 tasks(dropped_cell, self._interaction[answers.drop_row]),
-                tasks(fixed_cell[replaced], new[replaced]),
+                tasks(fixed_cell[replaced], repaired_class[replaced]),
             ]
         )
-        lose = tasks(lost_cell, columns.truth_class[answers.missed])
-        every = np.unique(np.concatenate([insert, remove, lose]))
-        of_class = every % classes
-        positives = self._positives[of_class] - np.bincount(find(every, lose)[0], minlength=len(every))
-        ap = np.zeros(len(every))
-        inserted = np.sort(find(every, insert)[0] * self._width + self._place[answers.fix_row])
-        removed = np.sort(find(every, remove)[0] * self._width + self._place[gone])
+        lose_task = tasks(lost_cell, columns.truth_class[answers.missed])
+        task_key = np.unique(np.concatenate([insert_task, remove_task, lose_task]))
+        of_class = task_key % classes
+        positives = self._positives[of_class] - np.bincount(find(task_key, lose_task)[0], minlength=len(task_key))
+        ap = np.zeros(len(task_key))
+        inserted = np.sort(find(task_key, insert_task)[0] * self._width + self._place[answers.fix_row])
+        removed = np.sort(find(task_key, remove_task)[0] * self._width + self._place[removed_row])
         for part in blocks_of(np.diff(self._hit_bounds)[of_class]):
+            # the keys of this block of tasks, with the tasks numbered from its start
             of_part = [
                 keys[slice(*np.searchsorted(keys, [part.start * self._width, part.stop * self._width]))]
                 - part.start * self._width
@@ -153,30 +160,32 @@ class Repaired:
             ]
             ap[part] = self._repaired_ap(of_class[part], positives[part], *of_part)
 
-        before, after = self.ap[of_class], self._averaged[of_class] & (positives > 0)
-        change = np.where(after, ap, 0.0) - np.where(self._averaged[of_class], before, 0.0)
-        positives_left = self._averaged[of_class].astype(np.int64) - after
-        at = every // classes
-        total, many = self.ap[self._averaged].sum(), int(self._averaged.sum())
-        sums = total + np.bincount(at, change, minlength=len(cells))
-        counts = many - np.bincount(at, positives_left, minlength=len(cells))
+        ap_before, still_averaged = self.ap[of_class], self._averaged[of_class] & (positives > 0)
+        ap_change = np.where(still_averaged, ap, 0.0) - np.where(self._averaged[of_class], ap_before, 0.0)
+        leaves_mean = self._averaged[of_class].astype(np.int64) - still_averaged
+        cell_of_task = task_key // classes
+        total, averaged_classes = self.ap[self._averaged].sum(), int(self._averaged.sum())
+        sums = total + np.bincount(cell_of_task, ap_change, minlength=len(cells))
+        counts = averaged_classes - np.bincount(cell_of_task, leaves_mean, minlength=len(cells))
         means: Floats = np.divide(sums, counts, out=np.full(len(cells), np.nan), where=counts > 0)
-        means -= total / max(many, 1)
+        means -= total / max(averaged_classes, 1)
         return means
 
     def _repaired_ap(self, of_class: Ints, positives: Ints, inserted: Ints, removed: Ints) -> Floats:
-        """[J] AP of some (cell, class): the true positives of the class with what the cell inserts and removes. Both
-        are keys, ascending: the number in J, then the place among all predictions."""
+        """Return the AP [J] of some tasks, each the true positives of one class with what one cell inserts and removes.
+        inserted, removed: keys, ascending, made of the number of the task in J and the place among all predictions."""
         task, hit = expand_runs(self._hit_bounds[of_class], np.diff(self._hit_bounds)[of_class])
         task_and_place = task * self._width + self._place[self._hits[hit]]
-        new, new_place = np.divmod(inserted, self._width)
-        key, task = np.concatenate([task_and_place, inserted]), np.concatenate([task, new])
-        rank = np.concatenate([self._hit_rank[hit], self._rank(of_class[new], new_place)])
-        # What comes before each, an inserted one with itself, without that of the (cell, class) before.
-        more = np.concatenate([np.searchsorted(inserted, task_and_place), np.arange(1, len(inserted) + 1)])
-        fewer = np.searchsorted(removed, key)
-        begin = np.arange(len(of_class)) * self._width
-        rank += more - fewer + (np.searchsorted(removed, begin) - np.searchsorted(inserted, begin))[task]
+        task_of_inserted, place_of_inserted = np.divmod(inserted, self._width)
+        key, task = np.concatenate([task_and_place, inserted]), np.concatenate([task, task_of_inserted])
+        rank = np.concatenate([self._hit_rank[hit], self._rank(of_class[task_of_inserted], place_of_inserted)])
+        # How many insertions stand at or above each prediction, and how many removals above it. Both are counted from
+        # the first task on, so what the tasks before hold is taken off again.
+        inserted_above = np.concatenate([np.searchsorted(inserted, task_and_place), np.arange(1, len(inserted) + 1)])
+        removed_above = np.searchsorted(removed, key)
+        task_start = np.arange(len(of_class)) * self._width
+        before_task = np.searchsorted(removed, task_start) - np.searchsorted(inserted, task_start)
+        rank += inserted_above - removed_above + before_task[task]
         remaining = np.flatnonzero(~find(removed, key)[1])
         remaining = remaining[np.argsort(key[remaining], kind="stable")]
         bounds = np.searchsorted(task[remaining], np.arange(len(of_class) + 1))
@@ -184,12 +193,12 @@ class Repaired:
 
 
 UNITS = {"verb": ("triplets", "predictions"), "object": ("pairs", "predicted pairs")}
-"""What a cell of each kind counts, and what one of nothing annotated does."""
+"""The unit that a cell of each kind counts, and the unit of its cells of nothing annotated."""
 
 
 @dataclass(frozen=True)
 class Confused:
-    """One model's confusions under one view of the protocol. listed: its predictions."""
+    """One model's confusions under one view of the protocol. listed: the model's predictions."""
 
     name: str
     tagged: bool
@@ -201,7 +210,7 @@ class Confused:
 
     @property
     def names(self) -> dict[str, list[str]]:
-        """The names of each kind, by number: verbs (in V-COCO action-roles), objects."""
+        """The names of each kind in the order of their numbers: verbs (in V-COCO action-roles) and objects."""
         vocabulary = self.vocabulary
         verbs = [" ".join(filter(None, pair)) for pair in vocabulary.interactions]
         names_by_kind = {
@@ -211,57 +220,58 @@ class Confused:
         return {kind: names_by_kind[kind] for kind in self.columns.kinds}
 
     def cells(self) -> dict[str, Cells]:
-        """The cells of each kind."""
+        """Return the cells of each kind of confusion that was gathered."""
         repaired = Repaired(self.listed, self.columns, self.protocol, self.vocabulary)
         return {kind: repaired.cells(answers, len(self.names[kind])) for kind, answers in self.columns.kinds.items()}
 
     def panels(self, cells: Mapping[str, Cells]) -> Iterator[Panel]:
-        """A heat map for each kind: names taken for names."""
+        """Yield a heat map for each kind: which annotated name is taken for which other name."""
         for kind, of_kind in cells.items():
-            named = (of_kind.true != NOTHING) & (of_kind.said != NOTHING) & (of_kind.true != of_kind.said)
+            is_confusion = (of_kind.true != NOTHING) & (of_kind.said != NOTHING) & (of_kind.true != of_kind.said)
             share = 100 * (of_kind.count / of_kind.totals())
             model_label = [label(self.name)] if self.tagged else []
-            view = [f"{key} {value}" for key, value in self.protocol.view]
-            title = ", ".join([f"{kind.capitalize()}s", *model_label, *view])
+            view_texts = [f"{key} {value}" for key, value in self.protocol.view]
+            title = ", ".join([f"{kind.capitalize()}s", *model_label, *view_texts])
             columns = (of_kind.true, of_kind.said, of_kind.count, share)
-            yield Panel(title, self.names[kind], *(column[named] for column in columns))
+            yield Panel(title, self.names[kind], *(column[is_confusion] for column in columns))
 
     def rows(self, cells: Mapping[str, Cells], *, top: int | None, tags: Mapping[str, str]) -> Iterator[Row]:
-        """Yield of each kind the cells that `rank_cells` chooses: their number, their share of all with the annotated
-        name (of nothing annotated, of all that say the name) in percent, and the gain in points of mAP."""
+        """Yield the result rows of the cells that `rank_cells` chooses, kind by kind. Each cell has its count, its
+        share in percent of all units with the annotated name (where nothing is annotated, of all that were predicted to
+        have the name), and the gain of its repair in points of mAP."""
         tagged = {**({"model": self.name} if self.tagged else {}), **tags, **dict(self.protocol.view)}
-        ends = row_ends(self.protocol.name, tagged, self.settings)
+        common_keys = row_ends(self.protocol.name, tagged, self.settings)
         (subset, members) = max(subset_classes(self.vocabulary, self.protocol).items(), key=lambda pair: len(pair[1]))
         positives = np.bincount(self.columns.truth_class, minlength=len(self.vocabulary.interactions))[members]
         averaged = int((positives > 0).sum())
         for kind, of_kind in cells.items():
             names, totals = self.names[kind], of_kind.totals()
-            for at in rank_cells(of_kind, top).tolist():
-                true, predicted = int(of_kind.true[at]), int(of_kind.said[at])
+            for cell_number in rank_cells(of_kind, top).tolist():
+                true, predicted = int(of_kind.true[cell_number]), int(of_kind.said[cell_number])
                 cell = {
                     "subset": subset,
                     "kind": kind,
                     "truth": None if true == NOTHING else names[true],
                     "predicted": None if predicted == NOTHING else names[predicted],
                 }
-                count, total = int(of_kind.count[at]), int(totals[at])
+                count, total = int(of_kind.count[cell_number]), int(totals[cell_number])
                 unit = UNITS[kind][true == NOTHING]
                 values: list[tuple[str, Any, int, str]] = [
                     ("confusion", count, total, unit),
                     ("confusion_share", 100.0 * count / total, total, "%"),
                 ]
-                gain = float(of_kind.gain[at])
+                gain = float(of_kind.gain[cell_number])
                 if true != predicted:
                     values.append(("confusion_delta_mAP", None if np.isnan(gain) else percent(gain), averaged, "%"))
-                for metric, value, n, of_value in values:
-                    yield result_row(metric, **cell, value=value, n=n, unit=of_value, **ends)
+                for metric, value, n, value_unit in values:
+                    yield result_row(metric, **cell, value=value, n=n, unit=value_unit, **common_keys)
 
 
 class Confusing:
     """Gathers the confusions of one model, batch by batch in any order (`Collector`)."""
 
     def __init__(self, truth: GroundTruth, protocol: Protocol, *, objects: bool = True) -> None:
-        """objects: gather those of objects, too, where labels are compared."""
+        """objects: also gather the confusions of objects, if the protocol compares labels."""
         self._truth, self._protocol = truth, protocol
         self._objects = objects and not protocol.person_first
         self._parts: list[ConfusionColumns] = []
@@ -276,12 +286,12 @@ class Confusing:
         self._parts += other._parts
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is sent to the process that merges it, which has the ground truth."""
+        """Return the parts alone, for the process that merges them: it has the ground truth already."""
         return {"_parts": self._parts}
 
     def find_confusions(self, name: str, listed: Listed, settings: Settings, *, tagged: bool) -> Confused:
-        """The confusions. listed: the predictions that were added; settings: what signatures say besides the ground
-        truth and the protocol."""
+        """Return the confusions of all that was added. listed: the predictions that were added; settings: what
+        signatures say besides the ground truth and the protocol."""
         truth, view = self._truth, self._protocol
         signed = {"data": truth.vocabulary.signed, **settings, **truth.settings(view), **view.settings()}
         whole = ConfusionColumns.join([*self._parts, ConfusionColumns.unseen(truth, view, listed.image_ids)])
@@ -289,17 +299,18 @@ class Confusing:
 
 
 def rank_cells(cells: Cells, top: int | None) -> Ints:
-    """The cells in the order of their rows: names taken for names, then nothing annotated or said, of each the `top` by
-    gain, then number, then name; None: all, by name, nothing last."""
+    """Return the numbers of the cells in the order of their rows. Confusions of two names come first, then the cells in
+    which nothing is annotated or predicted; of either sort the `top` by gain, then count, then name. With `top` None
+    all cells are returned by name, NOTHING last."""
     last = np.iinfo(np.int64).max
     by_name = [np.where(names == NOTHING, last, names) for names in (cells.said, cells.true)]
     if top is None:
         return np.lexsort(by_name)
     gain = np.where(np.isnan(cells.gain), -np.inf, cells.gain)
     order = np.lexsort((*by_name, -cells.count, -gain))
-    named = ((cells.true != NOTHING) & (cells.said != NOTHING))[order]
-    wrong = (cells.true != cells.said)[order]
-    return np.concatenate([order[wrong & named][:top], order[wrong & ~named][:top]])
+    both_named = ((cells.true != NOTHING) & (cells.said != NOTHING))[order]
+    off_diagonal = (cells.true != cells.said)[order]
+    return np.concatenate([order[off_diagonal & both_named][:top], order[off_diagonal & ~both_named][:top]])
 
 
 def confused_models(
@@ -310,7 +321,8 @@ def confused_models(
     policy: ErrorPolicy,
     views: Views = ALONE,
 ) -> list[Confused]:
-    """Each model's confusions by each view. Raises `UsageError` for slices of classes, `DataError` for a bad stream."""
+    """Return each model's confusions by view. Raises `UsageError` for slices of classes, `DataError` for a bad
+    stream."""
     if views.of_classes:
         names = ",".join(slice_.name for slice_ in views.of_classes)
         raise UsageError(f"{arg('slice', names)}: of classes, which confusions join; use people, pairs or a file")

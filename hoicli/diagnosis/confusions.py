@@ -8,8 +8,8 @@ Verbs, for each ground-truth triplet g (a pair with verb v), from the prediction
 
 - right for g: its true positive. Wrong for g: interaction errors (`diagnosis.errors`) whose two boxes are g's. Others,
   such as true positives of the pair's other verbs and duplicates, say nothing about g.
-- g is in the cell (v, the verb of the first of these), or in (v, nothing) if there is none. So every triplet is in one
-  cell, and a wrong verb below the right one is none.
+- g is in the cell (v, the verb of the first of these predictions), or in (v, nothing) if there is none. So every
+  triplet is in one cell, and a wrong verb below the right one is no confusion.
 - A prediction that is on no annotated pair (association, object box, human box, both boxes) is in (nothing, its verb).
 
 Objects, for each annotated pair of boxes, whatever the verbs: right are the predictions on the pair; wrong are those
@@ -17,8 +17,8 @@ with its human box whose object box overlaps the pair's object enough but has an
 box of its own label). The pair is in the cell (its label, the label of the first). A predicted pair whose object box is
 wrong without being such is in (nothing, its label).
 
-Equal scores: by class, of one class as in the record. In V-COCO names are of action-roles, and there are no objects to
-confuse: its protocols do not compare labels.
+Equal scores are ordered by class, and within a class as in the record. In V-COCO names are of action-roles, and there
+are no objects to confuse: its protocols do not compare labels.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ Meets = Callable[[Ints, Ints], Bools]
 
 @dataclass(frozen=True)
 class Said:
-    """One kind of confusion in some images. Names are numbers, NOTHING for none.
+    """One kind of confusion in some images, as columns. Names are numbers, NOTHING for none.
 
-    true, said [U] the two names of each unit (a triplet, or an annotated pair). lone [L] the names said about nothing.
-    What repairing a cell does: fix_row [F] the prediction that becomes the true positive of fix_truth, in the cell
-    (fix_true, fix_said); drop_row [D] the predictions that are dropped, in the cell (drop_true, drop_said); missed [M]
-    the ground truth of the cell (missed_true, nothing).
-    """
+    true, said [U]: the annotated and the predicted name of each unit (a ground-truth triplet, or an annotated pair).
+    lone [L]: the names that were predicted where nothing is annotated. What the repair of a cell does: prediction
+    fix_row [F] becomes the true positive of ground truth fix_truth, in the cell (fix_true, fix_said); prediction
+    drop_row [D] is dropped, in the cell (drop_true, drop_said); ground truth missed [M] leaves the count, in the cell
+    (missed_true, nothing)."""
 
     true: Ints
     said: Ints
@@ -77,8 +77,8 @@ class Said:
 
 @dataclass(frozen=True)
 class ConfusionColumns:
-    """The confusions of a model in some images: counted, hit [T] whether each prediction counts and hits; truth_class
-    [G], and found [G] the true positive of each ground truth, else -1."""
+    """The confusions of a model in some images, by kind. counted, hit [T]: whether each prediction counts, and whether
+    it is a true positive; truth_class [G]: the class of each ground truth; found [G]: its true positive, else -1."""
 
     counted: Bools
     hit: Bools
@@ -88,17 +88,18 @@ class ConfusionColumns:
 
     @classmethod
     def join(cls, parts: Sequence[ConfusionColumns]) -> ConfusionColumns:
-        """At least one part, as one; predictions and ground truth are renumbered in the order of the parts."""
+        """Return one or more parts as one; predictions and ground truth are renumbered in the order of the parts."""
         rows = starts_of([len(part.hit) for part in parts]).tolist()
         truths = starts_of([len(part.truth_class) for part in parts]).tolist()
+        # the columns that hold numbers of predictions or of ground truth, and what each part adds to them
         starts = {"found": rows, "fix_row": rows, "drop_row": rows, "fix_truth": truths, "missed": truths}
 
         def column(name: str, holders: Sequence[object]) -> Any:
             columns = [getattr(holder, name) for holder in holders]
             if name in starts:
                 columns = [
-                    np.where(numbers < 0, numbers, numbers + at)
-                    for numbers, at in zip(columns, starts[name], strict=False)
+                    np.where(numbers < 0, numbers, numbers + start)
+                    for numbers, start in zip(columns, starts[name], strict=False)
                 ]
             return np.concatenate(columns)
 
@@ -115,7 +116,7 @@ class ConfusionColumns:
 
     @classmethod
     def from_batch(cls, located: Located, vocabulary: Vocabulary, meets: Meets | None) -> ConfusionColumns:
-        """The confusions of a batch; without `meets` (labels are not compared) those of verbs alone."""
+        """Return the confusions of a batch; without `meets` (labels are not compared) only those of verbs."""
         located = replace(located, misnamed=None)  # confusions are of what mAP counts
         typed = error_types(located)
         kinds = {"verb": verbs_said(located, typed)}
@@ -126,7 +127,7 @@ class ConfusionColumns:
 
     @classmethod
     def unseen(cls, truth: GroundTruth, protocol: Protocol, images_seen: Iterable[str]) -> ConfusionColumns:
-        """The ground truth of the images that no prediction is of: all of it is in the cells of nothing said."""
+        """Return the confusions of the images without predictions: all their ground truth is missed."""
         scenes, (image_ids, image, rows) = truth.scenes, truth.unseen(protocol, images_seen)
         none, never = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
         located = Located(
@@ -151,8 +152,9 @@ class ConfusionColumns:
 
 
 def _firsts(unit: Ints, row: Ints, located: Located, units: int) -> Ints:
-    """[units] the place, in aligned `unit` and `row`, of the row with the highest score of each unit, of equals the
-    first by class, then row; -1 for a unit without."""
+    """Return for each unit [units] where in `unit` and `row` its prediction with the highest score stands, -1 for none.
+    Equal scores are ordered by class, then by row. unit, row: aligned columns, a unit and a prediction that may be its
+    first; units: the number of units."""
     order = np.lexsort((row, located.interaction[row], -located.score[row], unit))
     best = order[run_starts(unit[order])]
     first = np.full(units, -1, dtype=np.int64)
@@ -161,26 +163,27 @@ def _firsts(unit: Ints, row: Ints, located: Located, units: int) -> Ints:
 
 
 def _once(first_column: Ints, other: Ints) -> Ints:
-    """The first place of each combination of values, ascending."""
+    """Return where each combination of two values occurs first, ascending."""
     _, first = np.unique(first_column * (int(other.max(initial=0)) + 1) + other, return_index=True)
     return np.sort(first)
 
 
 def verbs_said(located: Located, typed: Typed) -> Said:
-    """The confusions of verbs in a batch; units are the ground-truth triplets."""
+    """Return the confusions of verbs in a batch, whose units are the ground-truth triplets."""
     action, units = located.action_of, len(located.truth_image)
     truth, wrong = candidates(typed, typed.same_pair, typed.error == INTERACTION)
     hits = np.flatnonzero(located.hit)
     unit, row = np.concatenate([located.truth[hits], truth]), np.concatenate([hits, wrong])
     first = _firsts(unit, row, located, units)
+    # A unit without a prediction has first = -1, so it takes the value appended at the end.
     first_row = np.append(row, -1)[first]
     true = action[located.truth_interaction]
     predicted = np.append(action[located.interaction[row]], NOTHING)[first]
     mistaken = np.append(~located.hit[row], False)[first]
     fixed = np.flatnonzero(mistaken)
     fixed = fixed[_once(first_row[fixed], true[fixed])]
-    of_cell = np.flatnonzero(mistaken[truth] & (action[located.interaction[wrong]] == predicted[truth]))
-    of_cell = of_cell[_once(wrong[of_cell], true[truth[of_cell]])]
+    dropped = np.flatnonzero(mistaken[truth] & (action[located.interaction[wrong]] == predicted[truth]))
+    dropped = dropped[_once(wrong[dropped], true[truth[dropped]])]
     lone = np.flatnonzero((typed.error >= ASSOCIATION) & (typed.error <= BOTH_BOXES))
     missed = np.flatnonzero(first < 0)
     return Said(
@@ -191,35 +194,36 @@ def verbs_said(located: Located, typed: Typed) -> Said:
         fix_truth=fixed,
         fix_true=true[fixed],
         fix_said=predicted[fixed],
-        drop_row=np.concatenate([wrong[of_cell], lone]),
-        drop_true=np.concatenate([true[truth[of_cell]], np.full(len(lone), NOTHING)]),
-        drop_said=action[located.interaction[np.concatenate([wrong[of_cell], lone])]],
+        drop_row=np.concatenate([wrong[dropped], lone]),
+        drop_true=np.concatenate([true[truth[dropped]], np.full(len(lone), NOTHING)]),
+        drop_said=action[located.interaction[np.concatenate([wrong[dropped], lone])]],
         missed=missed,
         missed_true=true[missed],
     )
 
 
 def objects_said(located: Located, typed: Typed, meets: Meets, object_of: Ints) -> Said:
-    """The confusions of objects in a batch; units are the annotated pairs of boxes. object_of [C]: of each class."""
+    """Return the confusions of objects in a batch, whose units are the annotated pairs of boxes. object_of [C]: the
+    object of each class. A group is a predicted pair of boxes (`Typed`)."""
     groups = len(typed.type_of_group)
     counted = np.flatnonzero(typed.error != NOT_COUNTED)
-    place = _firsts(typed.group_of[counted], counted, located, groups)
-    best, some = np.append(counted, -1)[place], place >= 0
-    label = np.append(object_of[located.interaction[counted]], NOTHING)[place]
+    first_counted = _firsts(typed.group_of[counted], counted, located, groups)
+    best, has_counted = np.append(counted, -1)[first_counted], first_counted >= 0
+    label = np.append(object_of[located.interaction[counted]], NOTHING)[first_counted]
 
     pairs = np.stack([located.truth_subject, located.truth_object])
     _, first_of, pair_of = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
     pair_of = pair_of.reshape(-1)
     true = object_of[located.truth_interaction[first_of]]
-    right = np.flatnonzero(typed.same_pair & some[typed.group])
+    right_match = np.flatnonzero(typed.same_pair & has_counted[typed.group])
     astray = np.isin(typed.type_of_group, (OBJECT_BOX, BOTH_BOXES))
-    near = np.flatnonzero(typed.same_human & some[typed.group] & astray[typed.group])
-    box = located.object[best[typed.group[near]]]
-    wrong = near[meets(box, located.truth_object[typed.truth[near]])]
+    same_human_match = np.flatnonzero(typed.same_human & has_counted[typed.group] & astray[typed.group])
+    box = located.object[best[typed.group[same_human_match]]]
+    wrong_match = same_human_match[meets(box, located.truth_object[typed.truth[same_human_match]])]
 
-    edge = np.concatenate([right, wrong])
-    unit, group = pair_of[typed.truth[edge]], typed.group[edge]
-    is_wrong = np.arange(len(edge)) >= len(right)
+    pair_match = np.concatenate([right_match, wrong_match])
+    unit, group = pair_of[typed.truth[pair_match]], typed.group[pair_match]
+    is_wrong = np.arange(len(pair_match)) >= len(right_match)
     once = _once(unit, group)
     unit, group, is_wrong = unit[once], group[once], is_wrong[once]
     first = _firsts(unit, best[group], located, len(true))
@@ -227,18 +231,18 @@ def objects_said(located: Located, typed: Typed, meets: Meets, object_of: Ints) 
     first_group = np.append(group, -1)[first]
     predicted = np.where(first < 0, NOTHING, np.where(mistaken, np.append(label, NOTHING)[first_group], true))
 
-    # every prediction of a group with the wrong label that was said, on its pair
-    chosen = np.flatnonzero(is_wrong & mistaken[unit] & (label[group] == predicted[unit]))
-    run, entry = members(typed.group_of[counted], groups, group[chosen])
-    row, on = counted[entry], unit[chosen][run]
-    dropped = _once(row, true[on])
-    truth, fixing = _becoming(located, row, on, pair_of)
-    once = _once(row[fixing], true[on[fixing]])
+    # every prediction of a group whose wrong label is the one that its pair is confused with
+    chosen_match = np.flatnonzero(is_wrong & mistaken[unit] & (label[group] == predicted[unit]))
+    run, entry = members(typed.group_of[counted], groups, group[chosen_match])
+    row, pair_of_row = counted[entry], unit[chosen_match][run]
+    dropped = _once(row, true[pair_of_row])
+    truth, fixing = _becoming(located, row, pair_of_row, pair_of)
+    once = _once(row[fixing], true[pair_of_row[fixing]])
     truth, fixing = truth[once], fixing[once]
     touched = np.zeros(groups, dtype=bool)
     touched[group] = True
-    lone = np.flatnonzero(some & astray & ~touched)
-    alone, entry = members(typed.group_of[counted], groups, lone)
+    lone = np.flatnonzero(has_counted & astray & ~touched)
+    lone_of_entry, entry = members(typed.group_of[counted], groups, lone)
     lone_row = counted[entry]
     missed = np.flatnonzero(first[pair_of] < 0)
     return Said(
@@ -247,25 +251,27 @@ def objects_said(located: Located, typed: Typed, meets: Meets, object_of: Ints) 
         lone=label[lone],
         fix_row=row[fixing],
         fix_truth=truth,
-        fix_true=true[on[fixing]],
-        fix_said=predicted[on[fixing]],
+        fix_true=true[pair_of_row[fixing]],
+        fix_said=predicted[pair_of_row[fixing]],
         drop_row=np.concatenate([row[dropped], lone_row]),
-        drop_true=np.concatenate([true[on[dropped]], np.full(len(lone_row), NOTHING)]),
-        drop_said=np.concatenate([predicted[on[dropped]], label[lone][alone]]),
+        drop_true=np.concatenate([true[pair_of_row[dropped]], np.full(len(lone_row), NOTHING)]),
+        drop_said=np.concatenate([predicted[pair_of_row[dropped]], label[lone][lone_of_entry]]),
         missed=missed,
         missed_true=true[pair_of[missed]],
     )
 
 
-def _becoming(located: Located, row: Ints, on: Ints, pair_of: Ints) -> tuple[Ints, Ints]:
-    """(ground truth, place in `row`) of each ground truth that a prediction would become with the right label: of the
-    predictions `row` on the pairs `on` the best one of its verb, if it stands above its true positive."""
-    run, truth = members(pair_of, int(pair_of.max(initial=-1)) + 1, on)
+def _becoming(located: Located, row: Ints, pair_of_row: Ints, pair_of: Ints) -> tuple[Ints, Ints]:
+    """Return (ground truth, where in `row` its repair stands) for each ground truth that a prediction would find if it
+    had the right label. That is the best prediction with the verb of the ground truth among those on its pair, if it
+    ranks above the true positive. row, pair_of_row: predictions, and the pair that each is on; pair_of [G]: the pair of
+    each ground truth."""
+    entry, truth = members(pair_of, int(pair_of.max(initial=-1)) + 1, pair_of_row)
     action = located.action_of
-    same = action[located.interaction[row[run]]] == action[located.truth_interaction[truth]]
-    truth, place = truth[same], run[same]
+    same_action = action[located.interaction[row[entry]]] == action[located.truth_interaction[truth]]
+    truth, entry_of_truth = truth[same_action], entry[same_action]
     hits = np.flatnonzero(located.hit)
-    unit, rows = np.concatenate([located.truth[hits], truth]), np.concatenate([hits, row[place]])
+    unit, rows = np.concatenate([located.truth[hits], truth]), np.concatenate([hits, row[entry_of_truth]])
     first = _firsts(unit, rows, located, len(pair_of)) - len(hits)
     fixed = np.flatnonzero(first >= 0)
-    return fixed, place[first[fixed]]
+    return fixed, entry_of_truth[first[fixed]]

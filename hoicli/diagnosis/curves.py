@@ -39,14 +39,15 @@ from hoicli.vocabulary.labels import Vocabulary
 BINS = 15
 """Guo et al. 2017, On Calibration of Modern Neural Networks, section 2 and Table 1."""
 STEPS = 100
-"""Of so many evenly spaced recalls the deciding points are written, and those of as many thresholds."""
+"""The rows of a curve hold the points that decide at this many evenly spaced recalls, and at as many thresholds."""
 NO_PROBABILITIES = "there are scores below 0 or above 1, which are no probabilities"
 
 
 @dataclass(frozen=True)
 class Curve:
-    """score [T], descending, and hit [T] of the counted predictions in the order of the ranking; positives: the
-    ground truth. pooled: the list is of several classes, whose order within equal scores means nothing."""
+    """A precision-recall curve. score [T], descending, and hit [T]: the score of each counted prediction in the order
+    of the ranking, and whether it is a true positive; positives: the number of ground truths; pooled: whether the list
+    joins several classes, whose order within equal scores means nothing."""
 
     score: Floats
     hit: Bools
@@ -55,75 +56,75 @@ class Curve:
 
     @cached_property
     def found(self) -> Ints:
-        """[T] true positives among the first 1, 2, ... predictions."""
+        """The number of true positives [T] among the first 1, 2, ... predictions."""
         return np.cumsum(self.hit, dtype=np.int64)
 
     @cached_property
     def precision(self) -> Floats:
-        """[T] in [0, 1]."""
+        """The precision [T] at each rank, in [0, 1]."""
         precision: Floats = self.found / np.arange(1, len(self.hit) + 1)
         return precision
 
     @cached_property
     def recall(self) -> Floats:
-        """[T] in [0, 1]; 0 without ground truth."""
+        """The recall [T] at each rank, in [0, 1]; 0 if there is no ground truth."""
         recall: Floats = self.found / max(self.positives, 1)
         return recall
 
     @cached_property
     def reachable(self) -> Bools:
-        """[T] the points that a threshold has: the last of each run of equal scores."""
+        """The points [T] that some threshold reaches: the last of each run of equal scores."""
         return np.append(self.score[1:] != self.score[:-1], True) if len(self.score) else np.zeros(0, dtype=bool)
 
     def f1(self, points: Ints) -> Floats:
-        """The F1 at some points, in [0, 1]: 2 TP / (predictions + ground truth). The division is of whole numbers, so
-        equal F1 are equal floats."""
+        """Return the F1 at some points, in [0, 1]: 2 TP / (predictions + ground truth). The division is of whole
+        numbers, so equal F1 are equal floats."""
         f1: Floats = 2 * self.found[points] / (points + 1 + self.positives)
         return f1
 
     @cached_property
     def best(self) -> int | None:
-        """The point that a threshold has with the highest F1, of equals the one with the highest threshold; None
-        without a true positive."""
+        """The reachable point with the highest F1 (among equal ones, the one with the highest threshold), None if there
+        is no true positive."""
         points = np.flatnonzero(self.reachable)
         if self.positives == 0 or not self.hit.any():
             return None
         return int(points[self.f1(points).argmax()])
 
     def decisive(self, levels: Sequence[float]) -> Ints:
-        """The points, ascending, that decide the interpolated precision at some recalls: of all with at least that
-        recall the one with the highest precision, of equals the one with the highest recall. Every other point has a
-        rival that is at least as precise and finds more, but for what lies between two levels.
-
-        Of a pooled curve, only points that a threshold has."""
+        """Return the points, ascending, that decide the interpolated precision at some recalls. For each recall in
+        `levels` that is the point with the highest precision among all points of at least that recall (among equal
+        ones, the point with the highest recall). For every other point there is one that is at least as precise and
+        finds more, except between two levels. On a pooled curve, only reachable points are taken."""
         points = np.flatnonzero(self.reachable) if self.pooled else np.arange(len(self.score))
         if not len(points):
             return points
         precision, recall = self.precision[points], self.recall[points]
         backwards = precision[::-1]
         best = np.maximum.accumulate(backwards)
-        new = np.append(True, best[1:] > best[:-1])
-        last = np.maximum.accumulate(np.where(new, np.arange(len(points)), 0))
-        holder = (len(points) - 1 - last)[::-1]  # [T] the point with the highest precision from here on
-        first = np.searchsorted(recall, np.asarray(levels))
-        decisive_points: Ints = points[np.unique(holder[first[first < len(points)]])]
+        is_new_best = np.append(True, best[1:] > best[:-1])
+        last_new_best = np.maximum.accumulate(np.where(is_new_best, np.arange(len(points)), 0))
+        most_precise = (len(points) - 1 - last_new_best)[::-1]  # [T] the most precise point from here on
+        first_at_level = np.searchsorted(recall, np.asarray(levels))
+        decisive_points: Ints = points[np.unique(most_precise[first_at_level[first_at_level < len(points)]])]
         return decisive_points
 
     def points(self, levels: Sequence[float], steps: int) -> list[int]:
-        """The points to be written, ascending: those that are decisive at some recalls, those of evenly spaced
-        thresholds from the highest score to the lowest (between two decisive ones may lie nearly all of them), that of
-        the best F1, and the last, which keeps everything."""
+        """Return the points to write as rows, ascending: the decisive ones at some recalls, those of evenly spaced
+        thresholds from the highest score to the lowest (nearly all thresholds may lie between two decisive points), the
+        one with the best F1, and the last, which keeps every prediction."""
         if not len(self.score):
             return []
-        high, low = float(self.score[0]) / 2, float(self.score[-1]) / 2  # halves: their difference is always a number
-        cuts = 2 * np.linspace(high, low, steps + 1)  # both ends as they are
+        high, low = float(self.score[0]) / 2, float(self.score[-1]) / 2  # halves, whose difference cannot overflow
+        cuts = 2 * np.linspace(high, low, steps + 1)  # both ends exactly as the scores are
         counts = np.searchsorted(-self.score, -cuts, side="right")
-        some = {*self.decisive(levels).tolist(), *(counts[counts > 0] - 1).tolist(), len(self.score) - 1}
-        return sorted(some if self.best is None else {*some, self.best})
+        chosen = {*self.decisive(levels).tolist(), *(counts[counts > 0] - 1).tolist(), len(self.score) - 1}
+        return sorted(chosen if self.best is None else {*chosen, self.best})
 
 
 def levels_of(grid: Sequence[float], steps: int) -> tuple[float, ...]:
-    """0, 1/steps, ... 1, with a protocol's own grid in place of what equals it but for rounding."""
+    """Return the recalls 0, 1/steps, ... 1 and those of a protocol's grid; where both have the same recall but for
+    rounding, the grid's number is taken."""
     own_levels = {round(value * steps): value for value in grid if abs(value * steps - round(value * steps)) < 1e-9}
     even = {place: own_levels.get(place, place / steps) for place in range(steps + 1)}
     return tuple(sorted({*even.values(), *grid}))
@@ -131,8 +132,8 @@ def levels_of(grid: Sequence[float], steps: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Calibration:
-    """count, right, confidence [B]: predictions of each bin, the share of right ones and their mean score, NaN for an
-    empty bin."""
+    """How scores compare with the share of right predictions, in B bins. count, right, confidence [B]: how many
+    predictions a bin has, the share of right ones and their mean score, both NaN for an empty bin."""
 
     count: Ints
     right: Floats
@@ -140,7 +141,7 @@ class Calibration:
 
     @property
     def edges(self) -> list[float]:
-        """[B + 1] where the bins begin and end."""
+        """The B + 1 scores at which the bins begin and end."""
         return [place / len(self.count) for place in range(len(self.count) + 1)]
 
     @property
@@ -149,14 +150,14 @@ class Calibration:
         return self.mean(np.abs(self.right - self.confidence))
 
     def mean(self, values: Floats) -> float | None:
-        """The mean over predictions of `right` or `confidence`; None without predictions."""
-        some = self.count > 0
+        """Return the mean over predictions of a value per bin, such as `right`; None without predictions."""
+        filled = self.count > 0
         total = int(self.count.sum())
-        return float((self.count[some] * values[some]).sum() / total) if total else None
+        return float((self.count[filled] * values[filled]).sum() / total) if total else None
 
 
 def calibration(score: Floats, hit: Bools) -> Calibration | None:
-    """The calibration of scores [T]; None if one is below 0 or above 1. The sums follow the order of the arrays."""
+    """Return the calibration of scores [T], None if one is outside [0, 1]. The sums follow the order of the arrays."""
     if len(score) and (score.min() < 0 or score.max() > 1):
         return None
     edges = np.arange(BINS + 1) / BINS
@@ -168,21 +169,21 @@ def calibration(score: Floats, hit: Bools) -> Calibration | None:
 
 
 def classes_named(names: Sequence[str], vocabulary: Vocabulary) -> Ints:
-    """The classes with these names, `VERB OBJECT` (or role). Raises `UsageError` for an unknown one."""
-    class_of = {" ".join(filter(None, pair)): at for at, pair in enumerate(vocabulary.interactions)}
+    """Return the numbers of the classes named `VERB OBJECT` (or role). Raises `UsageError` for an unknown name."""
+    class_of = {" ".join(filter(None, pair)): number for number, pair in enumerate(vocabulary.interactions)}
     for name in names:
         if name not in class_of:
-            listed = f"hoicli vocab {vocabulary.path or vocabulary.name} --list interactions"
-            problem = f"no class of {vocabulary.name} has it; {listed} lists them"
+            command = f"hoicli vocab {vocabulary.path or vocabulary.name} --list interactions"
+            problem = f"no class of {vocabulary.name} has it; {command} lists them"
             raise UsageError(f"{arg('interaction', name)}: {problem}")
     return np.array(sorted({class_of[name] for name in names}), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Curves:
-    """One model's ranked lists under one view of a protocol, and the rows to write. evaluated: its results and what
-    the rows say of them; ranked: all predictions that have an outcome. single: the classes whose own curves are wanted,
-    None for all."""
+    """One model's ranked lists under one view of a protocol, and the rows to write of them. evaluated: the model's
+    results and what the rows say besides; ranked: all predictions that have an outcome; single: the classes whose own
+    curves are wanted, None for all."""
 
     evaluated: Evaluated
     ranked: ScoredLists
@@ -190,7 +191,7 @@ class Curves:
 
     @cached_property
     def _lists(self) -> ScoredLists:
-        """Cut to the predictions of each class that the protocol counts."""
+        """The ranked lists, each cut to as many predictions of its class as the protocol counts."""
         lists, cap = self.ranked, self.evaluated.protocol.predictions_per_class
         if cap is None:
             return lists
@@ -203,40 +204,41 @@ class Curves:
 
     @cached_property
     def _mean_precision(self) -> Floats:
-        """[C, L] the interpolated precision of each class at each recall: the highest at that recall or more, in
-        [0, 1]. Over a protocol's grid the mean of a class is its AP."""
+        """The interpolated precision [C, L] of each class at each recall: the highest precision at that recall or a
+        higher one, in [0, 1]. Its mean over the recalls of a protocol's grid is the AP of the class."""
         hit, bounds = np.flatnonzero(self._lists.hit), self._lists.bounds
         starts = np.searchsorted(hit, bounds)
         rank = hit + 1 - np.repeat(bounds[:-1], np.diff(starts))
         return np.stack(list(precision_from(rank, starts, self.evaluated.results.positives, self._levels)), axis=1)
 
     def rows(self) -> Iterator[Row]:
-        """Yield of every subset the curve of its classes pooled and the mean of its classes' curves; then the curves of
-        `single` classes that the protocol averages. Values are in percent, thresholds are scores."""
+        """Yield the rows of each subset (the curve of its classes pooled in one list, and the mean of their curves),
+        then the curves of the `single` classes that the protocol averages. Values are in percent, thresholds scores."""
         evaluated, vocabulary, results = self.evaluated, self.evaluated.classes, self.evaluated.results
         for subset, members in evaluated.members.items():
             yield from self._group({"subset": subset}, members)
-        group = class_subsets(vocabulary, evaluated.protocol)
+        subset_of = class_subsets(vocabulary, evaluated.protocol)
         averaged = np.flatnonzero(results.in_mean)
         for within in (self.single, evaluated.within):  # the classes of a part of a slice
             averaged = averaged if within is None else averaged[np.isin(averaged, list(within))]
         for number in averaged.tolist():
             verb, name = vocabulary.interactions[number]
-            named = {"subset": group.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
+            named = {"subset": subset_of.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
             yield self._row("AP", named, percent(results.ap[number]), int(results.positives[number]))
             yield from self._curve(named, np.array([number]), pooled=False)
 
     @cached_property
     def _ends(self) -> tuple[Row, Row]:
-        """The last keys of the rows of curves, and of those of calibration, which depends on the number of bins."""
+        """The last keys of the rows of curves and of calibration, which differ: the latter are signed with the number
+        of bins."""
         evaluated = self.evaluated
         tags, settings = {**evaluated.tags, **evaluated.view}, evaluated.settings
-        both = settings, {**settings, "bins": BINS}
-        of_curves, of_bins = (row_ends(evaluated.protocol.name, tags, signed) for signed in both)
+        signatures = settings, {**settings, "bins": BINS}
+        of_curves, of_bins = (row_ends(evaluated.protocol.name, tags, signed) for signed in signatures)
         return of_curves, of_bins
 
     def _row(self, metric: str, named: Row, value: float | None, n: int, *, binned: bool = False) -> Row:
-        return result_row(metric, **named, value=value, n=n, unit="%", **self._ends[binned])
+        return result_row(metric, **named, value=value, n=n, unit="%", **self._ends[1 if binned else 0])
 
     def _group(self, named: Row, members: Ints) -> Iterator[Row]:
         ap = self.evaluated.results.ap[members]
@@ -247,8 +249,8 @@ class Curves:
         yield from self._curve(named, members, pooled=True)
 
     def _curve(self, named: Row, classes: Ints, *, pooled: bool) -> Iterator[Row]:
-        """Yield of some classes, as one list by score, the best threshold, the points of the curve, and the
-        calibration."""
+        """Yield the best threshold, the points of the curve and the calibration of some classes, pooled in one list by
+        score."""
         lists = self._lists
         _, rows = expand_runs(lists.bounds[classes], np.diff(lists.bounds)[classes])
         rows = rows[order_by_score(lists.score[rows])]
@@ -273,7 +275,7 @@ class Curves:
         return {"threshold": float(curve.score[point]) if reachable else None, "rank": point + 1}
 
     def _calibration(self, named: Row, curve: Curve) -> Iterator[Row]:
-        """ECE, the share of right predictions and their mean score, over all and in each bin that has some."""
+        """Yield the ECE, the share of right predictions and their mean score, over all and in each bin that has any."""
         bins, total = calibration(curve.score, curve.hit), len(curve.score)
         row = partial(self._row, binned=True)
         if bins is None:
@@ -301,8 +303,8 @@ def curve_rows(
     views: Views = ALONE,
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
-    """The rows of `Curves` of predictions with ground truth, or of match records; parameters as of `tallies`, which
-    says what it raises. A mean over thresholds has no curve: its thresholds have one each."""
+    """Yield the rows of `Curves` for predictions with ground truth, or for match records; parameters and errors are
+    those of `tallies`. A mean over several thresholds has no curve: each of its thresholds has one."""
     views = replace(views, thresholds=Thresholds(views.thresholds.values))
     requested = Wanted(slices=views.of_classes)
     for tally, vocabulary_of_tally, settings in tallies(

@@ -33,7 +33,8 @@ def typed_batches(
     reading: Reading = "shared",
     protocol: Protocol | None = None,
 ) -> Iterator[tuple[Batch, Located, ErrorTypes]]:
-    """Each batch of predictions with the type of each. protocol: a view of the one that defines them, or None."""
+    """Yield each batch of predictions, matched, with the type of each prediction. protocol: the view to match by, None
+    for the dataset's own protocol."""
     protocol = protocol or protocol_of(truth.vocabulary)
     for batch, outcomes in matched_batches(lines, truth, [protocol], filters, policy):
         located = locate(batch, outcomes[protocol.key], protocol)
@@ -43,10 +44,10 @@ def typed_batches(
 def emitted_predictions(
     predictions: Predictions, of: Settled, filters: Filters, policy: ErrorPolicy, reading: Reading = "shared"
 ) -> Iterator[bytes]:
-    """A line for each image: every prediction with its type and repair (`diagnosis_records`), every ground truth
-    with what became of it. Parameters and errors as of `diagnose_models`; of one view only."""
+    """Yield a line for each image: every prediction with its type and repair (`diagnosis_records`), and every ground
+    truth with what became of it. Parameters and errors are those of `diagnose_models`; only one view is possible."""
     vocabulary, row, views, truth = of
-    alone = f"{arg('emit')} predictions: of one threshold, on all images; leave out {arg('slice')} and further"
+    one_view_only = f"{arg('emit')} predictions: of one threshold, on all images; leave out {arg('slice')} and further"
     images_seen: set[str] = set()
 
     def lines(located: Located, types: ErrorTypes) -> Iterator[bytes]:
@@ -54,7 +55,7 @@ def emitted_predictions(
         return map(dump, diagnosis_records(located, types, vocabulary, settings, row))
 
     if views.slices or len(views.thresholds.values) > 1:
-        raise UsageError(f"{alone} {arg('iou')}")
+        raise UsageError(f"{one_view_only} {arg('iou')}")
     if truth is not None and not predictions.matched:
         (row,) = views.diagnosis_views(row)
         coverage, tally = Coverage(), Tally([], len(vocabulary.interactions))
@@ -71,7 +72,7 @@ def emitted_predictions(
             predictions, of, filters, policy, lambda _, located_view: located_views.append(located_view)
         )
         if len(of_views) > 1:
-            raise UsageError(f"{alone} {arg('iou')}")
+            raise UsageError(f"{one_view_only} {arg('iou')}")
         row, settings = of_views[0][0], {**of_views[0][1], **SIGNATURES[reading]}
         for located in located_views:
             yield from lines(located, types_of(located, reading))
@@ -86,14 +87,14 @@ def diagnosis_records(
     settings: Mapping[str, str],
     protocol: Protocol,
 ) -> Iterator[Record]:
-    """One record for each image: every counted prediction with its type and what it repairs, every ground truth with
-    its true positive and its repair, and `settings` as in match records. Indices of predictions are those of the
-    prediction record's `hois`, followed by the statements that its `unstated` adds."""
+    """Yield a record for each image: every counted prediction with its type and what it repairs, every ground truth
+    with its true positive and its repair, and `settings` as in match records. Indices of predictions are those of the
+    prediction record's `hois`, followed by the statements that `unstated` adds."""
     images = np.arange(len(located.image_ids) + 1)
     first, truth_first = (np.searchsorted(image, images).tolist() for image in (located.image, located.truth_image))
     repair, missed = types.repair, types.missed
 
-    def local(row: int, start: int) -> int | None:
+    def index_in_image(row: int, start: int) -> int | None:
         return int(row) - start if row >= 0 else None
 
     for image, image_id in enumerate(located.image_ids):
@@ -104,8 +105,8 @@ def diagnosis_records(
                 **_class_names(located.interaction[row], vocabulary),
                 "score": float(located.score[row]),
                 "error": ERRORS[types.error[row]],
-                "gt": local(located.truth[row], truth_start),
-                "repairs": local(types.repairs[row], truth_start),
+                "gt": index_in_image(located.truth[row], truth_start),
+                "repairs": index_in_image(types.repairs[row], truth_start),
             }
             for row in range(start, first[image + 1])
             if types.error[row] != NOT_COUNTED
@@ -113,8 +114,8 @@ def diagnosis_records(
         gt = [
             {
                 **_class_names(located.truth_interaction[row], vocabulary),
-                "prediction": local(types.found[row], start),
-                "repair": local(repair[row], start),
+                "prediction": index_in_image(types.found[row], start),
+                "repair": index_in_image(repair[row], start),
                 "missed": bool(missed[row]),
             }
             for row in range(truth_start, truth_first[image + 1])
@@ -125,7 +126,7 @@ def diagnosis_records(
 def unseen_records(
     truth: GroundTruth, images_seen: Iterable[str], settings: Mapping[str, str], protocol: Protocol
 ) -> Iterator[Record]:
-    """Yield the same of the images that were not seen, all of whose ground truth is missed."""
+    """Yield a record as `diagnosis_records` does for each image without predictions: all its ground truth is missed."""
     image_ids, image, rows = truth.unseen(protocol, images_seen)
     missed: list[list[Record]] = [[] for _ in image_ids]
     for place, interaction in zip(image.tolist(), truth.scenes.interaction[rows].tolist(), strict=True):

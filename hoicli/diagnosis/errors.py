@@ -99,13 +99,14 @@ REPAIRED = {"interaction": INTERACTION, "association": ASSOCIATION, "object_box"
 
 @dataclass(frozen=True)
 class Typed:
-    """The type of each prediction of a batch, and which boxes match which ground truth. error [T] indexes ERRORS
-    (NOT_COUNTED for what the protocol drops). Predictions with the same boxes (in V-COCO, without an object, also the
-    same action) form a group of one type, apart from true positives and duplicates: group_of [T] numbers the groups,
-    type_of_group [P] is their type. group, truth [K] are all (group, ground truth) of one image; same_human,
-    same_object, same_pair [K] say whether the group's human box, its object box, or both match that ground truth.
-    may_repair [T] marks the predictions that may be repairs.
-    """
+    """The type of each prediction of a batch, and which boxes match which ground truth.
+
+    Predictions with the same boxes (in V-COCO, if they have no object, also with the same action) form a group. A group
+    has one type, apart from its true positives and duplicates. error [T]: the type of each prediction, an index of
+    ERRORS (NOT_COUNTED if the protocol drops it). group_of [T]: the group of each prediction. type_of_group [P]: the
+    type of each group. group, truth [K]: every pair of a group and a ground truth of the same image; same_human,
+    same_object, same_pair [K]: whether the group's human box, its object box, or both match that ground truth.
+    may_repair [T]: which predictions may be repairs."""
 
     error: NDArray[np.uint8]
     group_of: Ints
@@ -120,7 +121,7 @@ class Typed:
 
 class _BoxMatches:
     """Which predicted box matches which ground-truth box. some [B + 1]: whether each of B predicted boxes matches any;
-    the last, of no box, does not."""
+    the last entry, for a missing box (-1), is False."""
 
     def __init__(self, located: Located) -> None:
         boxes = max(int(column.max(initial=-1)) for column in (located.subject, located.object, located.box_match)) + 1
@@ -131,31 +132,32 @@ class _BoxMatches:
         self._keys = distinct(located.box_match * self._width + located.truth_box_match)
 
     def __call__(self, box: Ints, truth_box: Ints) -> Bools:
-        """Row by row, whether the two match."""
+        """Return for each row whether the predicted box and the ground-truth box match."""
         return find(self._keys, box * self._width + truth_box)[1]
 
 
 def error_types(located: Located) -> Typed:
-    """The error types of a batch, by its protocol's rules; each image is independent of the others."""
+    """Return the error types of a batch by its protocol's rules; each image is independent of the others."""
     return _type_by_pair(located) if located.person is None else _type_by_person(located)
 
 
 def _type_by_pair(located: Located) -> Typed:
+    """Return the error types by the rules of protocol `diag`: what counts is which boxes a prediction has."""
     matches = _BoxMatches(located)
     # Everything about two boxes is computed once for each pair, not for each of its verbs.
     pair = located.subject * len(matches.some) + located.object
-    _, first, group_of = np.unique(pair, return_index=True, return_inverse=True)
-    subject, object_ = located.subject[first], located.object[first]
-    images = located.image[first]
+    _, first_of_group, group_of = np.unique(pair, return_index=True, return_inverse=True)
+    subject, object_ = located.subject[first_of_group], located.object[first_of_group]
+    images = located.image[first_of_group]
     annotated = np.bincount(located.truth_image, minlength=len(located.image_ids))
     check_pairs(annotated[images], images, located.image_ids, "pairs and triplets")
     group, truth = beside(images, located.truth_image)
-    person = np.ones(len(first), dtype=bool)
+    person = np.ones(len(first_of_group), dtype=bool)
     person[group_of[located.typed & ~located.counted]] = False
     same_human = matches(subject[group], located.truth_subject[truth]) & person[group]
     same_object = matches(object_[group], located.truth_object[truth])
     same_pair = same_human & same_object
-    interacts = np.zeros(len(first), dtype=bool)
+    interacts = np.zeros(len(first_of_group), dtype=bool)
     interacts[group[same_pair]] = True
 
     right_human, right_object = matches.some[subject] & person, matches.some[object_]
@@ -170,57 +172,59 @@ def _type_by_pair(located: Located) -> Typed:
 
 
 def _type_by_person(located: Located) -> Typed:
-    """The types of a batch with `person`."""
+    """Return the error types by person-first rules: what counts is which person a prediction belongs to."""
     assert located.person is not None
     matches = _BoxMatches(located)
     # Everything is computed once for each pair of boxes; a statement without object is identified by its action, too.
     no_object = located.object < 0
     action = np.where(no_object, located.interaction, -1) + 1
     key = (located.subject * len(matches.some) + located.object + 1) * (int(action.max(initial=0)) + 1) + action
-    _, first, group_of = np.unique(key, return_index=True, return_inverse=True)
-    group, truth = beside(located.image[first], located.truth_image)
-    row, empty = first[group], no_object[first]
-    of_person = located.person[row] == located.truth_subject[truth]  # -1 is nobody's
-    same_action = located.interaction[row] == located.truth_interaction[truth]
+    _, first_of_group, group_of = np.unique(key, return_index=True, return_inverse=True)
+    group, truth = beside(located.image[first_of_group], located.truth_image)
+    first_row, group_empty = first_of_group[group], no_object[first_of_group]
+    of_person = located.person[first_row] == located.truth_subject[truth]  # a person of -1 matches no box
+    same_action = located.interaction[first_row] == located.truth_interaction[truth]
     truth_empty = located.truth_object[truth] < 0
-    both, neither = ~empty[group] & ~truth_empty, empty[group] & truth_empty
-    of_object = np.zeros(len(row), dtype=bool)
-    of_object[both] = matches(located.object[row[both]], located.truth_object[truth[both]])
-    of_object |= neither & same_action
+    both_have_object, neither_has_object = ~group_empty[group] & ~truth_empty, group_empty[group] & truth_empty
+    of_object = np.zeros(len(first_row), dtype=bool)
+    of_object[both_have_object] = matches(
+        located.object[first_row[both_have_object]], located.truth_object[truth[both_have_object]]
+    )
+    of_object |= neither_has_object & same_action
 
-    def some(which: Bools) -> Bools:
-        """[P] whether `which` holds between a group and some ground truth of its image."""
-        marked = np.zeros(len(first), dtype=bool)
+    def holds_somewhere(which: Bools) -> Bools:
+        """Return whether [P] each group has a ground truth in its image for which `which` [K] holds."""
+        marked = np.zeros(len(first_of_group), dtype=bool)
         marked[group[which]] = True
         return marked
 
-    human = located.person[first] >= 0
-    joined = some(of_person & of_object)
-    does_it = some(of_person & same_action)
-    object_found = some(of_object)
+    human_right = located.person[first_of_group] >= 0
+    pair_right = holds_somewhere(of_person & of_object)
+    action_right = holds_somewhere(of_person & same_action)
+    object_found = holds_somewhere(of_object)
     kind = np.select(
         [
-            human & ~empty & joined,
-            human & empty & ~does_it,
-            human & matches.some[located.object[first]],
-            human,
-            object_found & matches.some[located.subject[first]],
+            human_right & ~group_empty & pair_right,
+            human_right & group_empty & ~action_right,
+            human_right & matches.some[located.object[first_of_group]],
+            human_right,
+            object_found & matches.some[located.subject[first_of_group]],
             object_found,
         ],
         [INTERACTION, INTERACTION, ASSOCIATION, OBJECT_BOX, ASSOCIATION, HUMAN_BOX],
         BOTH_BOXES,
     ).astype(np.uint8)
-    pair = of_person & (of_object | neither)
+    same_pair = of_person & (of_object | neither_has_object)
     counted = np.flatnonzero(located.counted)
     may_repair = np.zeros(len(located.score), dtype=bool)
     counted = order_by_class(located.interaction, counted)  # of equal scores the first class
     may_repair[counted[ranks_in_groups(located.image[counted], located.score[counted]) < REPAIR_CANDIDATES]] = True
     error = _each_error(located, kind[group_of])
-    return Typed(error, group_of, kind, group, truth, of_person, of_object, pair, may_repair)
+    return Typed(error, group_of, kind, group, truth, of_person, of_object, same_pair, may_repair)
 
 
 def _each_error(located: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """[T] the type of each prediction; `kind` [T] is its type if it belongs to no ground truth of its class."""
+    """Return the type [T] of each prediction. kind [T]: its type if it belongs to no ground truth of its class."""
     error = kind.copy()
     error[located.truth >= 0] = DUPLICATE
     error[located.hit] = HIT
@@ -229,14 +233,14 @@ def _each_error(located: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def beside(image: Ints, truth_image: Ints) -> tuple[Ints, Ints]:
-    """All (row of `image`, row of `truth_image`) of the same image; `truth_image` is ascending."""
+    """Return every (row of `image`, row of `truth_image`) of the same image; `truth_image` is ascending."""
     start = np.searchsorted(truth_image, image)
     return expand_runs(start, np.searchsorted(truth_image, image, side="right") - start)
 
 
 def members(group_of: Ints, groups: int, chosen_groups: Ints) -> tuple[Ints, Ints]:
-    """(place in `chosen_groups`, row) of every row of each wanted group. group_of [M]: that of each row, below
-    `groups`."""
+    """Return (place in `chosen_groups`, row) of every row of each chosen group. group_of [M]: the group of each row, a
+    number below `groups`."""
     start = starts_of(np.bincount(group_of, minlength=groups))
     run, entry = expand_runs(start[chosen_groups], np.diff(start)[chosen_groups])
     return run, np.argsort(group_of, kind="stable")[entry]
@@ -244,8 +248,9 @@ def members(group_of: Ints, groups: int, chosen_groups: Ints) -> tuple[Ints, Int
 
 @dataclass(frozen=True)
 class ErrorTypes:
-    """error [T] indexes ERRORS (NOT_COUNTED for what the protocol drops); repairs [T] the ground truth that a
-    prediction repairs, else -1; found [G] the true positive of each ground truth, else -1."""
+    """The error types and repairs of a batch. error [T]: an index of ERRORS (NOT_COUNTED if the protocol drops the
+    prediction); repairs [T]: the ground truth that it repairs, else -1; found [G]: the true positive of each, else -1.
+    """
 
     error: NDArray[np.uint8]
     repairs: Ints
@@ -253,7 +258,7 @@ class ErrorTypes:
 
     @property
     def repair(self) -> Ints:
-        """[G] the repair of each ground truth, else -1; under `independent`, which may give it several, one of them."""
+        """The repair [G] of each ground truth, else -1; under `independent`, which may give it several, one of them."""
         repair = np.full(len(self.found), -1, dtype=np.int64)
         repairing = np.flatnonzero(self.repairs >= 0)
         repair[self.repairs[repairing]] = repairing
@@ -261,12 +266,12 @@ class ErrorTypes:
 
     @property
     def missed(self) -> Bools:
-        """[G] ground truth with neither a true positive nor a repair."""
+        """The ground truth [G] with neither a true positive nor a repair."""
         return (self.found < 0) & (self.repair < 0)
 
 
 def types_of(located: Located, reading: Reading = "shared") -> ErrorTypes:
-    """The error types and repairs of a batch, by its protocol's rules; each image is independent of the others."""
+    """Return the error types and repairs of a batch by its protocol's rules; each image is independent of others."""
     if reading == "released":
         located = replace(located, misnamed=None)
     typed, taken = error_types(located), located.true_positive
@@ -274,57 +279,62 @@ def types_of(located: Located, reading: Reading = "shared") -> ErrorTypes:
 
 
 def _repairs(located: Located, typed: Typed, taken: Ints, reading: Reading) -> Ints:
-    """repairs [T] of `ErrorTypes`; taken [G] are the true positives.
-
-    The k-th ground truth of every image takes its repair in one step, since an earlier one may take a later one's
-    candidate. Within an image they are ordered by class, and so are predictions of one score; those of one class stand
-    as in the record, of which matching reads that order, too. `released` takes all of them as in the record.
-    """
+    """Return the ground truth [T] that each prediction repairs, else -1 (the module's docstring has the rules). taken
+    [G]: the true positive of each ground truth, else -1. The k-th ground truth of every image takes its repair in the
+    same step, since an earlier one may take a later one's candidate. Within an image, ground truth and predictions of
+    one score are ordered by class; those of one class stand as in the record, the order that matching reads, too.
+    `released` takes all of them as in the record."""
     as_listed = reading == "released"
+    # times 0 if as listed: with one class for all, only the record's order counts
     truth_turn = _turns(located.truth_image, located.truth_interaction * (not as_listed))
-    place = _turns(located.image, located.interaction * (not as_listed))
+    turn = _turns(located.image, located.interaction * (not as_listed))
     repairs = np.full(len(located.score), -1, dtype=np.int64)
     kind = typed.type_of_group[typed.group]
     if reading == "released":
         right_human = np.isin(kind, (INTERACTION, ASSOCIATION, OBJECT_BOX))
-        fits, free = typed.same_human | (~right_human & typed.same_object), typed.may_repair & ~located.hit
+        fits, is_free = typed.same_human | (~right_human & typed.same_object), typed.may_repair & ~located.hit
     else:
         shared = [typed.same_pair, typed.same_human | typed.same_object, typed.same_human, typed.same_object]
         fits = np.select([kind == code for code in REPAIRED.values()], shared, False)
-        free = typed.may_repair & np.isin(typed.error, tuple(REPAIRED.values()))
-    truth, candidate = candidates(typed, fits, free)
+        is_free = typed.may_repair & np.isin(typed.error, tuple(REPAIRED.values()))
+    truth, candidate = candidates(typed, fits, is_free)
 
-    score, hit = located.score[candidate], taken[truth]
-    lowest_score = np.append(located.score, -np.inf)[hit]  # the last where there is no true positive
-    above = (score > lowest_score) | ((score == lowest_score) & (place[candidate] < place[hit])) | (hit < 0)
+    score, true_positive = located.score[candidate], taken[truth]
+    lowest_score = np.append(located.score, -np.inf)[true_positive]  # no true positive is -1: the last entry
+    above = (
+        (score > lowest_score)
+        | ((score == lowest_score) & (turn[candidate] < turn[true_positive]))
+        | (true_positive < 0)
+    )
     truth, candidate, score = truth[above], candidate[above], score[above]
-    late = np.zeros(len(truth), dtype=bool) if as_listed else _waits(located, typed, truth, candidate, truth_turn)
+    waits = np.zeros(len(truth), dtype=bool) if as_listed else _waits(located, typed, truth, candidate, truth_turn)
     taker = truth * len(ERRORS) + typed.error[candidate] if reading == "independent" else truth
 
     turns = int(truth_turn.max(initial=-1)) + 1
-    step = truth_turn[truth] + turns * late
-    order = np.lexsort((place[candidate], -score, taker, step))
+    step = truth_turn[truth] + turns * waits  # those that wait come after all others
+    order = np.lexsort((turn[candidate], -score, taker, step))
     truth, candidate, taker = truth[order], candidate[order], taker[order]
-    has_one = np.zeros(int(taker.max(initial=-1)) + 1, dtype=bool)
-    for begin, end in pairwise([*run_starts(step[order]).tolist(), len(order)]):
-        rows = begin + np.flatnonzero((repairs[candidate[begin:end]] < 0) & ~has_one[taker[begin:end]])
+    # one step at a time; a taker is what gets at most one repair
+    is_served = np.zeros(int(taker.max(initial=-1)) + 1, dtype=bool)
+    for start, stop in pairwise([*run_starts(step[order]).tolist(), len(order)]):
+        rows = start + np.flatnonzero((repairs[candidate[start:stop]] < 0) & ~is_served[taker[start:stop]])
         if len(rows):
             best = rows[run_starts(taker[rows])]
-            has_one[taker[best]] = True
+            is_served[taker[best]] = True
             repairs[candidate[best]] = truth[best]
     return repairs
 
 
 def _turns(image: Ints, class_: Ints) -> Ints:
-    """[M] the place of each among those of its image, by class, then as they stand; images are ascending."""
+    """Return for each row [M] its number in its image, by class and then as the rows stand; images are ascending."""
     order, turn = np.lexsort((class_, image)), np.empty_like(image)
     turn[order] = np.arange(len(image)) - np.searchsorted(image, image)
     return turn
 
 
 def candidates(typed: Typed, fits: Bools, free: Bools) -> tuple[Ints, Ints]:
-    """(ground truth, prediction) of each free prediction whose group fits a ground truth, by prediction; fits [K], free
-    [T]."""
+    """Return (ground truth, prediction) for each free prediction whose group fits a ground truth, by prediction. fits
+    [K]: which pairs of a group and a ground truth fit; free [T]: which predictions may be taken."""
     rows = np.flatnonzero(free)
     start = starts_of(np.bincount(typed.group[fits], minlength=len(typed.type_of_group)))
     group = typed.group_of[rows]
@@ -333,12 +343,12 @@ def candidates(typed: Typed, fits: Bools, free: Bools) -> tuple[Ints, Ints]:
 
 
 def _waits(located: Located, typed: Typed, truth: Ints, candidate: Ints, turn: Ints) -> Bools:
-    """Whether, for each (ground truth, candidate), the candidate is an association error with another verb that could
-    repair a later ground truth of the image, by its `turn` [G], with its own verb."""
-    loose = typed.error[candidate] == ASSOCIATION
+    """Return whether each candidate waits before it repairs its ground truth: it is an association error with another
+    verb that could repair a later ground truth of the image with its own verb. turn [G]: the order in the image."""
+    is_association = typed.error[candidate] == ASSOCIATION
     action = located.action_of
-    own_verb = loose & (action[located.interaction[candidate]] == action[located.truth_interaction[truth]])
-    last = np.full(len(located.score), -1, dtype=np.int64)
-    np.maximum.at(last, candidate[own_verb], turn[truth[own_verb]])
-    waits: Bools = loose & ~own_verb & (last[candidate] > turn[truth])
+    own_verb = is_association & (action[located.interaction[candidate]] == action[located.truth_interaction[truth]])
+    last_own_turn = np.full(len(located.score), -1, dtype=np.int64)
+    np.maximum.at(last_own_turn, candidate[own_verb], turn[truth[own_verb]])
+    waits: Bools = is_association & ~own_verb & (last_own_turn[candidate] > turn[truth])
     return waits

@@ -29,21 +29,23 @@ from hoicli.vocabulary.labels import Vocabulary
 
 MISNAMED = OUTCOME_CODES["subject_not_person"]
 MOST_BOXES = 1_000_000
-"""Boxes of an image. A larger index in a match record is damage, and would allocate memory."""
+"""The most boxes an image can have. A larger index in a match record is damage, and would allocate memory."""
 
 
 @dataclass(frozen=True)
 class Located:
-    """Some matched images.
+    """Some matched images, as columns. A missing object is -1.
 
-    Predictions: image [T] of image_ids; subject, object [T] predicted boxes; interaction, score [T]; counted, hit [T];
-    truth [T] the row in the ground truth below that a prediction belongs to (even if a better one takes it), else -1.
+    Predictions: image [T], a row of image_ids; subject, object [T], predicted boxes; interaction, score [T]; counted,
+    hit [T], whether the protocol counts it and whether it is a true positive; truth [T], the row of the ground truth
+    below that a prediction belongs to (even if a better prediction takes it), else -1.
+
     Ground truth that the protocol counts, image by image in annotation order: truth_image, truth_subject, truth_object
-    (boxes), truth_interaction [G]. box_match, truth_box_match [K]: each (predicted box, ground-truth box) that match.
-    A missing object is -1. action_of [C] is `actions` of the vocabulary. person [T], only of a person-first protocol:
-    the ground-truth box of the person each prediction belongs to, -1 if its subject overlaps nobody enough. misnamed
-    [T]: predictions that do not count because their subject is no person; None: none is.
-    """
+    (boxes), truth_interaction [G]. box_match, truth_box_match [K]: each predicted box and ground-truth box that match.
+
+    action_of [C]: `actions` of the vocabulary. person [T], only for a person-first protocol: the ground-truth box of
+    the person that each prediction belongs to, -1 if its subject overlaps nobody enough. misnamed [T]: the predictions
+    that do not count because their subject is no person, None if there are none."""
 
     image_ids: Sequence[str]
     image: Ints
@@ -66,12 +68,12 @@ class Located:
 
     @property
     def typed(self) -> Bools:
-        """[T] the predictions that have a type."""
+        """The predictions [T] that have an error type."""
         return self.counted if self.misnamed is None else self.counted | self.misnamed
 
     @property
     def true_positive(self) -> Ints:
-        """[G] the true positive of each ground truth, else -1."""
+        """The true positive [G] of each ground truth, else -1."""
         rows, hits = np.flatnonzero(self.hit), np.full(len(self.truth_image), -1, dtype=np.int64)
         hits[self.truth[rows]] = rows
         return hits
@@ -79,22 +81,22 @@ class Located:
 
 @cache
 def actions(vocabulary: Vocabulary) -> Ints:
-    """[C] the action of each class: its verb; in a dataset with roles, the class itself (a verb in one role)."""
+    """Return the action [C] of each class: its verb, or in a dataset with roles the class (a verb in one role)."""
     return np.arange(len(vocabulary.interactions)) if vocabulary.roles else class_columns(vocabulary)[0]
 
 
 def locate(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
-    """The batch and its outcomes as `Located`."""
+    """Return a batch of predictions and its outcomes as `Located`."""
     scenes, truth = batch.predictions, batch.truth.scenes
     before = batch.truth.counted_before(protocol)
     start, end = truth.hoi_start[batch.image], truth.hoi_start[batch.image + 1]
     image, rows = counted_truth(batch, protocol)
-    # The row of each counted triplet: its place in its image, after all of the images before.
-    first = starts_of(before[end] - before[start])
+    # The row of a counted triplet is its place among those of its image, after all those of the images before.
+    first_row = starts_of(before[end] - before[start])
     belongs = np.full(len(scenes.score), -1, dtype=np.int64)
-    owner, owned = outcomes.row[outcomes.enough], outcomes.truth[outcomes.enough]
-    of_owner = scenes.image_of_hoi[owner]
-    belongs[owner] = first[of_owner] + before[owned] - before[start[of_owner]]
+    owning_row, owned_triplet = outcomes.row[outcomes.enough], outcomes.truth[outcomes.enough]
+    image_of_owner = scenes.image_of_hoi[owning_row]
+    belongs[owning_row] = first_row[image_of_owner] + before[owned_triplet] - before[start[image_of_owner]]
     box, truth_box = batch.matched_boxes(protocol)
     return Located(
         image_ids=scenes.image_ids,
@@ -119,8 +121,8 @@ def locate(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
 
 
 def counted_truth(batch: Batch, protocol: Protocol) -> tuple[Ints, Ints]:
-    """The ground truth of `Located`, image by image in annotation order: ([G] images of the batch, [G] triplets as rows
-    of the ground truth's Scenes)."""
+    """Return the ground truth that the protocol counts, image by image in annotation order, as `Located` has it: ([G]
+    images of the batch, [G] triplets as rows of the ground truth's Scenes)."""
     hoi_start = batch.truth.scenes.hoi_start
     start, end = hoi_start[batch.image], hoi_start[batch.image + 1]
     image, rows = expand_runs(start, end - start)
@@ -129,8 +131,8 @@ def counted_truth(batch: Batch, protocol: Protocol) -> tuple[Ints, Ints]:
 
 
 class Settled(NamedTuple):
-    """What a diagnosis is of: the dataset, whose rules decide what is right, which views, and the ground truth, which
-    match records may do without."""
+    """What a diagnosis is of, once options are read: the dataset, the protocol that decides what is right, its views,
+    and the ground truth (None for match records alone)."""
 
     vocabulary: Vocabulary
     protocol: Protocol
@@ -145,23 +147,20 @@ def each_match(
     policy: ErrorPolicy,
     add: Callable[[MatchedView, Located], None],
 ) -> list[tuple[Protocol, dict[str, str]]]:
-    """Hand every batch of match records to `add`, with the view of the protocol that they are of; (each view, in their
-    order, with the settings of its signature). Records of other protocols are ignored; of views only those of slices of
-    classes are possible now.
-
-    Raises `DataError` for a bad line, an image twice, a stream without a line of this protocol, or as
-    `MatchedView.check_whole`; `UsageError` for what acts before matching, and for matches on parts of a slice of
-    triplets.
-    """
-    vocabulary, protocol, outcomes_asked, truth = of
+    """Hand every batch of match records to `add`, with the view of the protocol that it belongs to; return each view,
+    in their order, with the settings of its signature. Records of other protocols are ignored; of further views, only
+    slices of classes are possible after matching. Raises `DataError` for a bad line, an image twice, a stream without a
+    line of this protocol, or as `MatchedView.check_whole`; `UsageError` for options that act before matching, and for
+    matches on parts of a slice of triplets."""
+    vocabulary, protocol, protocol_views, truth = of
     if "noint" in protocol.settings():
         problem = f"match records leave them out; give the predictions, with {arg('gt')}"
         raise UsageError(f"{arg('with_no_interaction')}: {problem}")
-    for scenes, when, names in (
+    for given, when, names in (
         (filters.removes, "before matching", ("top_k", "nms")),
-        (outcomes_asked.thresholds.values or outcomes_asked.of_data, "while matching", ("iou", "slice")),
+        (protocol_views.thresholds.values or protocol_views.of_data, "while matching", ("iou", "slice")),
     ):
-        if scenes:
+        if given:
             options = ", ".join(map(arg, names))
             raise UsageError(f"{options}: act {when}; give them to hoicli match, or predictions with {arg('gt')}")
 
@@ -196,14 +195,15 @@ def each_match(
 
 
 def _is_of_another_protocol(line: Line, protocol: Protocol) -> bool:
-    """Whether the first bytes of a line, as `match` writes it, name another protocol: this saves parsing most lines."""
+    """Return whether a line, as `match` writes it, starts with another protocol's name; this saves parsing most
+    lines."""
     head = line.data[:400]
     start = head.find(b'"protocol":"')
     return start > 0 and not head.startswith(f'"protocol":"{protocol.name}"'.encode(), start)
 
 
 def _check_indices(record: Record, line: Line, protocol: Protocol) -> None:
-    """Raises `DataError` if an index in a match record is out of range."""
+    """Raise `DataError` if an index in a match record is out of range."""
     may_be_null = {"gt", "prediction"} | ({"object", "person"} if protocol.person_first else set())
     matches = record.get("box_matches")
     if type(matches) is not list or not all(type(row) is list for row in matches):
@@ -215,17 +215,20 @@ def _check_indices(record: Record, line: Line, protocol: Protocol) -> None:
         ("predictions", of_predictions),
         ("gt", {"prediction": len(record["predictions"]), "subject": None, "object": None}),
     ):
+        # a limit of None: nothing says how many boxes there are, so only MOST_BOXES bounds the index
         for (index, item), (name, limit) in product(enumerate(record[key]), limits.items()):
             value = item.get(name)
-            null = value is None and name in may_be_null and name in item
-            if not null and (type(value) is not int or not 0 <= value < (MOST_BOXES if limit is None else limit)):
+            is_allowed_null = value is None and name in may_be_null and name in item
+            if not is_allowed_null and (
+                type(value) is not int or not 0 <= value < (MOST_BOXES if limit is None else limit)
+            ):
                 raise DataError(f"{value} is no index; match again", place=line.place, field=f"{key}[{index}].{name}")
     if not all(type(value) is int and 0 <= value < MOST_BOXES for value in chain.from_iterable(matches)):
         raise DataError("holds a value that is no index; match again", place=line.place, field="box_matches")
 
 
 def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Protocol) -> Located:
-    """Match records as `Located`; boxes and ground truth are numbered one image after another."""
+    """Return match records as `Located`; boxes and ground truth are numbered one image after another."""
     rows: dict[str, list[int]] = {field.name: [] for field in fields(Located)}
     codes: list[int] = []
     boxes = truth_boxes = triplets = 0  # of the images before
@@ -264,5 +267,5 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
 
 
 def _shift_index(index: int | None, base: int) -> int:
-    """An index within an image as an index within the batch; -1 for None."""
+    """Return an index within an image, whose first item is at `base` in the batch, as one in the batch; -1 for None."""
     return -1 if index is None else index + base

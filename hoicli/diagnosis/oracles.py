@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 DROPPED = {"duplicate": DUPLICATE, "both_boxes": BOTH_BOXES}
 ASKING = ("none", MISSED, "false_negative")
-"""Those that change the ground truth alone, not the ranked lists; and no oracle at all."""
+"""The oracles that change the ground truth alone, not the ranked lists; and "none", no oracle at all."""
 EXPLANATION = f"""
 What a prediction is corrected to. A fix changes what its type names: an interaction error becomes a ground truth of its
 own pair, both of whose boxes it has; an object box error one with its human box; a human box error one with its object
@@ -95,16 +95,17 @@ COLUMNS: Mapping[str, type[np.generic]] = {
     **dict.fromkeys(("repair", "repaired_class", "replaced", "truth_image", "truth_class"), np.int64),
     **dict.fromkeys(("unlisted", "missed"), np.bool_),
 }
-"""The errors of a model, and the types of these columns. error [T] of the predictions; unlisted [T]: those that mAP
-leaves out, with a type or without. repair [R] the predictions that are corrected, repaired_class [R] their new class,
-replaced [R] the true positive that this drops, else -1. truth_image, truth_class [P] of the ground truth; missed [P]:
-no prediction finds it, or could find it after a fix."""
+"""The columns that hold the errors of a model, and their types. error [T]: the type of each prediction; unlisted [T]:
+whether mAP leaves it out. repair [R]: the predictions that are corrected, repaired_class [R]: their new class, replaced
+[R]: the true positive that is dropped for it, else -1. truth_image, truth_class [P]: of the ground truth; missed [P]:
+whether no prediction finds it, or could find it after a fix."""
 
 
 @dataclass(frozen=True)
 class Applied:
-    """What some oracles leave: code [M] the outcome of each prediction that `Corrections` ranks, NOT_COUNTED if it is
-    dropped; truth_class, truth_image [P] of the ground truth that counts. Oracles of `ASKING` share the code."""
+    """What is left after some oracles. code [M]: the outcome of each prediction that `Corrections` ranks, NOT_COUNTED
+    if it is dropped; truth_class, truth_image [P]: the ground truth that still counts. Oracles of `ASKING` share one
+    code array."""
 
     code: NDArray[np.uint8]
     truth_class: Ints
@@ -112,17 +113,15 @@ class Applied:
 
 
 _CORRECTED = len(ERRORS)
-"""What is added to a prediction's error where it stands corrected."""
+"""Added to the error of a prediction, it is the state of the same prediction in its corrected class."""
 
 
 class Corrections:
-    """All predictions that mAP counts and, besides them, each one that is corrected, in its new class with its own
-    score. They are ranked once; oracles choose among them.
-
-    row [M] of `listed`, ranked: class c has row[bounds[c]:bounds[c + 1]]; equal scores rank by the images' ids, then by
-    the classes that were predicted unless `as_listed`, so that only the order within a class matters. image [M] of
-    each. columns: COLUMNS.
-    """
+    """All predictions that mAP counts and, besides them, each corrected one once more, in its new class with its own
+    score. They are ranked once; each oracle chooses among them. row [M]: the ranked predictions as rows of `listed`;
+    class c has row[bounds[c]:bounds[c + 1]]. Equal scores rank by the images' ids, then by the classes that were
+    predicted unless `as_listed`, so only the order within a class matters. image [M]: the image of each. columns: the
+    errors of the predictions, as COLUMNS has them."""
 
     def __init__(self, listed: Listed, columns: Growing, classes: int, *, as_listed: bool) -> None:
         self._listed, self._columns = listed, columns
@@ -135,22 +134,21 @@ class Corrections:
         self.image: Ints = listed.image[self.row]
         self._state = np.concatenate([error, error[repair] + _CORRECTED])[ranked.order]
         hits = np.flatnonzero(self._state == HIT)
-        at = np.empty(len(listed), dtype=np.int64)
-        at[self.row[hits]] = hits
+        ranked_place = np.empty(len(listed), dtype=np.int64)
+        ranked_place[self.row[hits]] = hits
         replacing = columns["replaced"] >= 0
-        self._replaced: Ints = at[columns["replaced"][replacing]]
+        self._replaced: Ints = ranked_place[columns["replaced"][replacing]]
         self._replacing = error[repair[replacing]] + _CORRECTED
 
     @cached_property
     def place(self) -> Ints:
-        """[M] the place of each prediction among those of all classes, by descending score."""
+        """The place [M] of each prediction among those of all classes, by descending score."""
         place = np.empty_like(self.row)
         place[np.argsort(-self._listed.score[self.row], kind="stable")] = np.arange(len(place))
         return place
 
     def after(self, oracles: Sequence[str]) -> Applied:
-        """Return what is left after the oracles are applied together; false_positive and false_negative are applied
-        alone."""
+        """Return what is left after the oracles together; false_positive and false_negative are applied alone."""
         columns, outcome = self._columns, _OUTCOMES.copy()
         counted_truth = np.ones(len(columns["missed"]), dtype=bool)
         for oracle in oracles:
@@ -176,7 +174,7 @@ class Corrections:
         return self._code(_OUTCOMES)
 
     def _code(self, outcome: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """[M] the outcomes, given that of each state. What a correction replaces is dropped with it."""
+        """Return the outcomes [M], given the outcome of each state. What a correction replaces is dropped with it."""
         code: NDArray[np.uint8] = outcome[self._state]
         code[self._replaced[outcome[self._replacing] == TRUE_POSITIVE]] = NOT_COUNTED
         return code
@@ -184,13 +182,13 @@ class Corrections:
 
 _OUTCOMES = np.full(2 * _CORRECTED, NOT_COUNTED, dtype=np.uint8)
 _OUTCOMES[HIT], _OUTCOMES[HIT + 1 : _CORRECTED] = TRUE_POSITIVE, FALSE_POSITIVE
-"""Without an oracle, those of each error and of each error corrected."""
+"""The outcome of each state without an oracle: of each error, then of each error where it is corrected."""
 
 
 @dataclass(frozen=True)
 class OracleResult:
-    """Results under one oracle ("none": without): ap, max_recall [C] in [0, 1]; in_full, in_groups [C] the classes in
-    the mean over all classes, and in means over other subsets."""
+    """The results under one oracle ("none": without one). ap, max_recall [C] in [0, 1]; in_full, in_groups [C]: which
+    classes are in the mean over all classes, and which in the means over other subsets."""
 
     oracle: str
     ap: Floats
@@ -199,7 +197,7 @@ class OracleResult:
     in_groups: Bools
 
     def means(self, subsets: Mapping[str, Ints]) -> list[Mean]:
-        """The mean of each of `subset_classes`."""
+        """Return the mean of each subset (see `subset_classes`)."""
         averaged = {
             subset: members[(self.in_full if subset == "full" else self.in_groups)[members]]
             for subset, members in subsets.items()
@@ -208,8 +206,8 @@ class OracleResult:
 
 
 class Diagnosis:
-    """Gathers the error types of one model, batch by batch in any order. listed: the predictions of a tally, to which
-    each batch is added before it is added here. `reading`: how repairs were assigned."""
+    """The error types of one model, gathered batch by batch in any order. listed: the predictions of a tally, to which
+    each batch is added before it is added here; reading: how repairs were assigned."""
 
     def __init__(self, protocol: Protocol, classes: int, listed: Listed, reading: Reading = "shared") -> None:
         self.reading, self.protocol = reading, protocol
@@ -241,11 +239,11 @@ class Diagnosis:
         self._add(columns, len(located.image_ids), len(located.score))
 
     def _add(self, columns: Mapping[str, NDArray[Any]], images: int, predictions: int) -> None:
-        """Add columns about the last `images` and `predictions` that are listed."""
+        """Add columns about the `images` and `predictions` that were listed last."""
         images, predictions = len(self._listed.image_ids) - images, len(self._listed) - predictions
-        before = {"truth_image": images, "repair": predictions, "replaced": predictions}
-        placed = {name: columns[name] + first * (columns[name] >= 0) for name, first in before.items()}
-        self._columns.add(**{**columns, **placed})
+        base_of = {"truth_image": images, "repair": predictions, "replaced": predictions}
+        shifted = {name: columns[name] + base * (columns[name] >= 0) for name, base in base_of.items()}
+        self._columns.add(**{**columns, **shifted})
         self._made, self._results = None, []
 
     def add_unseen(self, truth: GroundTruth) -> None:
@@ -262,17 +260,18 @@ class Diagnosis:
         self._unseen += image_ids
 
     def merge(self, other: Diagnosis) -> None:
-        """Add another diagnosis of the same model, gathered from other images, whose tally was merged before."""
+        """Add another diagnosis of the same model, gathered from other images; its tally has been merged already."""
         columns = {name: other._columns[name] for name in COLUMNS}
         self._add(columns, len(other._listed.image_ids), len(other._listed))
 
     @property
     def positives(self) -> Ints:
-        """[C] ground truth of each class."""
+        """The number of ground truths [C] of each class."""
         return np.bincount(self._columns["truth_class"], minlength=self._classes)
 
     def order_of_classes(self) -> int:
-        """Return the sum of a hash of each image: of the order in which it lists the classes of its ground truth."""
+        """Return a number that two files share when every image lists the classes of its ground truth in the same
+        order: the sum of a hash of each image."""
         image, of_images = self._columns["truth_image"], names([*self._listed.image_ids, *self._unseen])
         return total_of(orders(image, np.zeros_like(image), row_hashes(self._columns["truth_class"]), of_images))
 
@@ -281,59 +280,59 @@ class Diagnosis:
         return len(np.unique(self._columns["truth_image"][np.isin(self._columns["truth_class"], members)]))
 
     def counts(self) -> dict[str, Ints]:
-        """Error type -> [C] predictions of each class; `missed_gt` counts ground truth."""
+        """Return for each error type how many predictions [C] of each class have it, for `missed_gt` how many ground
+        truths."""
         columns, cells = self._columns, len(ERRORS) * self._classes
         cell = columns["error"].astype(np.int64) * self._classes + self._listed.interaction
-        of_errors = np.bincount(cell, minlength=cells)[:cells].reshape(len(ERRORS), -1)  # NOT_COUNTED is beyond
+        of_errors = np.bincount(cell, minlength=cells)[:cells].reshape(len(ERRORS), -1)  # cut off: NOT_COUNTED
         missed = np.bincount(columns["truth_class"][columns["missed"]], minlength=self._classes)
         return {**dict(zip(ERRORS, of_errors, strict=True)), MISSED: missed}
 
     def composition(self) -> dict[str, Any]:
-        """edges: boundaries in the list ranked by score over all classes; counts: by error type, predictions between.
-
-        The list is followed to three times the ground truth: behind that hardly a true positive comes, and what the
-        errors are changes no AP. The 25 bins or fewer are equally long, round numbers; the last may end behind the
-        list."""
+        """Return which errors stand where in the list ranked by score over all classes: `edges`, the boundaries of bins
+        in it, and `counts`, for each error type the number of its predictions in each bin. The list is followed to
+        three times the ground truth: behind that hardly any true positive comes, and the errors change no AP. The 25
+        bins or fewer are equally long, a round number; the last may end behind the list."""
         error, score = self._columns["error"], self._listed.score
         counted = np.flatnonzero(error != NOT_COUNTED)
         error, score = error[counted], score[counted]
         ranked = error[order_by_score(score, lambda rows: [error[rows]])]
-        end = 3 * len(self._columns["truth_class"]) or len(ranked)
-        long = min(len(ranked), end)
+        longest = 3 * len(self._columns["truth_class"]) or len(ranked)
+        followed = min(len(ranked), longest)
         steps = (step * 10**power for power, step in product(range(19), (1, 2, 5)))
-        step = next(step for step in steps if step * 25 >= long)
-        bins = -(-long // step) if len(ranked) <= end else long // step
+        step = next(step for step in steps if step * 25 >= followed)
+        bins = -(-followed // step) if len(ranked) <= longest else followed // step
         edges = [place * step for place in range(max(bins, 1) + 1)]
-        cuts = [ranked[start:end] for start, end in pairwise(edges)]
+        cuts = [ranked[start:longest] for start, longest in pairwise(edges)]
         counts = {name: [int((cut == code).sum()) for cut in cuts] for code, name in enumerate(ERRORS)}
         return {"edges": edges, "counts": counts}
 
     def results(self, vocabulary: Vocabulary) -> Iterator[OracleResult]:
-        """Without an oracle first ("none"), then under each of ORACLES; kept, since every part of a slice of classes
-        asks for them again. The released code has those of one type only. vocabulary: that of the classes, the same in
-        every call."""
+        """Return the results without an oracle ("none"), then under each of ORACLES. They are kept, since every part of
+        a slice of classes asks for them again. The released code has only the oracles of one error type. vocabulary:
+        the one that the classes are of, the same in every call."""
         if not self._results:
-            every = ["none", *(name for name in ORACLES if self.reading != "released" or name in IN_TURN)]
-            self._results = [self._result(oracle, self._corrections.after([oracle]), vocabulary) for oracle in every]
+            oracles = ["none", *(name for name in ORACLES if self.reading != "released" or name in IN_TURN)]
+            self._results = [self._result(oracle, self._corrections.after([oracle]), vocabulary) for oracle in oracles]
         return iter(self._results)
 
     def progressive(self, vocabulary: Vocabulary, order: Sequence[str]) -> Iterator[OracleResult]:
-        """Results under the first oracle of `order` (from IN_TURN), the first two, and so on, each named after the
+        """Yield the results under the first oracle of `order`, under the first two, and so on, each named after its
         last."""
         for step, oracle in enumerate(order, start=1):
             yield self._result(oracle, self._corrections.after(order[:step]), vocabulary)
 
     @property
     def _corrections(self) -> Corrections:
-        """Everything that was added, ready for oracles."""
+        """Everything that was added, ranked for the oracles."""
         if self._made is None:
             self._made = Corrections(self._listed, self._columns, self._classes, as_listed=self.reading == "released")
         return self._made
 
     def make_list_ranker(self, image_ids: Sequence[str]) -> Callable[[Sequence[str]], Iterator[RankedLists]]:
-        """Return what gives the ranked lists after each of some oracles, each applied alone. Images are places in
-        `image_ids`, which has all images of predictions and of ground truth. Neighbours with the same lists
-        (`applied.ASKING`) share their arrays."""
+        """Return a function that yields the ranked lists after each of some oracles, each applied alone. Images are
+        numbered by their places in `image_ids`, which has all images of predictions and of ground truth. Neighbouring
+        oracles that leave the same lists (`ASKING`) share their arrays."""
         from hoicli.resampling.ranked import RankedLists  # without intervals nobody needs it
 
         corrections, of_image = self._corrections, self._places_in(image_ids)
@@ -363,8 +362,8 @@ class Diagnosis:
         return after
 
     def group_errors(self, image_ids: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
-        """Error type -> (image, class) of each prediction of that type, for `missed_gt` of each missed ground truth;
-        images are places in `image_ids`."""
+        """Return for each error type (image, class) of each of its predictions, for `missed_gt` of each missed ground
+        truth; images are places in `image_ids`."""
         columns, of_image = self._columns, self._places_in(image_ids)
         image, interaction = self._listed.image, self._listed.interaction
         errors_by_type = {}
@@ -375,7 +374,7 @@ class Diagnosis:
         return {**errors_by_type, MISSED: (of_image[columns["truth_image"][missed]], columns["truth_class"][missed])}
 
     def _places_in(self, image_ids: Sequence[str]) -> Ints:
-        """The place of each image in `image_ids`."""
+        """Return the place in `image_ids` of each image that was added."""
         place = {name: row for row, name in enumerate(image_ids)}
         return places([*self._listed.image_ids, *self._unseen], place)
 
@@ -388,5 +387,6 @@ class Diagnosis:
             in_mean[sorted(vocabulary.no_interaction_ids)] = False
         if self.reading != "released":
             return OracleResult(oracle, ap, recall, in_mean, in_mean)
-        has_hits, silent = ap > 0, np.diff(starts_of(remaining.code <= TRUE_POSITIVE)[bounds]) == 0
-        return OracleResult(oracle, ap, recall, in_mean & (has_hits | silent), in_mean & has_hits)
+        has_hits = ap > 0
+        has_no_predictions = np.diff(starts_of(remaining.code <= TRUE_POSITIVE)[bounds]) == 0
+        return OracleResult(oracle, ap, recall, in_mean & (has_hits | has_no_predictions), in_mean & has_hits)

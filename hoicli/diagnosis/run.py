@@ -40,7 +40,7 @@ from hoicli.vocabulary.labels import Vocabulary
 
 @dataclass(frozen=True)
 class Placed:
-    """A matched batch and where its boxes lie; the types of its predictions are found when they are asked for."""
+    """A matched batch and where its boxes lie; the types of its predictions are found when they are first asked for."""
 
     batch: Batch
     located: Located
@@ -53,7 +53,7 @@ class Placed:
 
 
 class Collector(Interface):
-    """What is kept of the batches besides their diagnosis; in any order, and by several processes."""
+    """Something that keeps parts of matched batches besides their diagnosis, in any order and in several processes."""
 
     def add(self, placed: Placed) -> None:
         """Add a batch."""
@@ -64,8 +64,8 @@ class Collector(Interface):
 
 @dataclass
 class Gathered:
-    """One model's predictions matched with ground truth: their tally, their diagnosis by each view of a protocol, the
-    coverage, and what was collected by each view that is collected."""
+    """One model's predictions matched with ground truth: their tally, their diagnosis under each view of a protocol,
+    their coverage, and what the collectors of the views kept."""
 
     tally: Tally
     diagnoses: list[Diagnosis]
@@ -92,21 +92,19 @@ def match_and_diagnose(
     collector: Callable[[Protocol], Collector | None] = lambda _: None,
     diagnosed: bool = True,
 ) -> Gathered:
-    """A tally of `protocols` and, by each of `views`, a diagnosis (if `diagnosed`) and what a `collector` keeps (None:
-    nothing of that view), in one pass over the predictions; a large file is split among processors.
-
-    The caller reports the coverage.
-    """
+    """Match a model's predictions in one pass, in which a large file is split among processors, and return their tally
+    under `protocols` and, for each of `views`, a diagnosis (if `diagnosed`) and what its collector kept. collector:
+    makes the collector of a view, or None to keep nothing of it. The caller reports the coverage."""
     classes = len(truth.vocabulary.interactions)
     tallied = {row.key for row in protocols}
-    every = [*protocols, *(row for row in views if row.key not in tallied)]
+    matched_by = [*protocols, *(row for row in views if row.key not in tallied)]
 
     def gather(part: Iterable[Line], shared: ErrorPolicy) -> Gathered:
         tally = Tally(protocols, classes)
         diagnoses = [Diagnosis(row, classes, tally.listed, reading) for row in views if diagnosed]
         collectors = [collector(row) for row in views]
         coverage = Coverage()
-        for batch, outcomes in matched_batches(part, truth, every, filters, shared):
+        for batch, outcomes in matched_batches(part, truth, matched_by, filters, shared):
             coverage.add(batch)
             tally.add_batch(batch, {key: outcome for key, outcome in outcomes.items() if key in tallied})
             for number, view in enumerate(views):
@@ -140,13 +138,15 @@ def diagnosis_rows(
     settings: Settings,
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
-    """Rows of metric count (of predictions, for missed_gt of ground truth), mAP and delta_mAP by oracle, each for full
-    and the frequency groups, or the protocol's own subsets; per class count, AP and delta_AP, with mean_max_recall.
-    With an `order` of oracles, progressive_mAP after each step and progressive_delta_mAP, what the step adds to the one
-    before. part: the classes that counts and means are over (None: all); a subset without any of them has no rows.
+    """Yield the rows of a diagnosis, subset by subset (full and the frequency groups, or the protocol's own subsets):
+    count of each error type, then mAP and delta_mAP under each oracle; per class also count, AP, delta_AP and
+    mean_max_recall.
 
-    A count's subset is that of the predicted class, for missed_gt that of the annotated one; its n is how many triplets
-    are predicted there, for missed_gt annotated. Values are in percent, except counts."""
+    order: oracles to apply one after another, for the rows of progressive_mAP after each step and of
+    progressive_delta_mAP, what the step adds. part: the classes that counts and means are over (None: all); a subset
+    without any of them has no rows. A count's subset is that of the predicted class, for missed_gt that of the
+    annotated one; its n is how many triplets are predicted there, for missed_gt annotated. Values are in percent,
+    except counts."""
     name = diagnosis.protocol.name
     settings = {**settings, **SIGNATURES[diagnosis.reading], "protocol": name}
     if diagnosis.reading == "released":
@@ -177,8 +177,8 @@ _UNITS = {**dict.fromkeys(ERRORS, "predictions"), MISSED: "triplets"}
 def _counts(counts: Mapping[str, Ints], positives: Ints, subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
     for error in _UNITS:
         for subset, classes in subsets.items():
-            of = [positives] if error == MISSED else [counts[name] for name in ERRORS]
-            total = sum(int(number[classes].sum()) for number in of)
+            counted_with = [positives] if error == MISSED else [counts[name] for name in ERRORS]
+            total = sum(int(number[classes].sum()) for number in counted_with)
             value = int(counts[error][classes].sum())
             yield _row("count", {"subset": subset, "error": error}, value, total, common, _UNITS[error])
 
@@ -189,22 +189,23 @@ def _means(
     base = {subset: ap for subset, ap, _, _ in results[0].means(subsets)}
     for result in results:
         for subset, ap, max_recall, classes in result.means(subsets):
-            before = base[subset]
-            delta = None if ap is None or before is None else ap - before
-            further = [("delta_mAP", delta)] if result.oracle != "none" else [(RECALL, max_recall)] * recall
-            for metric, value in (("mAP", ap), *further):
+            base_ap = base[subset]
+            delta = None if ap is None or base_ap is None else ap - base_ap
+            recall_rows = [(RECALL, max_recall)] if recall else []  # once, without an oracle
+            extra_rows = [("delta_mAP", delta)] if result.oracle != "none" else recall_rows
+            for metric, value in (("mAP", ap), *extra_rows):
                 named = {"subset": subset, "oracle": result.oracle}
                 yield _row(metric, named, percent(value), classes, common)
 
 
 def _steps(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
-    """mAP after each step, and the gain over the step before (Diag-HOI Eq. 5); `results` begins with "none"."""
-    before: dict[str, float | None] = {}
+    """Yield mAP after each step and its gain over the step before (Diag-HOI Eq. 5); `results` begins with "none"."""
+    last_ap: dict[str, float | None] = {}
     for step, result in enumerate(results):
         for subset, ap, _, classes in result.means(subsets):
-            last = before.get(subset)
-            delta = None if ap is None or last is None else ap - last
-            before[subset] = ap
+            ap_before = last_ap.get(subset)
+            delta = None if ap is None or ap_before is None else ap - ap_before
+            last_ap[subset] = ap
             for metric, value in (("progressive_mAP", ap), ("progressive_delta_mAP", delta)) if step else ():
                 named = {"subset": subset, "oracle": result.oracle}
                 yield _row(metric, named, percent(value), classes, {"step": step, **common})
@@ -234,7 +235,7 @@ def _classes(
 
 @dataclass
 class DiagnosedModel:
-    """A model's diagnosis by one view of the protocol, and the settings of its signature."""
+    """A model's diagnosis under one view of the protocol, and the settings of its signature."""
 
     name: str
     tagged: bool
@@ -246,11 +247,12 @@ class DiagnosedModel:
 
     @property
     def label(self) -> str:
-        """The model's name for figures, with what the view is of."""
+        """The model's name for figures, followed by the settings of the view."""
         return ", ".join([self.name, *(f"{key} {value}" for key, value in self.diagnosis.protocol.view)])
 
     def rows(self, *, per_class: bool, order: Sequence[str], tags: Mapping[str, str]) -> list[Row]:
-        """The model's result rows, those of the parts of slices of classes last; the others are kept in `plotted`."""
+        """Return the result rows, those of parts of slices of classes last; the rows before them are kept in
+        `plotted`."""
         view = dict(self.diagnosis.protocol.view)
         tags = {**({"model": self.name} if self.tagged else {}), **tags, **view}
         rows_of = partial(diagnosis_rows, self.diagnosis, self.vocabulary)
@@ -266,9 +268,10 @@ class DiagnosedModel:
 def diagnosing(
     names: Sequence[str], dataset: str | None, *, as_released: bool = False, no_interaction: bool = False
 ) -> Protocol | None:
-    """The protocol that `--protocol` names for types of errors and pair statistics; None without one. no_interaction:
-    count these classes, too. Raises `UsageError` for several, for one whose right and wrong the types cannot follow,
-    for one beside the released reading, and for a dataset without no_interaction."""
+    """Return the protocol that `--protocol` names for error types and pair statistics, None without one.
+    no_interaction: count the no_interaction classes, too. Raises `UsageError` for several protocols, for one whose
+    matching the error types cannot follow, for one beside the released reading, and for a dataset without
+    no_interaction."""
     row = one_protocol(names, dataset)
     if row is not None:
         _check_types(row, dataset, as_released=as_released)
@@ -298,7 +301,8 @@ def _check_types(row: Protocol, dataset: str | None, *, as_released: bool) -> No
 
 
 def progressive_order(text: str) -> tuple[str, ...]:
-    """The oracles in a comma-separated list, or `all`; raises `UsageError` for an unknown name or one named twice."""
+    """Return the oracles in a list with commas, or all for `all`; raises `UsageError` for an unknown or repeated
+    name."""
     if text.strip() == "all":
         return IN_TURN
     names = tuple(name.strip() for name in text.split(","))
@@ -316,8 +320,8 @@ def progressive_order(text: str) -> tuple[str, ...]:
 def diagnose_models(
     models: Sequence[Predictions], of: Settled, filters: Filters, policy: ErrorPolicy, reading: Reading = "shared"
 ) -> list[DiagnosedModel]:
-    """Each model's diagnosis: predictions with ground truth, match records with or without. With several views, one
-    for each; the matches are of some already. Raises `DataError` for a bad stream."""
+    """Return each model's diagnosis, one for each view, from predictions with ground truth, or from match records with
+    or without it (whose views were chosen when they were matched). Raises `DataError` for a bad stream."""
     diagnosed = []
     vocabulary, protocol, truth = of.vocabulary, of.protocol, of.truth
     protocol_views = of.views.diagnosis_views(protocol)
@@ -354,13 +358,10 @@ def settle_options(
     views_of: Callable[[Vocabulary], Views],
     protocol: Protocol | None,
 ) -> Settled:
-    """Return what options come to, before predictions are read. views_of: the views of a vocabulary. protocol: default
-    `protocol_of`.
-
-    Without a `dataset` it is that of the first stream if it holds match records, else HICO-DET. Raises `UsageError` for
-    options that need predictions and for the released reading on other datasets than HICO-DET, `DataError` for bad
-    ground truth.
-    """
+    """Return the dataset, protocol, views and ground truth that the options choose, before predictions are read.
+    views_of: makes the views for a vocabulary. protocol: None for `protocol_of` the vocabulary. Without a `dataset` it
+    is that of the first stream if it holds match records, else HICO-DET. Raises `UsageError` for options that need
+    predictions and for the released reading on other datasets than HICO-DET, `DataError` for bad ground truth."""
     vocabulary = load(dataset or (protocol.dataset if protocol else None) or models[0].dataset or "hico")
     protocol = protocol or protocol_of(vocabulary)
     if reading == "released" and vocabulary.roles:

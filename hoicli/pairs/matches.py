@@ -1,5 +1,5 @@
-"""The pairs of the ground truth, which detected pairs match them (by a protocol, or as pairs that interact), and what
-is kept of these: the pairs, and the triplets on the pairs of each setting, with the classification of their verbs.
+"""The pairs of the ground truth, the detected pairs that match them (by a protocol, or as pairs that interact), and the
+columns that keep detected pairs and, for each setting, the triplets on its pairs with the scores of their verbs.
 """
 
 from __future__ import annotations
@@ -34,18 +34,17 @@ from hoicli.records.scenes import Scenes, box_kinds
 from hoicli.vocabulary.labels import Vocabulary
 
 COMPARED_AS = ("inp-cc", "vcoco-qpic")
-"""The protocols whose shifts are the released code's: 1-based ground truth of HICO-DET, x + w of V-COCO."""
+"""The protocols that shift boxes as the released code does: 1-based ground truth of HICO-DET, x + w of V-COCO."""
 
 
 class TruthPairs:
     """The Q distinct (human box, object box) of the ground truth that a protocol counts.
 
-    subject, object [Q] rows of the ground truth's boxes; image [Q], ascending; start [N + 1] bounds them by image.
-    triplet [C] the rows of the counted triplets, pair [C] the pair each belongs to. members: by subset (full and the
-    vocabulary's groups) a mask [Q] of the pairs with an interaction of it; classes: a mask [K] of its interactions.
-    statements: pair * K + interaction of the counted triplets, ascending. As in the released code, boxes are
-    distinguished by their place in the record.
-    """
+    subject, object [Q]: rows of the ground truth's boxes; image [Q]: ascending; start [N + 1]: where the pairs of each
+    image begin. triplet [C]: the rows of the counted triplets, pair [C]: the pair that each belongs to. By subset (full
+    and the vocabulary's groups), classes: a mask [K] of its interactions, and members: a mask [Q] of the pairs with one
+    of them. statements: pair * K + interaction of the counted triplets, ascending. As in the released code, two boxes
+    with the same corners are different boxes."""
 
     def __init__(self, truth: GroundTruth, protocol: Protocol) -> None:
         scenes = truth.scenes
@@ -67,7 +66,8 @@ class TruthPairs:
         }
 
     def images(self, subset: str) -> Bools:
-        """[N] the images with an annotated interaction of the subset; all, if the protocol counts in all images."""
+        """Return which images [N] have an annotated interaction of the subset; all, if the protocol counts in all
+        images."""
         if self.protocol.images == "all":
             return np.ones(len(self.truth.scenes.image_ids), dtype=bool)
         counts = np.bincount(self.image[self.members[subset]], minlength=len(self.truth.scenes.image_ids))
@@ -75,18 +75,18 @@ class TruthPairs:
 
     @cached_property
     def rank(self) -> Ints:
-        """[N] each image's place among all images sorted by id, so that ties do not depend on the order of lines."""
+        """The place [N] of each image when all images are sorted by id, so that ties do not depend on the order of
+        lines."""
         return rank_by_id(self.truth.scenes.image_ids)
 
     def join(
         self, scenes: Scenes, image: Ints, subject: Ints, object_: Ints, person: Ints | None = None
     ) -> tuple[Ints, Ints, Floats]:
-        """Which detected pairs match which true pairs: (rows of the arguments, ascending; rows of self; the smaller
-        IoU).
+        """Return which detected pairs match which true pairs: (rows of the arguments, ascending; rows of the true
+        pairs; the smaller of the two IoUs).
 
-        image [P] images of the ground truth, subject and object_ [P] rows of `scenes.boxes`. person [P]: the
-        ground-truth person each belongs to, for a person-first protocol, which ignores labels.
-        """
+        image [P]: images of the ground truth; subject, object_ [P]: rows of `scenes.boxes`. person [P]: for a
+        person-first protocol, which ignores labels, the ground-truth person that each pair belongs to."""
         count = self.start[image + 1] - self.start[image]
         check_pairs(count, image, self.truth.scenes.image_ids, "pairs")
         truth, protocol = self.truth.scenes, self.protocol
@@ -98,35 +98,37 @@ class TruthPairs:
                 row, mate = row[of_person], mate[of_person]
             overlap, sides = np.full(len(row), np.inf), ((subject, self.subject), (object_, self.object))
             if person is None:
-                same = np.all([kinds[mine[row]] == self.truth.kinds[theirs[mate]] for mine, theirs in sides], axis=0)
-                row, mate, overlap = row[same], mate[same], overlap[same]
+                same_labels = np.all(
+                    [kinds[mine[row]] == self.truth.kinds[theirs[mate]] for mine, theirs in sides], axis=0
+                )
+                row, mate, overlap = row[same_labels], mate[same_labels], overlap[same_labels]
             for mine, theirs in sides:
-                side = protocol_iou(
+                side_iou = protocol_iou(
                     protocol, take_columns(scenes.boxes, mine[row]), take_columns(truth.boxes, theirs[mate])
                 )
-                enough = reaches(protocol, side)
-                row, mate, overlap = row[enough], mate[enough], np.minimum(overlap, side)[enough]
+                enough = reaches(protocol, side_iou)
+                row, mate, overlap = row[enough], mate[enough], np.minimum(overlap, side_iou)[enough]
             joined.append((row, mate, overlap))
         rows, mates, overlaps = map(np.concatenate, zip(*joined, strict=True))
         return rows, mates, overlaps
 
 
 def compared_as(vocabulary: Vocabulary) -> Protocol:
-    """The protocol that says how boxes are compared: by their edges."""
+    """Return the protocol by which boxes of pairs are compared: the dataset's, with boxes that extend from edge to
+    edge."""
     rows = rows_of(vocabulary)
     row = next((rows[name] for name in COMPARED_AS if name in rows), main_protocol(vocabulary))
     return replace(row, inclusive=False, touching_overlap=True, inclusive_overlap=False)
 
 
 class InteractingPairs:
-    """The Q pairs of the ground truth that interact: pairs of boxes with different coordinates, one class for all, for
-    interactiveness AP (enlighten0707/Body-Part-Map-for-Interactiveness binary_evaluation.py `calc_binary`, which
-    printed the numbers of its paper).
+    """The Q pairs of the ground truth that interact, for interactiveness AP: pairs of boxes with different coordinates,
+    all of one class (enlighten0707/Body-Part-Map-for-Interactiveness binary_evaluation.py `calc_binary`, which printed
+    the numbers of its paper).
 
-    A detected pair belongs to the true pair with the largest min(IoU_subject, IoU_object), of equals the first by
-    corners (in that code by place), whatever the labels; from 0.5 on the best-scored of those that belong to one is
-    right.
-    """
+    A detected pair belongs to the true pair with the largest min(IoU_subject, IoU_object), whatever the labels; among
+    equal ones to the first by corners (in that code by place). If that IoU is at least 0.5, the pair is right if no
+    other one that belongs to the same true pair has a better score."""
 
     def __init__(self, truth: TruthPairs) -> None:
         scenes = truth.truth.scenes
@@ -139,7 +141,8 @@ class InteractingPairs:
         self.count = len(first)
 
     def mates(self, pairs: Scenes, image: Ints) -> Ints:
-        """[P] the true pair that each detected pair belongs to, -1 for none; image [P] images of the ground truth."""
+        """Return the true pair [P] that each detected pair belongs to, -1 for none. image [P]: images of the ground
+        truth."""
         count = self._start[image + 1] - self._start[image]
         check_pairs(count, image, self._image_ids, "pairs")
         mates = np.full(len(image), -1, dtype=np.int64)
@@ -157,10 +160,11 @@ class InteractingPairs:
         return protocol_iou(self._protocol, boxes.T, self._scenes.boxes[truth_box].T)
 
     def average_precision(self, mates: Ints) -> float | None:
-        """11-point AP in [0, 1] of detected pairs in the order of their scores, the best first; None if nothing
-        interacts."""
+        """Return the 11-point AP in [0, 1] of detected pairs, None if no annotated pair interacts. mates: the true pair
+        of each, best score first."""
         if not self.count:
             return None
+        # the first, best-scored pair of each true pair is a hit
         claimed, first = np.unique(mates, return_index=True)
         ranks = np.sort(first[claimed >= 0]) + 1
         ap = interpolated_ap(ranks, np.array([0, len(ranks)]), np.array([self.count]), GRID_TENTHS)
@@ -168,10 +172,10 @@ class InteractingPairs:
 
 
 class Localised:
-    """The distinct pairs of a batch's triplets, and the true pairs that they match, for all settings.
+    """The U distinct pairs of a batch's triplets, and the true pairs that they match, for all settings.
 
-    image [U] of the ground truth and correct [U], of each pair whether it matches a true one; row, mate: which.
-    """
+    image [U]: the image of each pair, as a row of the ground truth; correct [U]: whether it matches a true pair; row,
+    mate: which pair matches which true pair."""
 
     def __init__(self, batch: PairBatch, matched: Batch, truth: TruthPairs) -> None:
         scenes, first = batch.scenes, batch.pair_first
@@ -184,7 +188,7 @@ class Localised:
         self._truth, self._start = truth, np.searchsorted(self.row, np.arange(len(first) + 1))
 
     def states(self, pair: Ints, interaction: Ints) -> Bools:
-        """[M] whether a true pair that each of these pairs matches has the interaction."""
+        """Return whether [M] a true pair that each of these pairs matches is annotated with the interaction."""
         stated = np.zeros(len(pair), dtype=bool)
         classes = len(self._truth.truth.vocabulary.interactions)
         for row, match in counterparts(self._start[pair], np.diff(self._start)[pair]):
@@ -194,7 +198,7 @@ class Localised:
 
 
 class Interactions:
-    """The triplets on correctly localised pairs under one setting; the true pairs that some triplet localises, and the
+    """The triplets on correctly localised pairs under one setting, the true pairs that some triplet localises, and the
     images with triplets that count."""
 
     def __init__(self, truth: TruthPairs) -> None:
@@ -207,16 +211,18 @@ class Interactions:
         self._answered = np.zeros(len(truth.truth.scenes.image_ids), dtype=bool)
 
     def add(self, localised: Localised, code: NDArray[np.uint8]) -> None:
-        """Add a batch of images; code [T]: the outcomes of its triplets."""
+        """Add a batch of images. code [T]: the outcome of each of its triplets."""
         scenes, pair = localised.batch.scenes, localised.batch.pair
         counted = np.flatnonzero((code <= TRUE_POSITIVE) & (pair >= 0))
-        there = np.zeros(len(localised.image), dtype=bool)
-        there[pair[counted]] = True
+        has_counted = np.zeros(len(localised.image), dtype=bool)
+        has_counted[pair[counted]] = True
         rows = counted[localised.correct[pair[counted]]]
         # By V-COCO's scenario 2 a triplet is right, too, by an annotation without an object, which is of no pair.
-        of_none = code[rows] == TRUE_POSITIVE
-        of_none[of_none] = ~localised.states(pair[rows[of_none]], scenes.interaction[rows[of_none]])
-        rows = rows[~of_none]
+        objectless_hit = code[rows] == TRUE_POSITIVE
+        objectless_hit[objectless_hit] = ~localised.states(
+            pair[rows[objectless_hit]], scenes.interaction[rows[objectless_hit]]
+        )
+        rows = rows[~objectless_hit]
         # All others on a correct pair are duplicates or have the wrong verb.
         self._rows.add(
             interaction=scenes.interaction[rows],
@@ -225,22 +231,21 @@ class Interactions:
             score=scenes.score[rows],
             hit=code[rows] == TRUE_POSITIVE,
         )
-        self._found[localised.mate[there[localised.row]]] = True
-        self._answered[localised.image[there]] = True
+        self._found[localised.mate[has_counted[localised.row]]] = True
+        self._answered[localised.image[has_counted]] = True
 
     def merge(self, other: Interactions) -> None:
-        """Add what was gathered of other images."""
+        """Add what was gathered from other images."""
         self._rows.merge(other._rows)
         self._found |= other._found
         self._answered |= other._answered
 
     def mean_ap(self, truth: TruthPairs, *, as_released: bool) -> dict[str, tuple[float | None, int]]:
-        """By subset (mAP over verbs by verb score, verbs) of its interactions.
+        """Return for each subset (mAP over verbs, ranked by verb score; the number of verbs).
 
         Equal verb scores within an image are ordered by triplet score, then by place in the record, as in
-        action_map_hicodet.py, which sorts an image's predictions by triplet score first; between images by id, where
-        the released code takes the order of the file.
-        """
+        action_map_hicodet.py, which sorts an image's predictions by triplet score first; between images they are
+        ordered by id, where the released code takes the order of the file."""
         vocabulary = truth.truth.vocabulary
         # The labels to classify: verbs or, if actions have roles, action-roles.
         verb_of = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int32)
@@ -252,20 +257,20 @@ class Interactions:
         annotated = truth.truth.scenes.interaction[truth.triplet]
 
         rows = self._rows
-        every = ranking(
+        order = ranking(
             verb_of[rows["interaction"]],
             rows["verb_score"],
             lambda tied: [-rows["score"][tied], truth.rank[rows["image"][tied]]],
         )
-        interaction = rows["interaction"][every]
-        code = np.where(rows["hit"][every], TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)
+        interaction = rows["interaction"][order]
+        code = np.where(rows["hit"][order], TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)
         means: dict[str, tuple[float | None, int]] = {}
         for subset, classes in truth.classes.items():
             positives = np.bincount(verb_of[annotated[counted & classes[annotated]]], minlength=int(verb_of.max()) + 1)
-            inside = classes[interaction]
-            bounds = np.searchsorted(verb_of[interaction[inside]], np.arange(len(positives) + 1))
+            in_subset = classes[interaction]
+            bounds = np.searchsorted(verb_of[interaction[in_subset]], np.arange(len(positives) + 1))
             # A true positive's triplet is on a localised pair, so a verb without ground truth has none.
-            ap, recall = per_class(code[inside], bounds, positives, truth.protocol)
+            ap, recall = per_class(code[in_subset], bounds, positives, truth.protocol)
             in_mean = positives > 0
             if as_released:
                 in_mean &= (recall > 0) | (np.diff(bounds) == 0)
@@ -276,17 +281,20 @@ class Interactions:
 
 
 class PairColumns:
-    """M images with P detected pairs and their triplets, under some settings; in any order, and by several processes.
+    """M images with P detected pairs and their triplets, under some settings; filled in any order, and by several
+    processes.
 
-    lines: image [M], rows of the ground truth, and pairs [M], how many each has; an image's pairs are together and in
-    their order. detected [P]: score, interacting and stated as in `PairBatch`; ignored, whether the person that a pair
-    belongs to has no annotated actions; own, the true pair that it belongs to (`InteractingPairs`), -1 where nobody
-    asks; mark, a number for its corners and label, which breaks ties. matches: of a detected pair (row, ascending) and
-    a true one (mate), with their overlap. kept [P], by the setting's number: whether it keeps the pair. interactions:
-    of each setting, while all triplets have verb scores. tally: the triplets once, with their outcomes under each
-    setting as if it were a protocol. fit: of the images' boxes. numbers: of all pairs and triplets; of the triplets
-    that interaction mAP ranks, scored and unscored, those with and without a verb score.
-    """
+    lines: image [M], rows of the ground truth, and pairs [M], how many pairs each image has; an image's pairs are
+    together and in their order. detected [P]: score, interacting and stated as in `PairBatch`; ignored, whether the
+    person that a pair belongs to has no annotated actions; own, the true pair that it belongs to (`InteractingPairs`),
+    -1 unless that is asked for; mark, a number for its corners and label, which breaks ties. matches: each match of a
+    detected pair (row, ascending) and a true pair (mate), with their overlap. kept [P], by the setting's number:
+    whether it keeps the pair.
+
+    interactions: those of each setting, while all triplets have verb scores. tally: the triplets, once, with their
+    outcomes under each setting as if it were a protocol. fit: how the images' boxes fit the ground truth. numbers: how
+    many pairs and triplets there are; and of the triplets that interaction mAP ranks, how many are scored or unscored,
+    that is with or without a verb score."""
 
     def __init__(self, truth: TruthPairs, tally: Tally, settings: int) -> None:
         self.lines = Growing(image=np.int32, pairs=np.int32)
@@ -303,7 +311,7 @@ class PairColumns:
         self.numbers: Counter[str] = Counter()
 
     def merge(self, other: PairColumns) -> None:
-        """Add what was kept of other images under the same settings."""
+        """Add what was kept from other images under the same settings."""
         matches = {name: other.matches[name] for name in other.matches.names}
         self.matches.add(**{**matches, "row": matches["row"] + self.numbers["pairs"]})
         for name in ("lines", "detected", "kept", "tally", "fit"):

@@ -1,5 +1,5 @@
-"""Prediction records with the pairs that interaction classification received, as columns; which pairs and triplets each
-setting of a sweep keeps.
+"""Prediction records with the pairs that interaction classification received, as columns; and which pairs and triplets
+each setting of a sweep keeps.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ from hoicli.vocabulary.labels import Vocabulary
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Some images' predictions with the pairs that interaction classification received.
+    """Some images' predictions with the pairs that the detector's interaction classification received.
 
-    scenes: the predictions, T triplets. pair [T]: which of the U distinct pairs (subject, object) each forms, -1 for
-    none (`actual_triplets`, without V-COCO's `unstated`); pair_first [U]: a triplet of each, of no_interaction where
-    there is no other. verb_score [T]: of the verb alone, NaN if missing.
-    pairs: the same images and boxes, with the P pairs in place of triplets (verb 0, interaction -1). Pair NMS and
-    one-to-one use their score: interactiveness if a record gives it for all its pairs, else the best score of the
-    pair's triplets, -inf for a pair without triplets.
-    interacting [P]: the detector's confidence that the pair interacts: its interactiveness, else the largest verb score
-    of its triplets, -inf if they are all of no_interaction, NaN if unknown. stated [P]: whether it is an
-    interactiveness. box_scores [B], NaN where a record has none. denied: the number of pairs that are there or
-    rank by triplets of no_interaction alone.
-    """
+    scenes: the predictions, T triplets. pair [T]: which of the U distinct pairs (subject, object) each triplet forms,
+    -1 for none (`actual_triplets`, without V-COCO's `unstated`); pair_first [U]: a triplet of each pair, one of
+    no_interaction only if the pair has no other. verb_score [T]: the score of the verb alone, NaN if missing.
+
+    pairs: the same images and boxes with P pairs in place of triplets (verb 0, interaction -1). Pair NMS and one-to-one
+    use their score: interactiveness if a record gives it for all its pairs, else the best score of the pair's triplets,
+    -inf for a pair without triplets. interacting [P]: the detector's confidence that the pair interacts: its
+    interactiveness, else the largest verb score of its triplets, -inf if they are all of no_interaction, NaN if
+    unknown. stated [P]: whether it is an interactiveness.
+
+    box_scores [B]: detection scores, NaN where a record has none. denied: how many pairs exist, or are ranked, only by
+    triplets of no_interaction."""
 
     scenes: Scenes
     pair: Ints
@@ -61,14 +62,14 @@ class PairBatch:
 
     @cached_property
     def mark(self) -> Floats:
-        """[P] a number for the corners and the object label of each of `pairs`, which breaks ties between scores."""
+        """A number [P] for the corners and the object label of each of `pairs`, which breaks ties between scores."""
         mark: Floats = marks(self.pairs) + np.sqrt(11.0) * self.pairs.object_label
         return mark
 
     @cached_property
     def order(self) -> Ints:
-        """[P] the place of each of `pairs` by `mark`, and where that is equal by the triplets on it: an order of ties
-        that does not depend on how a record lists them."""
+        """The place [P] of each of `pairs` when they are sorted by `mark`, and equal ones by their triplets: an order
+        of ties that does not depend on how a record lists them."""
         triplet, pair = self.listed
         has_pair = triplet >= 0
         hashes = np.zeros(len(pair) + 1, dtype=np.uint64)
@@ -80,8 +81,8 @@ class PairBatch:
 
     @cached_property
     def listed(self) -> tuple[Ints, Ints]:
-        """([T] the number of each triplet's (subject, object) among the different ones of `pairs`, -1 for one that is
-        not there or has no object; [P] the number of each of these)."""
+        """The distinct (subject, object) of `pairs`, numbered: ([T] the number of each triplet's, -1 if `pairs` does
+        not have it or there is no object; [P] the number of each pair's)."""
         scenes, pairs = self.scenes, self.pairs
         keys, number = np.unique(pair_key(scenes, pairs.subject, pairs.object), return_inverse=True)
         place, there = find(keys, pair_key(scenes, scenes.subject, scenes.object))
@@ -98,16 +99,16 @@ def read_pair_batches(
     box_scores: bool = False,
     triplet_scores: bool = False,
 ) -> Iterator[PairBatch]:
-    """The prediction records of a stream with their pairs. `box_scores`: every record needs `scores`.
+    """Yield the prediction records of a stream with their pairs, batch by batch.
 
     The pairs of a record are its `pairs`; without that key, the distinct (subject, object) of its triplets, those of
-    no_interaction among them: what is found of a pair does not depend on its label (Diag-HOI 2.4, 4.1). Pairs whose
-    subject is not a person, and triplets without a class, are left out (protocol `diag`); in V-COCO, triplets without
-    an object. `protocol`: which triplets count (default: `protocol_of`). `triplet_scores`: use a triplet's score as its
-    verb's.
+    no_interaction included: whether a pair is found does not depend on its label (Diag-HOI 2.4, 4.1). By protocol
+    `diag`, pairs whose subject is not a person and triplets without a class are left out; in V-COCO, triplets without
+    an object.
 
-    Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on.
-    """
+    protocol: which triplets count (None: `protocol_of`). box_scores: every record needs `scores`. triplet_scores: use a
+    triplet's score as its verb's. Raises `DataError` naming file, line and field of the first bad record, or counts it
+    in `policy` and goes on."""
     protocol = protocol or protocol_of(vocabulary)
     build = partial(
         pair_batch, vocabulary=vocabulary, protocol=protocol, box_scores=box_scores, triplet_scores=triplet_scores
@@ -117,31 +118,31 @@ def read_pair_batches(
 
 
 def _problems(record: Record, vocabulary: Vocabulary, *, box_scores: bool = False) -> Iterator[Problem]:
-    """Everything in a record that `pair_batch` cannot read."""
+    """Yield every problem of a record that keeps `pair_batch` from reading it."""
     yield from checker(vocabulary, scored=True, besides=("box_scores", "verb_scores", "pairs"))(record)
     if box_scores and record.get("scores") is None:
         yield Problem("scores", f"missing; {arg('det_threshold')} needs a detection score for each box")
 
 
 _MISSING = float("nan")
-"""The value of a number missing from a record."""
+"""It stands for a number that a record does not give."""
 
 
 def _listed_pairs(raw: RawImages, scenes: Scenes) -> tuple[Ints, Ints, Ints, Floats]:
-    """The pairs that records list: (image, subject, object) as `scenes` numbers them, and interactiveness (NaN: not
-    given)."""
+    """Return the pairs that records list: (image, subject, object), numbered as in `scenes`, and their interactiveness
+    (NaN if it is not given)."""
     listed = [[] if pairs is None else pairs for pairs in raw.each("pairs")]
     check_types(listed, list)
-    every = list(chain.from_iterable(listed))
+    all_pairs = list(chain.from_iterable(listed))
     image = np.repeat(np.arange(len(listed)), [len(pairs) for pairs in listed])
     limit, first_box = np.diff(raw.box_start)[image], scenes.box_start[image]
-    subject, object_ = (indices([pair[key] for pair in every], limit) + first_box for key in ("subject", "object"))
-    return image, subject, object_, numbers([pair.get("interactiveness", _MISSING) for pair in every])
+    subject, object_ = (indices([pair[key] for pair in all_pairs], limit) + first_box for key in ("subject", "object"))
+    return image, subject, object_, numbers([pair.get("interactiveness", _MISSING) for pair in all_pairs])
 
 
 def distinct_pairs(scenes: Scenes, rows: Ints) -> tuple[Ints, Ints, Ints]:
-    """The distinct (subject, object) of some triplets: (their keys, ascending; the first of `rows` with each; the place
-    of each of `rows` in the keys)."""
+    """Return the distinct (subject, object) of some triplets: (their keys, ascending; the first of `rows` with each;
+    for each of `rows` the place of its key)."""
     keys, first, place = np.unique(
         pair_key(scenes, scenes.subject[rows], scenes.object[rows]), return_index=True, return_inverse=True
     )
@@ -149,7 +150,7 @@ def distinct_pairs(scenes: Scenes, rows: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def pair_key(scenes: Scenes, subject: Ints, object_: Ints) -> Ints:
-    """One number for each (subject, object), which are rows of the boxes; it grows with the subject."""
+    """Return one number for each (subject, object), which are rows of the boxes; it grows with the subject."""
     return subject.astype(np.int64) * len(scenes.boxes) + object_
 
 
@@ -161,8 +162,8 @@ def pair_batch(
     box_scores: bool = False,
     triplet_scores: bool = False,
 ) -> PairBatch:
-    """The lines as columns; raises an error that `columns.attempt` expects for a record that `read_pair_batches`
-    refuses."""
+    """Return the records of some lines as columns; raises an error that `columns.attempt` expects for a record that
+    `read_pair_batches` refuses."""
     raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores", "pairs"), of_hoi={"verb_score": _MISSING})
     scenes = numbered_scenes(raw, vocabulary, scored=True)
     scores_of_boxes = scores_by_box(raw, scenes)
@@ -182,53 +183,53 @@ def pair_batch(
     pair = np.full(len(scenes.score), -1, dtype=np.int64)
     pair[formed] = place
     denied = np.bincount(pair[actual], minlength=len(keys) + 1) == 0
-    denied[-1] = False
+    denied[-1] = False  # the place of triplets without a pair
     scoring = actual | (formed & denied[pair])
-    of_verb = np.where(actual | np.isnan(verb_score), verb_score, -np.inf)
+    actual_verb_score = np.where(actual | np.isnan(verb_score), verb_score, -np.inf)
     surest_verb, best_score = (np.full(len(keys) + 1, -np.inf) for _ in range(2))
     with np.errstate(invalid="ignore"):
-        np.maximum.at(surest_verb, pair[scoring], of_verb[scoring])  # NaN if one of them is missing
+        np.maximum.at(surest_verb, pair[scoring], actual_verb_score[scoring])  # NaN if one of them is missing
     np.maximum.at(best_score, pair[scoring], scenes.score[scoring])
     surest_verb[-1] = np.nan
     pair[~actual] = -1
 
     # The pairs that records list; of a record without a list those of its triplets, in the order of the first ones.
     without_list = np.array([pairs is None for pairs in raw.each("pairs")], dtype=bool)[scenes.image_of_hoi[first]]
-    derived = np.flatnonzero(without_list)
-    derived = derived[np.argsort(first[derived])]
+    derived_pairs = np.flatnonzero(without_list)
+    derived_pairs = derived_pairs[np.argsort(first[derived_pairs])]
     *listed, interactiveness = _listed_pairs(raw, scenes)
     possible = _can_be_pairs(scenes, vocabulary, *listed[1:])
     image, subject, object_ = (
-        np.concatenate([column[possible], of_triplets[first[derived]]])
+        np.concatenate([column[possible], of_triplets[first[derived_pairs]]])
         for column, of_triplets in zip(listed, (scenes.image_of_hoi, scenes.subject, scenes.object), strict=True)
     )
     order = np.argsort(image, kind="stable")
     image, subject, object_ = image[order], subject[order], object_[order]
 
     # What does not state its interactiveness has the scores of its triplets; `score` is one or the other of an image.
-    place, met = find(keys, pair_key(scenes, subject, object_))
-    place = np.where(met, place, len(keys))
-    interactiveness = np.append(interactiveness[possible], np.full(len(derived), np.nan))[order]
+    place, has_triplets = find(keys, pair_key(scenes, subject, object_))
+    place = np.where(has_triplets, place, len(keys))
+    interactiveness = np.append(interactiveness[possible], np.full(len(derived_pairs), np.nan))[order]
     stated = ~np.isnan(interactiveness)
-    silent = np.bincount(image[~stated], minlength=len(scenes.image_ids)) > 0
+    some_unstated = np.bincount(image[~stated], minlength=len(scenes.image_ids)) > 0
     zeros = np.zeros(len(order), dtype=np.int64)
     pairs = replace(
         scenes,
         subject=subject,
         object=object_,
-        score=np.where(silent[image], best_score[place], interactiveness),
+        score=np.where(some_unstated[image], best_score[place], interactiveness),
         verb=zeros,
         interaction=zeros - 1,
         hoi_start=starts_of(np.bincount(image, minlength=len(scenes.image_ids))),
     )
     interacting = np.where(stated, interactiveness, surest_verb[place])
-    alone = int((denied[place] & silent[image]).sum())
-    return PairBatch(scenes, pair, first, verb_score, pairs, interacting, stated, scores_of_boxes, alone)
+    denied_pairs = int((denied[place] & some_unstated[image]).sum())
+    return PairBatch(scenes, pair, first, verb_score, pairs, interacting, stated, scores_of_boxes, denied_pairs)
 
 
 def actual_triplets(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol) -> Bools:
-    """[T] the triplets with an object that the protocol counts: for `diag`, those with a person as subject and a class
-    that is not no_interaction; for `vcoco-s1`, those of an action-role."""
+    """Return which triplets [T] have an object and are counted by the protocol: for `diag`, those with a person as
+    subject and a class that is not no_interaction; for `vcoco-s1`, those of an action-role."""
     actual = _forming(scenes, vocabulary, protocol)
     if vocabulary.no_interaction is not None:
         actual &= scenes.verb != vocabulary.verb_ids[vocabulary.no_interaction]
@@ -236,7 +237,7 @@ def actual_triplets(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol) 
 
 
 def _forming(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol) -> Bools:
-    """[T] the triplets that form a pair: `actual_triplets`, and those of no_interaction."""
+    """Return which triplets [T] form a pair: `actual_triplets` and those of no_interaction."""
     formed = _can_be_pairs(scenes, vocabulary, scenes.subject, scenes.object) & (scenes.interaction >= 0)
     if protocol.classes:
         formed &= np.isin(scenes.interaction, sorted(vocabulary.members(protocol.classes)))
@@ -244,8 +245,8 @@ def _forming(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol) -> Bool
 
 
 def _can_be_pairs(scenes: Scenes, vocabulary: Vocabulary, subject: Ints, object_: Ints) -> Bools:
-    """Whether each (subject, object) can be a pair: the subject is a person. In V-COCO, whose protocol ignores labels:
-    the object exists (a box of zeros, as in official dumps, means no object)."""
+    """Return whether each (subject, object) can be a pair. Its subject must be a person; in V-COCO, whose protocol
+    ignores labels, its object must exist instead (a box of zeros, as in official dumps, means no object)."""
     if not len(scenes.boxes):
         return np.zeros(len(subject), dtype=bool)
     if vocabulary.roles:
@@ -257,17 +258,16 @@ def _can_be_pairs(scenes: Scenes, vocabulary: Vocabulary, subject: Ints, object_
 
 @dataclass(frozen=True)
 class Sweep:
-    """One setting of a sweep: which detected pairs are kept.
+    """One setting of a sweep, which decides which detected pairs are kept.
 
-    nms: pair NMS, as `PairNms`, drops a pair that overlaps a better one of its object label by more than this.
-    det_threshold: a pair needs both boxes' scores at least this high. None: off.
-    """
+    nms: the overlap above which pair NMS drops a pair for a better one of its object label, as `PairNms`.
+    det_threshold: the least detection score that both boxes of a pair need. None: off."""
 
     nms: float | None = None
     det_threshold: float | None = None
 
     def signature(self) -> Settings:
-        """The settings in force, for signatures."""
+        """Return the settings that are in force, for signatures."""
         settings: dict[str, Setting] = {}
         if self.det_threshold is not None:
             settings["det"] = self.det_threshold
@@ -277,10 +277,8 @@ class Sweep:
 
 
 def sweeps(nms: Sequence[float], det_thresholds: Sequence[float]) -> list[Sweep]:
-    """All pairs first, then each NMS threshold, then each detection threshold: one setting changes at a time (Table 3).
-
-    Raises `UsageError` for values out of range.
-    """
+    """Return the settings to measure: all pairs, then each NMS threshold, then each detection threshold, so that one
+    thing changes at a time (Table 3). Raises `UsageError` for values out of range."""
     for value in nms:
         if not 0 <= value <= 1:
             raise UsageError(f"{arg('nms_sweep', value)}: the threshold is an overlap, between 0 and 1")
@@ -289,32 +287,32 @@ def sweeps(nms: Sequence[float], det_thresholds: Sequence[float]) -> list[Sweep]
 
 
 def surviving_pairs(batch: PairBatch, setting: Sweep) -> Bools:
-    """[P] the pairs of a batch that a setting keeps."""
+    """Return which pairs [P] of a batch a setting keeps."""
     pairs = batch.pairs
     keep = np.ones(len(pairs.score), dtype=bool)
     if setting.det_threshold is not None:
-        high = batch.box_scores >= setting.det_threshold
-        keep &= high[pairs.subject] & high[pairs.object]
+        is_high = batch.box_scores >= setting.det_threshold
+        keep &= is_high[pairs.subject] & is_high[pairs.object]
     if setting.nms is not None:
         keep = pair_nms(pairs, keep, **PairNms(setting.nms)._asdict(), ties=batch.order)
     return keep
 
 
 def surviving_triplets(batch: PairBatch, keep: Bools, setting: Sweep) -> Bools:
-    """[T] the triplets that are kept with the pairs of `keep`, independent of their verbs. Pair NMS keeps a triplet
-    that belongs to no pair; a detection threshold checks only the person of a statement without object (V-COCO).
-    """
+    """Return which triplets [T] are kept with the pairs of `keep`, whatever their verbs. Pair NMS keeps a triplet that
+    belongs to no pair; a detection threshold checks only the person of a statement without object (V-COCO)."""
     scenes = batch.scenes
-    triplets = np.ones(len(scenes.score), dtype=bool)
+    survives = np.ones(len(scenes.score), dtype=bool)
     has_object = scenes.object >= 0
     if setting.det_threshold is not None:
-        high = batch.box_scores >= setting.det_threshold
-        triplets = high[scenes.subject]
-        triplets[has_object] &= high[scenes.object[has_object]]
+        is_high = batch.box_scores >= setting.det_threshold
+        survives = is_high[scenes.subject]
+        survives[has_object] &= is_high[scenes.object[has_object]]
     if setting.nms is not None:
         triplet, pair = batch.listed
-        in_kept, gone = np.zeros((2, len(pair) + 1), dtype=bool)
+        in_kept, in_dropped = np.zeros((2, len(pair) + 1), dtype=bool)
         in_kept[pair[keep]] = True
-        gone[pair[~keep]] = True
-        triplets &= in_kept[triplet] | ~gone[triplet]
-    return triplets
+        in_dropped[pair[~keep]] = True
+        # a triplet of no pair (-1) reads the last entry, which is False in both
+        survives &= in_kept[triplet] | ~in_dropped[triplet]
+    return survives

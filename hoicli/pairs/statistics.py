@@ -31,8 +31,8 @@ from hoicli.records.results import Row, Setting, Settings, percent, result_row, 
 from hoicli.records.scenes import Scenes, other_subjects
 
 Figure = tuple[float | None, int]
-"""A value, in [0, 1] unless it is a number of pairs, None where there is nothing to divide by; and how many things it
-is of."""
+"""(value, n) of a metric: the value in [0, 1], or a number of pairs, None where there is nothing to divide by; and the
+number of things it is over."""
 STEPS = 101
 """Recall values of the negative AP: 0, 0.01, ..., 1."""
 RELEASED_STEPS = 110
@@ -41,17 +41,17 @@ METRICS = {metric.name: metric for metric in printed_by("pairstats")}
 """The metrics in the order of the rows."""
 
 _AMONG = {"pair_precision": "all-pairs", "pair_precision_own_images": "own-images"}
-"""Of which detected pairs a precision is, for signatures: all, or those of images with a true pair of the group. The
-paper does not say, its code has no groups; its Table 4 has the former (SCG 0.16 rare, 3.60 non-rare, 3.7 all)."""
+"""Which detected pairs a precision is over, for signatures: all, or those of images with a true pair of the group. The
+paper does not say, and its code has no groups; its Table 4 has the former (SCG 0.16 rare, 3.60 non-rare, 3.7 all)."""
 
 
 class PairStatistics:
-    """The results of what is `found` of images, in any order and by several processes; call results() after the last.
+    """The pair statistics of one model under each setting, from what is `found` in its images; batches come in any
+    order and from several processes, and `results` is called after the last.
 
-    protocol: what counts, and is right (default: `protocol_of`). one_to_one: a detected pair finds one true pair at
-    most. as_released: the released code's exact numbers, see `results`. triplet_scores: how the batches were read
-    (`read_pair_batches`). interactiveness: also its AP (`InteractingPairs`), over the pairs of `interacting`.
-    """
+    protocol: what counts and what is right (default: `protocol_of`). one_to_one: a detected pair finds at most one true
+    pair. as_released: the released code's exact numbers, see `results`. triplet_scores: how the batches were read
+    (`read_pair_batches`). interactiveness: also measure its AP (`InteractingPairs`)."""
 
     def __init__(
         self,
@@ -76,13 +76,13 @@ class PairStatistics:
         self.tally.add_truth(truth)
 
     def nothing(self) -> PairColumns:
-        """Return what `add` fills and `merge` takes, with nothing in it."""
+        """Return empty columns for `add` to fill and `merge` to take."""
         settled = [replace(self.protocol, name=str(number)) for number in range(len(self._settings))]
         tally = Tally(settled, len(self.vocabulary.interactions))
         return PairColumns(self._truth, tally, len(self._settings))
 
     def add(self, batch: PairBatch, columns: PairColumns) -> None:
-        """Match a batch, and add it to columns that are to be merged with these statistics. Raises `DataError` for an
+        """Match a batch and add it to columns that are to be merged with these statistics. Raises `DataError` for an
         image that the ground truth does not have."""
         pairs, scenes = batch.pairs, batch.scenes
         image = self._truth.truth.rows_of(pairs.image_ids)
@@ -123,8 +123,8 @@ class PairStatistics:
         columns.numbers["other subjects"] += 0 if self.vocabulary.roles else other_subjects(scenes, self.vocabulary)
 
     def _people(self, pairs: Scenes) -> tuple[Ints | None, Bools]:
-        """([P] the annotated person each pair belongs to, None unless the protocol is person-first; [P] whether that
-        person has no annotated actions)."""
+        """Return ([P] the annotated person that each pair belongs to, None unless the protocol is person-first; [P]
+        whether that person has no annotated actions)."""
         protocol, truth = self.protocol, self._truth.truth
         if not protocol.person_first or not len(pairs.score):
             return None, np.zeros(len(pairs.score), dtype=bool)
@@ -134,13 +134,14 @@ class PairStatistics:
         return person, ignored
 
     def results(self) -> Iterator[tuple[Sweep, dict[str, dict[str, Figure]]]]:
-        """Each setting's figures, by subset (full and the vocabulary's groups) and metric.
+        """Yield each setting with its figures, by subset (full and the vocabulary's groups) and metric.
 
-        pairs_per_image of images, pair_recall of true pairs, the precisions of detected pairs: pair_precision of all in
-        the images of full, so that groups add up, as those of the paper's Table 4 do; pair_precision_own_images of the
-        pairs in the group's own images. inter_map of verbs. Of full alone: neg_ap of pairs that match no true one;
-        neg_share, which is the neg_ap of a random ranking, of detected pairs; interactiveness_ap, if it is asked for,
-        of true pairs of different coordinates. mAP of the remaining triplets, as `eval` has it, of classes.
+        What `n` counts: pairs_per_image has images, pair_recall true pairs, the precisions detected pairs
+        (pair_precision all those in the images of full, so that groups add up, as those of the paper's Table 4 do;
+        pair_precision_own_images those in the group's own images), inter_map verbs. Only full has neg_ap (n: pairs that
+        match no true one), neg_share (n: detected pairs), which is the neg_ap of a random ranking, and, if it is asked
+        for, interactiveness_ap (n: true pairs of different coordinates). mAP, as in `eval`, is of the remaining
+        triplets (n: classes).
 
         Pair recall and precision are those of pair_localization.py: recall counts the true pairs that some detected
         pair matches; precision counts the detected pairs that are, in the record's order, the first to match some true
@@ -150,9 +151,8 @@ class PairStatistics:
 
         as_released: images without a line are not counted; negative AP is a mean over 110 recall values, of which 101
         can be reached; verbs with localised predictions but no true positive are left out of the interaction mAP, whose
-        ground truth includes the triplets of images without predictions. mAP stays: Diag-HOI's tables have that of its
-        standard_eval.py, which is protocol `diag`'s (it is map_improvement_hicodet.py that leaves classes out).
-        """
+        ground truth includes the triplets of images without predictions. mAP stays as it is: in Diag-HOI's tables it
+        comes from standard_eval.py, which is protocol `diag` (only map_improvement_hicodet.py leaves classes out)."""
         of_classes = self.tally.results(self.vocabulary)
         for number, (setting, (protocol, classes)) in enumerate(zip(self._settings, of_classes, strict=True)):
             results = self._results(number)
@@ -167,21 +167,21 @@ class PairStatistics:
         images_seen = np.zeros(len(self._annotated), dtype=bool)
         images_seen[columns.lines["image"]] = True
         row, mate = columns.matches["row"], columns.matches["mate"]
-        every = columns.kept[str(number)]
-        keep = every & ~columns.detected["ignored"]
-        matches = np.flatnonzero(keep[row])
-        neg_ap, negatives = self._negative_ap(keep, row[matches], needed="neg_ap" not in reasons)
+        kept = columns.kept[str(number)]
+        kept_and_counted = kept & ~columns.detected["ignored"]
+        matches = np.flatnonzero(kept_and_counted[row])
+        neg_ap, negatives = self._negative_ap(kept_and_counted, row[matches], needed="neg_ap" not in reasons)
         verbs: dict[str, Figure] = {}
         if "inter_map" not in reasons:
             verbs = columns.interactions[number].mean_ap(self._truth, as_released=self.as_released)
         results: dict[str, dict[str, Figure]] = {}
-        all_pairs = int((keep & self._repeat_by_image(self._truth.images("full"))).sum())
+        all_pairs = int((kept_and_counted & self._repeat_by_image(self._truth.images("full"))).sum())
         for subset, members in self._truth.members.items():
             images = self._truth.images(subset)
             if self.as_released:
                 images &= images_seen
             counted = members & images[self._truth.image]
-            detected = int((keep & self._repeat_by_image(images)).sum())
+            detected = int((kept_and_counted & self._repeat_by_image(images)).sum())
             located, finders = self._count_located(matches[counted[mate[matches]]])
             results[subset] = {
                 "pairs_per_image": _share(detected, int(images.sum())),
@@ -194,27 +194,27 @@ class PairStatistics:
                 continue
             results[subset] |= {"neg_ap": (neg_ap, negatives), "neg_share": _share(negatives, detected)}
             if self.interacting is not None:
-                ap = None if "interactiveness_ap" in reasons else self._interactiveness_ap(self.interacting, every)
+                ap = None if "interactiveness_ap" in reasons else self._interactiveness_ap(self.interacting, kept)
                 results[subset]["interactiveness_ap"] = ap, self.interacting.count
         return results
 
     def _repeat_by_image(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
-        """[detected pairs] the value of each one's image; values [N]."""
+        """Return for each detected pair the value of its image. values [N]: one for each image of the ground truth."""
         lines = self.found.lines
         return np.repeat(values[lines["image"]], lines["pairs"])
 
     @property
     def negative_grid(self) -> tuple[float, ...]:
-        """The recall values of the negative AP: those of the released code, also for V-COCO, where mAP is the area; but
-        the area for a protocol of triplets whose mAP is (diag-paper)."""
+        """The recall values of the negative AP: those of the released code, for V-COCO, too, whose mAP is the area
+        under the curve; only a protocol of triplets whose mAP is the area (diag-paper) takes the area here as well."""
         if not (self.protocol.grid or self.protocol.person_first):
             return EVERY_RECALL
         return tuple((np.arange(RELEASED_STEPS if self.as_released else STEPS) * 0.01).tolist())
 
     @cached_property
     def ranked(self) -> dict[str, tuple[int, int, int]]:
-        """By metric, of the pairs that it ranks: how many there are, state their interactiveness, and have nothing that
-        says how surely they interact."""
+        """For each metric that ranks pairs: (the number of these pairs, how many of them state their interactiveness,
+        how many have nothing that says how surely they interact)."""
         detected = self.found.detected
         stated, unknown = detected["stated"], np.isnan(detected["interacting"])
         ranked = {"neg_ap": self._repeat_by_image(self._annotated) & ~detected["ignored"]}
@@ -227,7 +227,7 @@ class PairStatistics:
 
     @cached_property
     def reasons(self) -> dict[str, str]:
-        """Metric -> why it has no value: not all records have the scores that it ranks by."""
+        """For each metric without a value, the reason: not all records have the scores that it ranks by."""
         reasons_found, numbers = {}, self.found.numbers
         if numbers["unscored"]:
             reasons_found["inter_map"] = (
@@ -248,7 +248,8 @@ class PairStatistics:
         return reasons_found
 
     def _count_located(self, matches: Ints) -> tuple[int, int]:
-        """(true pairs found, detected pairs that found one) by some of the matches."""
+        """Return (the number of true pairs found, the number of detected pairs that found one) by some rows of
+        `matches`."""
         columns = self.found
         row, mate = columns.matches["row"][matches], columns.matches["mate"][matches]
         if not self.one_to_one:
@@ -268,8 +269,9 @@ class PairStatistics:
         return len(pairs_found), len(finders)
 
     def _negative_ap(self, keep: Bools, interacting: Ints, *, needed: bool) -> tuple[float | None, int]:
-        """(AP of "does not interact", None unless it is needed; number of pairs that do not) of the kept pairs; rows
-        `interacting` match a true pair. The least interactive rank first, ties as in `_ranking`."""
+        """Return (the AP of "does not interact", the number of pairs that do not) for the kept pairs; the AP is None
+        unless it is needed. interacting: the rows of detected pairs that match a true pair. The pairs that are least
+        sure to interact rank first; ties are ordered as in `_ranking`."""
         interacts = np.zeros(len(keep), dtype=bool)
         interacts[interacting] = True
         ranked = keep & self._repeat_by_image(self._annotated)
@@ -283,12 +285,13 @@ class PairStatistics:
         return float(ap[0]), negatives
 
     def _interactiveness_ap(self, interacting: InteractingPairs, keep: Bools) -> float | None:
-        """AP of "interacts" of the kept pairs, in all images; ties as in `_ranking`."""
+        """Return the AP of "interacts" for the kept pairs of all images; ties are ordered as in `_ranking`."""
         order = self._ranking(np.flatnonzero(keep), ascending=False, as_listed=False)
         return interacting.average_precision(self.found.detected["own"][order])
 
     def _ranking(self, rows: Ints, *, ascending: bool, as_listed: bool) -> Ints:
-        """Some detected pairs by the confidence that they interact, ties by image id, then `as_listed` or by values."""
+        """Return some detected pairs in the order of their confidence that they interact. Ties are ordered by image id,
+        then as the record lists them (`as_listed`) or by values that do not depend on it."""
         confidence = self.found.detected["interacting"][rows]
         mark = np.zeros_like(confidence) if as_listed else self.found.detected["mark"][rows]
 
@@ -301,8 +304,8 @@ class PairStatistics:
 def pair_statistics(
     predictions: Stream, truth: GroundTruth, settings: Sequence[Sweep], policy: ErrorPolicy, **options: Any
 ) -> PairStatistics:
-    """One model's pair statistics from its predictions; options: as of `PairStatistics`. Raises `DataError` as
-    `read_pair_batches` does."""
+    """Return one model's pair statistics from its predictions. options: the keywords of `PairStatistics`. Raises
+    `DataError` as `read_pair_batches` does."""
     statistics = PairStatistics(truth, settings, **options)
 
     def gather(lines: Iterable[Line], shared: ErrorPolicy) -> PairColumns:
@@ -338,11 +341,9 @@ def _share_text(some: int, others: int, what: str) -> str:
 def pair_rows(
     statistics: PairStatistics, *, tags: Mapping[str, str], settings: Settings | None = None
 ) -> Iterator[Row]:
-    """Rows of each setting, metric by metric; in percent, except pairs_per_image. A value may be null, with a `reason`
-    if the records lack what it needs. `settings` go into every signature.
-
-    `n`: as `PairStatistics.results` says.
-    """
+    """Yield the rows of each setting, metric by metric, in percent except for pairs_per_image. A value may be null,
+    with a `reason` if the records lack what it needs; n is as `PairStatistics.results` says. settings: added to every
+    signature."""
     reasons = statistics.reasons
     for setting, results in statistics.results():
         if undeclared := {*chain.from_iterable(results.values())} - METRICS.keys():
@@ -367,7 +368,8 @@ def pair_rows(
 
 
 def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[str, Setting]:
-    """The settings of a signature. mAP is eval's, of the remaining triplets: options about pairs do not change it."""
+    """Return the settings of a row's signature. mAP is eval's, of the remaining triplets, so options about pairs do not
+    change it."""
     settings: dict[str, Setting] = {
         "protocol": statistics.protocol.name,
         "data": statistics.vocabulary.signed,
@@ -394,7 +396,7 @@ def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[s
 
 
 def _recall_values(metric: str, statistics: PairStatistics) -> str:
-    """At which recall values an AP reads precision, for signatures; "" for what is no AP."""
+    """Return at which recall values a metric reads precision, for signatures; "" if it is no AP."""
     if metric not in ("neg_ap", "inter_map"):
         return "11-points" if metric == "interactiveness_ap" else ""
     grid = statistics.negative_grid if metric == "neg_ap" else statistics.protocol.grid

@@ -1,5 +1,5 @@
-"""Image records that validate can look into, as columns, and what is wrong with them that a metric would use without a
-word. Names are as they are spelled, known to the vocabulary or not.
+"""Image records that validate can look into, as columns, and the faults in them that a metric would silently use. Names
+are as they are spelled, known to the vocabulary or not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MARGIN = 0.1
 
 
 class TripletClass(NamedTuple):
-    """The class of a triplet; no role is "", no object or no label None."""
+    """The class of a triplet; role is "" where there is no role, label None where there is no object."""
 
     verb: str
     role: str = ""
@@ -39,11 +39,12 @@ class TripletClass(NamedTuple):
 
 
 class Names(dict[str | None, int]):
-    """Names and their numbers from 1: those of the vocabulary, in any spelling, then others as they appear; `spelled`
-    by number. Number 0 is null, where `nulls` may stand for names. Raises `ValueError` for what is no name."""
+    """Names and their numbers from 1: the vocabulary's in any spelling, then others as they appear. `spelled` has the
+    name of each number. Number 0 is null, if `nulls` may stand for names. Raises `ValueError` for anything that is no
+    name."""
 
     def __init__(self, vocabulary_names: Sequence[str], ids: Mapping[str, int], *, nulls: bool = False) -> None:
-        """vocabulary_names: the vocabulary's; ids: their places by every spelling."""
+        """vocabulary_names: the vocabulary's own names; ids: the place of each of them by every spelling."""
         super().__init__({name: place + 1 for name, place in ids.items()})
         self.spelled: list[str | None] = [None, *vocabulary_names]
         self.known, self._ids = len(vocabulary_names), ids
@@ -62,12 +63,10 @@ class Names(dict[str | None, int]):
 
 @dataclass(frozen=True)
 class Checked(Images):
-    """The records of `lines`, in which nothing is wrong but unknown labels.
-
-    label [B], verb [T] numbers of `labels` and `verbs`; role [T] numbers of `roles`, 0 for none; sizes [N] of the image
-    as the record gives it; whole [N] bool: its boxes are not to be looked at; unknown [N] how many of its labels the
-    vocabulary does not have.
-    """
+    """The image records of `lines`, in which nothing is wrong but unknown labels, as columns. label [B], verb [T]:
+    numbers of `labels` and `verbs`; role [T]: numbers of `roles`, 0 for none; sizes [N]: of the image as the record
+    gives it; whole [N]: whether its boxes are not to be looked at; unknown [N]: how many of its labels the vocabulary
+    does not have."""
 
     lines: Sequence[Line]
     label: Ints
@@ -81,33 +80,35 @@ class Checked(Images):
     unknown: Ints
 
     def record(self, image: int) -> Record:
-        """The record of an image, as it was read."""
+        """Return the record of an image as it was read."""
         record: Record = orjson.loads(self.lines[image].data)
         return record
 
     @cached_property
     def object_label(self) -> Ints:
-        """[T] the label of each triplet's object, 0 for none."""
-        return np.append(self.label, 0)[self.object]  # no object is the last
+        """The label [T] of each triplet's object, 0 for none."""
+        return np.append(self.label, 0)[self.object]  # no object is -1: the last entry
 
     @cached_property
     def classes(self) -> tuple[list[TripletClass], Ints]:
-        """(the classes that occur, [T] the place of each triplet's)."""
+        """(The different classes that occur, [T] the place of each triplet's class among them.)"""
         labels, roles = len(self.labels.spelled), len(self.roles)
-        code = (self.verb * labels + self.object_label) * roles + self.role
-        codes, place = np.unique(code, return_inverse=True)
-        pair, role = np.divmod(codes, roles)
+        class_code = (self.verb * labels + self.object_label) * roles + self.role
+        class_codes, place = np.unique(class_code, return_inverse=True)
+        verb_and_label, role = np.divmod(class_codes, roles)
         verbs, objects = self.verbs.spelled, self.labels.spelled
         names = [
             TripletClass(str(verbs[verb]), self.roles[role] or "", objects[label])
-            for verb, label, role in zip(*(part.tolist() for part in (*np.divmod(pair, labels), role)), strict=True)
+            for verb, label, role in zip(
+                *(part.tolist() for part in (*np.divmod(verb_and_label, labels), role)), strict=True
+            )
         ]
         return names, place
 
 
 class Facts:
-    """What a ground truth says of its images. rows: of each by id; by row: sizes, None where not known, and columns of
-    the boxes and of the classes in it, which are numbers of `names`."""
+    """What a ground truth says of its images. rows: the row of each image by id. By row, sizes: the image's size, None
+    if it is not known; columns: its boxes and its classes, which are numbers of `names`."""
 
     def __init__(self) -> None:
         self.rows: dict[str, int] = {}
@@ -116,7 +117,7 @@ class Facts:
         self.columns = Growing(boxes=np.float64, box_count=np.int64, classes=np.int64, class_count=np.int64)
 
     def add(self, batch: Checked) -> None:
-        """The images of a batch; of one that occurs twice the later counts."""
+        """Add the images of a batch; of an image that occurs twice, the later record counts."""
         names, place = batch.classes
         self._extend(batch.image_ids, batch.sizes)
         self.columns.add(
@@ -127,7 +128,7 @@ class Facts:
         )
 
     def merge(self, other: Facts) -> None:
-        """The images of the part that follows, which are others."""
+        """Add the images of the part of the stream that follows; no image is in both."""
         self._extend(other.rows, other.sizes)
         columns = {name: other.columns[name] for name in other.columns.names}
         self.columns.add(**columns | {"classes": self._numbers(other.names)[columns["classes"]]})
@@ -141,15 +142,14 @@ class Facts:
 
     @cached_property
     def classes(self) -> tuple[list[int], list[int]]:
-        """([N + 1] where those of each row begin, the numbers of all), once all images are added."""
+        """([N + 1] where the classes of each row begin, the class numbers of all rows), once all images are added."""
         return starts_of(self.columns["class_count"]).tolist(), self.columns["classes"].tolist()
 
 
 def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scored: bool, sound: bool) -> Checked:
-    """The lines as columns. sound: they are known to be good records. Otherwise an exception that `columns.attempt`
-    expects is raised for any other line, and for an image record with a problem (`records.problems`) that is not an
-    unknown label; and in a stream without scores for scores that are no numbers.
-    """
+    """Return image records as columns. sound: the records are known to be good. Otherwise an exception that
+    `columns.attempt` expects is raised for a line that is no image record, or one with a problem (`records.problems`)
+    other than an unknown label; and, in a stream without scores, for scores that are no numbers."""
     sizes: list[Size | None] = []
     masks: list[int] = []
     unknown: list[int] = []
@@ -158,23 +158,23 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
     labels = Names(known_vocabulary.objects, known_vocabulary.object_ids, nulls=has_roles)
     verbs = Names(known_vocabulary.verbs, known_vocabulary.verb_ids)
 
-    def add(record: Record) -> None:
+    def check_record(record: Record) -> None:
         require("metric" not in record and not ("predictions" in record and "gt" in record))
         masks.append(caveats.read_caveats(record.get("caveats")))
         sizes.append(_size(record))
         if not sound:
             _check_besides(record, sizes[-1], vocabulary if has_roles else None, scored=scored)
-        listed = () if vocabulary is None else (record.get("image_hois"), record.get("ambiguous_hois"))
+        pair_lists = () if vocabulary is None else (record.get("image_hois"), record.get("ambiguous_hois"))
         unknown.append(
             sum(
                 name not in known_vocabulary.object_ids
-                for _, name in chain.from_iterable(pairs for pairs in listed if pairs)
+                for _, name in chain.from_iterable(pairs for pairs in pair_lists if pairs)
             )
         )
 
     raw = raw_images(
         lines,
-        check=add,
+        check=check_record,
         every_key=not sound,
         scores=(int, float) if scored else (int, float, type(None)),
         nulls=has_roles,
@@ -201,26 +201,26 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         unknown=np.array(unknown, dtype=np.int64),
     )
     if vocabulary is not None:
-        for of_image, column, of in (
+        for image, column, names in (
             (batch.image_of_box, batch.label, labels),
             (batch.image_of_hoi, batch.verb, verbs),
         ):
-            if len(of.spelled) > of.known + 1:
-                np.add.at(batch.unknown, of_image[column > of.known], 1)
+            if len(names.spelled) > names.known + 1:
+                np.add.at(batch.unknown, image[column > names.known], 1)
         if has_roles and not sound:
             _check_roles(batch, vocabulary)
     return batch
 
 
 def _size(record: Record) -> Size | None:
-    """The image's size, if the record gives it in numbers."""
+    """Return the image's size, None unless the record gives it in numbers above 0."""
     width, height = record.get("width", 0), record.get("height", 0)
     return (width, height) if is_number(width) and is_number(height) and width > 0 < height else None
 
 
 def _check_besides(record: Record, size: Size | None, vocabulary: Vocabulary | None, *, scored: bool) -> None:
-    """Raises for a problem of the fields that `raw_images` does not read. size: as `_size` has it, which is sound.
-    vocabulary: one with roles."""
+    """Raise an error for a problem in the fields that `raw_images` does not read. size: what `_size` returned, known to
+    be sound; vocabulary: None unless it has roles."""
     require(not any(seldom_problems(record, vocabulary, scored=scored)))
     for key in ("width", "height") if size is None else ():
         require(key not in record or (is_number(record[key]) and record[key] > 0))
@@ -234,10 +234,10 @@ def _check_besides(record: Record, size: Size | None, vocabulary: Vocabulary | N
 
 
 def _check_roles(batch: Checked, vocabulary: Vocabulary) -> None:
-    """Raises `ValueError` for a role that a known verb does not have, and for an object without a role."""
+    """Raise `ValueError` for a role that a known verb does not have, and for an object without a role."""
     roles_of, roles = vocabulary.roles_of, len(batch.roles)
-    pairs = distinct(batch.verb * roles + batch.role)
-    for verb, role in zip(*(part.tolist() for part in np.divmod(pairs, roles)), strict=True):
+    verb_and_role = distinct(batch.verb * roles + batch.role)
+    for verb, role in zip(*(part.tolist() for part in np.divmod(verb_and_role, roles)), strict=True):
         name = batch.verbs.spelled[verb]
         require(role == 0 or name not in roles_of or batch.roles[role] in roles_of[name])
     verb_known = np.array([name in roles_of for name in batch.verbs.spelled], dtype=bool)
@@ -245,20 +245,20 @@ def _check_roles(batch: Checked, vocabulary: Vocabulary) -> None:
 
 
 def pixels(sizes: Iterable[Size | None]) -> Floats:
-    """[N, 2] width and height, NaN where not known."""
+    """Return the sizes [N, 2] (width and height), NaN where a size is not known."""
     return np.array([size or (np.nan, np.nan) for size in sizes], dtype=np.float64).reshape(-1, 2)
 
 
 Cases = tuple[str, Ints, Callable[[str], str]]
-"""The cases of a check in a batch: (its code, [M] the image of each, ascending, what says what the first is, given the
-place of its line)."""
+"""The cases of a check in a batch: (the check's code, [M] the image of each case, ascending, a function that describes
+the first case, given the place of its line)."""
 
 
 def faults(
     batch: Checked, vocabulary: Vocabulary | None, theirs: Sequence[Size | None], *, scored: bool
 ) -> Iterator[Cases]:
-    """Yield what a metric would use without a word. theirs [N]: the sizes of the images in the ground truth, None where
-    not known; scored: predictions."""
+    """Yield the faults of a batch that a metric would silently use. theirs [N]: the sizes of the images in the ground
+    truth, None where they are not known; scored: whether the records are predictions."""
     sizes = [own_size or other for own_size, other in zip(batch.sizes, theirs, strict=True)]
     yield from _label_faults(batch, vocabulary, scored=scored)
     yield from _size_faults(batch, theirs)
@@ -267,7 +267,7 @@ def faults(
 
 
 def _label_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Cases]:
-    """Labels that the vocabulary does not have."""
+    """Yield the labels that the vocabulary does not have."""
     image = np.repeat(np.arange(len(batch.unknown)), batch.unknown)
 
     def first(place: str) -> str:
@@ -278,7 +278,7 @@ def _label_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool
 
 
 def _size_faults(batch: Checked, theirs: Sequence[Size | None]) -> Iterator[Cases]:
-    """Images of another size than the ground truth's."""
+    """Yield the images that have another size in the ground truth."""
     both = zip(batch.sizes, theirs, strict=True)
     rows = [
         row
@@ -287,46 +287,53 @@ def _size_faults(batch: Checked, theirs: Sequence[Size | None]) -> Iterator[Case
     ]
 
     def first(place: str) -> str:
-        own_text, other = (" x ".join(map(str, of[rows[0]] or ())) for of in (batch.sizes, theirs))
+        own_text, other = (" x ".join(map(str, sizes[rows[0]] or ())) for sizes in (batch.sizes, theirs))
         return f"{place}: {batch.image_ids[rows[0]]!r} has {own_text}, in the ground truth {other}"
 
     yield "another-image-size", np.array(rows, dtype=np.int64), first
 
 
 def _box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]:
-    """Boxes that are not what they should be. sizes [N]: of the images, where known."""
+    """Yield the boxes that are not in pixels of the image, corner by corner. sizes [N]: the images' sizes, None where
+    not known."""
     image, boxes = batch.image_of_box, batch.boxes
     size = pixels(sizes)
     looked_at = ~batch.whole[image]
 
     def cases(check: str, rows: Ints, describe: Callable[[int], str] = lambda _: "") -> Cases:
-        return _cases(check, batch, "boxes", rows, lambda record, at, row: f": {record['boxes'][row]}{describe(at)}")
+        def text(record: Record, number: int, row: int) -> str:
+            return f": {record['boxes'][row]}{describe(number)}"
 
-    small = ((boxes >= 0) & (boxes <= 1)).all(axis=1) & looked_at
-    if small.any():
+        return _cases(check, batch, "boxes", rows, text)
+
+    is_small = ((boxes >= 0) & (boxes <= 1)).all(axis=1) & looked_at
+    if is_small.any():
         counts = np.diff(batch.box_start)
-        relative = np.bincount(image[small], minlength=len(counts)) == counts
+        relative = np.bincount(image[is_small], minlength=len(counts)) == counts
         yield cases("relative-box", np.flatnonzero(relative[image]))
-    ends_first = find_inverted(boxes) & looked_at
-    rows = np.flatnonzero(ends_first)
+    is_inverted = find_inverted(boxes) & looked_at
+    rows = np.flatnonzero(is_inverted)
     yield cases("inverted-box", rows)
     with np.errstate(over="ignore"):
-        beyond = (boxes[rows, :2] + boxes[rows, 2:] > size[image[rows]] + 1).any(axis=1)  # not where no size is known
-        yield cases("looks-like-xywh", rows[(boxes[rows] >= 0).all(axis=1) & ~beyond])
-        spare = MARGIN * size
-        lower_bound, upper_bound = -spare[image], (size + spare)[image]
-    flat = (boxes[:, :2] == boxes[:, 2:]).any(axis=1) & looked_at & ~ends_first
-    yield cases("box-without-area", np.flatnonzero(flat))
+        # False where the size is not known (NaN)
+        leaves_image = (boxes[rows, :2] + boxes[rows, 2:] > size[image[rows]] + 1).any(axis=1)
+        yield cases("looks-like-xywh", rows[(boxes[rows] >= 0).all(axis=1) & ~leaves_image])
+        overshoot = MARGIN * size
+        lower_bound, upper_bound = -overshoot[image], (size + overshoot)[image]
+    is_flat = (boxes[:, :2] == boxes[:, 2:]).any(axis=1) & looked_at & ~is_inverted
+    yield cases("box-without-area", np.flatnonzero(is_flat))
     outside = (boxes[:, :2] < lower_bound).any(axis=1) | (boxes[:, 2:] > upper_bound).any(axis=1)
-    rows = np.flatnonzero(outside & looked_at & ~ends_first)
-    yield cases("box-outside-image", rows, lambda at: ", the image is {} x {}".format(*(sizes[at] or ())))
+    rows = np.flatnonzero(outside & looked_at & ~is_inverted)
+    yield cases(
+        "box-outside-image", rows, lambda image_number: ", the image is {} x {}".format(*(sizes[image_number] or ()))
+    )
 
 
 def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Cases]:
-    """Triplets that count for nothing, or against the detector."""
+    """Yield the triplets that count for nothing, or against the detector."""
 
-    def cases(check: str, bad: Bools, describe: Callable[[Record, list[str | None]], str]) -> Cases:
-        rows = np.flatnonzero(bad)
+    def cases(check: str, is_faulty: Bools, describe: Callable[[Record, list[str | None]], str]) -> Cases:
+        rows = np.flatnonzero(is_faulty)
         return _cases(
             check, batch, "hois", rows, lambda record, _, row: describe(record["hois"][row], record["labels"])
         )
@@ -335,40 +342,40 @@ def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bo
         outside = (batch.score < 0) | (batch.score > 1)
         yield cases("score-outside-range", outside, lambda hoi, _: f".score: {hoi['score']}")
     own_label = () if scored else (batch.label[batch.subject],)
-    twice = find_repeated(batch, *own_label, batch.object_label, batch.verb, batch.role)
+    is_repeated = find_repeated(batch, *own_label, batch.object_label, batch.verb, batch.role)
     check = "duplicate-triplet" if scored else "doubled-annotation"
-    yield cases(check, twice, lambda hoi, labels: f": {_triplet_text(hoi, labels)} on the same two boxes")
+    yield cases(check, is_repeated, lambda hoi, labels: f": {_triplet_text(hoi, labels)} on the same two boxes")
     subjects = (SUBJECT,) if vocabulary is None else vocabulary.subjects
-    acts = np.zeros(len(batch.labels.spelled), dtype=bool)
-    acts[[batch.labels[label] for label in subjects if label in batch.labels]] = True
-    others = ~acts[batch.label[batch.subject]]
-    yield cases("subject-no-person", others, lambda hoi, labels: f".subject: a {labels[hoi['subject']]}")
+    can_act = np.zeros(len(batch.labels.spelled), dtype=bool)
+    can_act[[batch.labels[label] for label in subjects if label in batch.labels]] = True
+    is_other_subject = ~can_act[batch.label[batch.subject]]
+    yield cases("subject-no-person", is_other_subject, lambda hoi, labels: f".subject: a {labels[hoi['subject']]}")
     if vocabulary is not None and not vocabulary.roles:
-        none = _no_interactions(batch, vocabulary)
-        yield cases("no-such-interaction", none, lambda hoi, labels: f": {_triplet_text(hoi, labels)}")
+        is_no_class = _no_interactions(batch, vocabulary)
+        yield cases("no-such-interaction", is_no_class, lambda hoi, labels: f": {_triplet_text(hoi, labels)}")
 
 
-def _cases(check: str, batch: Checked, of: str, rows: Ints, describe: Callable[[Record, int, int], str]) -> Cases:
-    """The cases that are some rows of boxes or triplets (of: boxes, hois). describe(record, image, place in it): what
-    the first is."""
-    boxes = of == "boxes"
-    image, start = (batch.image_of_box, batch.box_start) if boxes else (batch.image_of_hoi, batch.hoi_start)
+def _cases(check: str, batch: Checked, kind: str, rows: Ints, describe: Callable[[Record, int, int], str]) -> Cases:
+    """Return the cases of a check that are some rows of boxes or triplets. kind: "boxes" or "hois"; describe(record,
+    image, place in the image): says what the first case is."""
+    is_boxes = kind == "boxes"
+    image, start = (batch.image_of_box, batch.box_start) if is_boxes else (batch.image_of_hoi, batch.hoi_start)
 
     def first(place: str) -> str:
-        at = int(image[rows[0]])
-        row = int(rows[0] - start[at])
-        return f"{place}: {of}[{row}]{describe(batch.record(at), at, row)}"
+        image_number = int(image[rows[0]])
+        index = int(rows[0] - start[image_number])
+        return f"{place}: {kind}[{index}]{describe(batch.record(image_number), image_number, index)}"
 
     return check, image[rows], first
 
 
 def _triplet_text(hoi: Record, labels: list[str | None]) -> str:
-    """The verb and the object of a triplet."""
+    """Return the verb and the object of a triplet as a text."""
     return hoi["verb"] if hoi["object"] is None else f"{hoi['verb']} {labels[hoi['object']]}"
 
 
 def _no_interactions(batch: Checked, vocabulary: Vocabulary) -> Bools:
-    """[T] whether both names are known and the dataset, whose classes they make, has none of the two."""
+    """Return which triplets [T] have a verb and an object that the vocabulary knows, but not together as a class."""
     names, place = batch.classes
     return np.fromiter((_is_no_interaction(name, vocabulary) for name in names), dtype=bool)[place]
 

@@ -26,15 +26,16 @@ from hoicli.vocabulary.labels import Vocabulary
 
 ENOUGH_TRIPLETS = 20
 ENOUGH_IMAGES = 5
-"""Ours: below these nothing is concluded."""
+"""Our choice: with fewer triplets or images nothing is concluded."""
 DISTINCT = 1 << 17
-"""Different classes that are counted; free text could have any number."""
+"""The most classes that are counted; free text could have any number of them."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Another way to number the labels: `check` is the finding it explains; objects, verbs or actions (verb, role) what
-    each name as read stands for; `option` is what makes `convert` read the file so ("" for none)."""
+    """A way to number the labels other than the usual one. check: the finding that it explains; what: what happened to
+    the numbers, in words; option: the option that makes `convert` read the file so ("" for none). objects, verbs,
+    actions (verb, role): each name as read -> the name that is meant."""
 
     check: str
     what: str
@@ -44,7 +45,7 @@ class Reading:
     actions: Mapping[tuple[str, str], tuple[str, str]] | None = None
 
     def apply(self, name: TripletClass) -> TripletClass | None:
-        """The class that is meant, None where the reading has no name for it."""
+        """Return the class that a class means under this reading, None if the reading has no name for it."""
         verb, role, label = name
         if self.objects is not None and label is not None:
             return TripletClass(verb, role, self.objects[label]) if label in self.objects else None
@@ -56,14 +57,15 @@ class Reading:
 
 
 Explanation = tuple[Reading, str, int]
-"""A reading that fits better than the labels as they are, why, and how many cases it is about."""
+"""(A reading that fits better than the labels as they are, the reason, the number of cases that it is about)."""
 
 
 @dataclass
 class ClassCounts:
-    """What is counted of the classes of a stream. weights: of DISTINCT classes at most, the first that occur, each
-    triplet by its score: what a detector is sure of tells more. matched: of each reading (0: none), the images whose
-    best prediction is of an annotated class. Counts are integers, so order is no matter."""
+    """The counts of the classes of a stream, integers, so that they do not depend on the order. weights: for the first
+    classes that occur, DISTINCT of them at most, the sum of the scores of their triplets, since the classes that a
+    detector is sure of tell more; matched: for each reading (0: the labels as they are), the number of images whose
+    best prediction is of an annotated class."""
 
     weights: Counter[TripletClass] = field(default_factory=Counter)
     triplets: int = 0
@@ -71,13 +73,13 @@ class ClassCounts:
     matched: Counter[int] = field(default_factory=Counter)
 
     def weigh(self, weights: Iterable[tuple[TripletClass, int]]) -> None:
-        """Add to the weights of classes, in the order of their occurrence."""
+        """Add to the weights of classes, which come in the order of their first occurrence."""
         for name, weight in weights:
             if name in self.weights or len(self.weights) < DISTINCT:
                 self.weights[name] += weight
 
     def merge(self, other: ClassCounts) -> None:
-        """Add the counts of the part that follows; it has fewer than DISTINCT classes."""
+        """Add the counts of the part that follows, which has fewer than DISTINCT classes."""
         self.weigh(other.weights.items())
         self.triplets += other.triplets
         self.images += other.images
@@ -85,38 +87,40 @@ class ClassCounts:
 
 
 class LabelEvidence:
-    """Gathers the classes of a stream in `counts`; `doubt` concludes."""
+    """Gathers the classes of a stream in `counts`; `doubt` and `verdict` draw the conclusion."""
 
     def __init__(self, vocabulary: Vocabulary, counts: ClassCounts, truth: Facts | None = None) -> None:
-        """truth: what the best predictions are compared with."""
+        """truth: the ground truth that the best predictions are compared with."""
         self.vocabulary, self.counts, self._truth = vocabulary, counts, truth
         self._readings = [Reading("", "as they are"), *readings(vocabulary)]
         self._read: dict[TripletClass, dict[TripletClass, list[int]]] = {}
 
     def add(self, batch: Checked) -> None:
-        """The triplets of good records."""
+        """Add the triplets of good records."""
         names, place = batch.classes
         self.counts.triplets += len(place)
         total = np.bincount(place, weights=1 + np.floor(1000 * np.clip(_scores(batch), 0, 1)), minlength=len(names))
         self.counts.weigh(zip(names, map(int, total), strict=True))
 
     def compare(self, batch: Checked, rows: Sequence[int | None]) -> Ints:
-        """The best prediction of each image (of equals the first) against the classes that are annotated there, where
-        there are any. rows [N]: of the images in the ground truth. The predictions that were compared."""
+        """Count the images whose best prediction is of an annotated class under each reading, and return the
+        predictions that were compared: the best one of each image, if its ground truth has any annotation. rows [N]:
+        the images' rows in the ground truth."""
         best = first_largest(batch.image_of_hoi, _scores(batch))
         names, place = batch.classes
         compared, matched = [], self.counts.matched
-        for hoi, image, at in zip(*(of.tolist() for of in (best, batch.image_of_hoi[best], place[best])), strict=True):
+        columns = (best, batch.image_of_hoi[best], place[best])
+        for hoi, image, name_place in zip(*(column.tolist() for column in columns), strict=True):
             if annotated := self._annotated_classes(rows[image]):
                 compared.append(hoi)
-                meant = self._meant(names[at])
+                meant = self._meant(names[name_place])
                 for number in chain.from_iterable(meant[each] for each in annotated if each in meant):
                     matched[number] += 1
         self.counts.images += len(compared)
         return np.array(compared, dtype=np.int64)
 
     def _annotated_classes(self, row: int | None) -> set[TripletClass]:
-        """The classes that are annotated in an image of the ground truth."""
+        """Return the classes that are annotated in an image, given its row in the ground truth."""
         if row is None or self._truth is None:
             return set()
         start, numbers = self._truth.classes
@@ -124,14 +128,14 @@ class LabelEvidence:
 
     @cached_property
     def _counted(self) -> list[tuple[TripletClass, ...]]:
-        """Return what each class of the ground truth is an annotation of."""
+        """For each class of the ground truth, the classes that count as annotated where it is."""
         classes = [comparable(name, self.vocabulary) for name in (self._truth.names if self._truth else ())]
         if not self.vocabulary.roles:
             return [(name,) for name in classes]
         return [(name, TripletClass(name.verb)) for name in classes]  # who fills a role of an action does the action
 
     def _meant(self, name: TripletClass) -> dict[TripletClass, list[int]]:
-        """The classes that a class may stand for, each with the readings that say so."""
+        """Return the classes that a class may stand for, each with the numbers of the readings that say so."""
         if name not in self._read:
             if len(self._read) >= DISTINCT:
                 self._read.clear()
@@ -142,8 +146,8 @@ class LabelEvidence:
         return self._read[name]
 
     def doubt(self, name: str) -> tuple[str, str, int, str] | None:
-        """Return what is doubtful about the labels of the stream called `name`: (check, an example, cases, what to do
-        if not what the check says)."""
+        """Return what is doubtful about the labels of the stream called `name`, None if nothing is: (the check, an
+        example, the number of cases, what to do if not what the check says)."""
         if not self._total:
             return None
         if self._other_dataset is not None:
@@ -163,7 +167,8 @@ class LabelEvidence:
         return None
 
     def verdict(self) -> str:
-        """Which dataset and which order the labels most likely are, in a few words; "" where there are none."""
+        """Return in a few words which dataset and which order the labels most likely are of; "" if there are no
+        labels."""
         if not self._total:
             return ""
         if self._other_dataset is not None:
@@ -175,16 +180,16 @@ class LabelEvidence:
 
     @cached_property
     def _total(self) -> int:
-        """The weight of all triplets, once all are counted."""
+        """The weight of all triplets; asked for once all are counted."""
         return sum(self.counts.weights.values())
 
     @cached_property
     def _explanation(self) -> Explanation | None:
-        """The reading that explains the labels better than they explain themselves."""
+        """The reading that explains the labels better than they do as they are, None if there is none."""
         return self._explain_by_interactions() or self._by_ground_truth()
 
     def _share_in_vocabulary(self, vocabulary: Vocabulary) -> float:
-        """The share of the triplets whose verb and object the vocabulary has."""
+        """Return the share of the triplets whose verb and object the vocabulary has."""
         in_vocabulary = (
             weight
             for name, weight in self.counts.weights.items()
@@ -194,7 +199,8 @@ class LabelEvidence:
 
     @cached_property
     def _other_dataset(self) -> tuple[str, float] | None:
-        """The dataset that knows the names, where this one does not."""
+        """The dataset that knows the labels' names, if the vocabulary does not, and the share of triplets that it
+        knows."""
         own_share = self._share_in_vocabulary(self.vocabulary)
         if own_share >= 0.9:
             return None
@@ -203,14 +209,14 @@ class LabelEvidence:
         return (best, shares[best]) if shares[best] >= 0.95 else None
 
     def _explain_by_interactions(self) -> Explanation | None:
-        """The reading under which the triplets are interactions; a dataset with roles has no such list of objects."""
+        """Return the reading under which the triplets are interactions of the dataset. A dataset with roles does not
+        say which objects an action may have, so it has no such reading."""
         if self.vocabulary.roles or self.counts.triplets < ENOUGH_TRIPLETS:
             return None
         shares = [self._interactions(reading) / self._total for reading in self._readings]
         own_share, best = shares[0], max(range(1, len(shares)), key=lambda number: shares[number])
-        neighbours = (
-            shares[best] >= 0.9 and own_share <= 0.75
-        )  # off by one, an object is of the same kind: much still fits
+        # Numbers that are off by one name an object of the same kind, so many triplets still fit as they are.
+        neighbours = shares[best] >= 0.9 and own_share <= 0.75
         if shares[best] < max(0.5, 2 * own_share) and not neighbours:
             return None
         reading = self._readings[best]
@@ -219,7 +225,7 @@ class LabelEvidence:
         return reading, why, self.counts.triplets
 
     def _interactions(self, reading: Reading) -> int:
-        """The weight of what is an interaction as a reading has it."""
+        """Return the weight of the triplets that a reading makes interactions of the dataset."""
         classes, weight = frozenset(self.vocabulary.interactions), 0
         for name, count in self.counts.weights.items():
             read = reading.apply(name)
@@ -227,7 +233,8 @@ class LabelEvidence:
         return weight
 
     def _by_ground_truth(self) -> Explanation | None:
-        """The reading under which the best predictions are of annotated classes."""
+        """Return the reading under which the best predictions are of annotated classes, None if none explains
+        enough."""
         if self.counts.images < ENOUGH_IMAGES:
             return None
         best = max(range(1, len(self._readings)), key=lambda number: self.counts.matched[number])
@@ -242,27 +249,30 @@ class LabelEvidence:
 
 
 def _scores(batch: Checked) -> Floats:
-    """[T] scores, 0 for a missing one."""
+    """Return the scores [T], 0 for a missing one."""
     return np.nan_to_num(batch.score, nan=0.0)
 
 
 def comparable(name: TripletClass, vocabulary: Vocabulary) -> TripletClass:
-    """The class as evaluation compares it: where roles make the classes, the object's label is no part of it."""
+    """Return the class as evaluation compares it: in a dataset with roles the object's label is no part of it."""
     return TripletClass(name.verb, name.role) if vocabulary.roles else TripletClass(name.verb, "", name.label)
 
 
 def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
-    """The ways in which a vocabulary's numbers are mistaken for one another."""
+    """Yield the ways in which a vocabulary's numbers are mistaken for one another."""
     objects, verbs = vocabulary.objects, vocabulary.verbs
     pairs: list[tuple[str, dict[str, str], str]] = []  # what happened, name as read -> meant, `convert --object-order`
     if vocabulary.coco_ids:
-        there, in_coco = dict(zip(objects, vocabulary.alphabetical_objects, strict=True)), dict(enumerate(objects))
-        back = {meant: read for read, meant in there.items()}
-        places = {in_coco[number]: name for number, name in vocabulary.coco_names.items() if number in in_coco}
+        coco_to_alphabetical = dict(zip(objects, vocabulary.alphabetical_objects, strict=True))
+        in_coco = dict(enumerate(objects))
+        alphabetical_to_coco = {meant: read for read, meant in coco_to_alphabetical.items()}
+        place_to_coco_id = {
+            in_coco[number]: name for number, name in vocabulary.coco_names.items() if number in in_coco
+        }
         pairs = [
-            ("objects, in alphabetical order, were read in COCO order", there, "alphabetical"),
-            ("objects, in COCO order, were read in alphabetical order", back, "coco"),
-            ("objects, COCO ids 1-90, were read as places 0-79", places, "coco-id"),
+            ("objects, in alphabetical order, were read in COCO order", coco_to_alphabetical, "alphabetical"),
+            ("objects, in COCO order, were read in alphabetical order", alphabetical_to_coco, "coco"),
+            ("objects, COCO ids 1-90, were read as places 0-79", place_to_coco_id, "coco-id"),
         ]
     pairs += [
         ("objects, counted from 1, were read from 0", _before(objects), "coco-1"),
@@ -275,18 +285,17 @@ def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
         what, option = f"verbs, counted from {base}, were read from {1 - base}", f"--verb-base {base}"
         yield Reading("another-verb-numbering", what, option if vocabulary.coco_ids else "", verbs=names)
     if vocabulary.name == "vcoco":
-        qpic = VCOCO_ORDERS[
-            "qpic"
-        ]  # the files of fredzzhang/vcoco (UPT, PViC) have those with an object, but for point
+        # the files of fredzzhang/vcoco (UPT, PViC) have the actions with an object, except point
+        qpic = VCOCO_ORDERS["qpic"]
         pocket = tuple(entry for entry in qpic if verb_and_role(entry)[1] and entry != "point_instr")
         for wrong, right in (*permutations(VCOCO_ORDERS, 2), *((order, "fredzzhang/vcoco") for order in VCOCO_ORDERS)):
             wrongly, rightly = VCOCO_ORDERS[wrong], VCOCO_ORDERS.get(right, pocket)
-            both = dict(zip(map(verb_and_role, wrongly), map(verb_and_role, rightly), strict=False))
+            meant_of = dict(zip(map(verb_and_role, wrongly), map(verb_and_role, rightly), strict=False))
             what = f"verbs, in the order of {right}, were read in that of {wrong}"
             option = f"--from {right}-vcoco-list" if right in VCOCO_ORDERS else ""
-            yield Reading("another-verb-numbering", what, option, actions=both)
+            yield Reading("another-verb-numbering", what, option, actions=meant_of)
 
 
 def _before(names: Sequence[str]) -> dict[str, str]:
-    """Each name -> the one before it."""
+    """Return for each name the one before it."""
     return {after: before for before, after in pairwise(names)}

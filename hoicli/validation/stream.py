@@ -1,5 +1,5 @@
-"""What makes numbers quietly wrong: every check of `hoicli validate`, and one stream of records checked, or two of them
-side by side.
+"""Every check of `hoicli validate` for what makes numbers quietly wrong, and the checking of one stream of records, or
+of two side by side.
 
 Most evaluation accidents are files that were read "successfully": another box convention, another label order, another
 set of images. Each check counts its cases and keeps the first as an example. An error is something no metric can use;
@@ -72,7 +72,7 @@ CHECKS = ERRORS | WARNINGS
 
 @dataclass
 class Finding:
-    """How often a check failed, the first place where it did, and what to do, where that is not what CHECKS says."""
+    """A check that failed: how often, an example (the first place), and what to do, if not what CHECKS says."""
 
     check: str
     count: int
@@ -83,11 +83,11 @@ class Finding:
 
     @property
     def severity(self) -> str:
-        """Return what the row says."""
+        """The severity that the row gives."""
         return "error" if self.refused or self.check in ERRORS else "warning"
 
     def row(self) -> Record:
-        """The finding as an output row."""
+        """Return the finding as an output row."""
         return {
             "check": self.check,
             "severity": self.severity,
@@ -98,28 +98,29 @@ class Finding:
 
 
 class Findings:
-    """Findings so far, in the order of CHECKS."""
+    """The findings so far, in the order of CHECKS."""
 
     def __init__(self) -> None:
         self._found: dict[str, Finding] = {}
 
     def add(self, check: str, example: str | Callable[[], str], count: int = 1, fix: str = "") -> None:
-        """Count `count` cases; `example` describes the first of them, and is asked for no other."""
+        """Add `count` cases of a check. example: a text about the first case, or a function that makes one, which is
+        not called for later cases."""
         if check not in self._found:
             self._found[check] = Finding(check, 0, example if isinstance(example, str) else example(), fix)
         self._found[check].count += count
 
     def merge(self, other: Findings) -> None:
-        """Add the findings of the part that follows."""
+        """Add the findings of the part of the stream that follows."""
         for finding in other:
             self.add(finding.check, finding.example, finding.count, finding.fix)
 
     def count(self, check: str) -> int:
-        """How often a check failed so far."""
+        """Return how often a check failed so far."""
         return self._found[check].count if check in self._found else 0
 
     def refuse(self, check: str) -> None:
-        """Make a check that failed an error."""
+        """Make a check that failed an error instead of a warning."""
         self._found[check].refused = True
 
     def remove(self, check: str) -> None:
@@ -137,11 +138,9 @@ def validate_images(
     truth: Facts | None = None,
     facts: bool = False,
 ) -> Checking:
-    """A stream of records, checked to its end; a large plain file in several processes.
-
-    vocabulary: None for an open one, any label will do. truth: the images there are, for predictions. facts: keep what
-    the stream says of its images, as ground truth for another.
-    """
+    """Check a stream of records to its end, a large plain file in several processes, and return what is found.
+    vocabulary: the known labels, None to allow any. truth: for predictions, the images of the ground truth. facts: keep
+    what the stream says of its images, as ground truth for another stream."""
 
     def check(part: Stream, _: ErrorPolicy) -> Checking:
         checker, following = Checker(vocabulary, truth, facts=facts), iter(_number_lines(part))
@@ -158,7 +157,7 @@ def validate_images(
 
 
 def _number_lines(part: Stream) -> Iterable[Line]:
-    """The lines of a share of a file with their numbers in the file."""
+    """Return the lines of a share of a file with their line numbers in the whole file."""
     before = part.lines_before()
     return (replace(line, number=line.number + before) for line in part) if before else part
 
@@ -167,14 +166,13 @@ def _number_lines(part: Stream) -> Iterable[Line]:
 class Checking:
     """What is found in a stream, or in a part of it.
 
-    verdict: whose labels it most likely has, and in which order; "" where it has none, or any will do, and for a part.
-    facts: what it says of its images, nothing unless asked for.
-    scored: whether it is of predictions, None before its first triplet; score: the first of the scores; varied: whether
-    there are others. images: those that came, and are in the ground truth if there is one; named: those of match
-    and of bad records; results: whether there are result rows. compared: the best prediction of each image with
-    annotated classes: the image's row in the ground truth, and the two boxes. unsure: a bad record came before the
-    first triplet, so that what comes before this part matters.
-    """
+    verdict: whose labels the stream most likely has, and in which order; "" if it has none, if any will do, and for a
+    part. facts: what it says of its images, empty unless asked for. scored: whether it is of predictions, None before
+    its first triplet; score: the first score; varied: whether another score differs from it. images: the ids that came
+    (and are in the ground truth, if there is one); named: the ids of match records and of bad records; results: whether
+    there are result rows. compared: the best prediction of each image with annotated classes, as the image's row in the
+    ground truth and the two boxes. unsure: a bad record came before the first triplet, so that this part cannot be
+    checked without the part before it."""
 
     findings: Findings = field(default_factory=Findings)
     lines: int = 0
@@ -208,8 +206,8 @@ class Checking:
 
 
 def _independent(parts: Sequence[Checking]) -> bool:
-    """Whether what is found in the parts of a stream is what is found in the whole: all are predictions or none is, and
-    none has more classes than are counted."""
+    """Return whether the parts of a stream, checked apart, give what the whole would give: all are predictions or none
+    is, and none has more classes than are counted."""
     return (
         len({part.scored for part in parts} - {None}) <= 1
         and not any(part.unsure for part in parts[1:])
@@ -218,17 +216,17 @@ def _independent(parts: Sequence[Checking]) -> bool:
 
 
 class Checker:
-    """Checks lines; `found` is what is found."""
+    """Checks the lines of a stream, batch by batch, and keeps what it finds in `found`."""
 
     def __init__(self, vocabulary: Vocabulary | None, truth: Facts | None, *, facts: bool) -> None:
-        """facts: gather them."""
+        """facts: gather what the stream says of its images."""
         self._vocabulary, self._truth, self._facts = vocabulary, truth, facts
         self.found = Checking()
         self._labels = None if vocabulary is None else LabelEvidence(vocabulary, self.found.classes, truth)
         self._register = ImageRegister(None if truth is None else truth.rows)
 
     def add(self, lines: list[Line]) -> None:
-        """The lines that follow."""
+        """Check the lines that follow."""
         self.found.lines += len(lines)
         scored = _are_predictions(lines) if self.found.scored is None else self.found.scored
         build = partial(checked_images, vocabulary=self._vocabulary, scored=bool(scored), sound=False)
@@ -240,7 +238,7 @@ class Checker:
             self._add_good(batch)
 
     def _add_carefully(self, lines: list[Line]) -> None:
-        """Lines of which one at least is bad, or no record of an image."""
+        """Check lines one by one, since at least one of them is bad, or is no record of an image."""
         good: list[Line] = []
         for line in lines:
             try:
@@ -262,7 +260,7 @@ class Checker:
         self._add_good_lines(good)
 
     def _check_of(self, record: Record) -> tuple[Callable[[], Iterable[Problem]], bool]:
-        """(what finds the problems of a record, whether it is the record of an image)."""
+        """Return (a function that finds the problems of a record, whether it is the record of an image)."""
         if "metric" in record:
             self.found.results = True
             return partial(result_problems, record), False
@@ -278,7 +276,7 @@ class Checker:
             self._add_good(checked_images(lines, self._vocabulary, scored=bool(self.found.scored), sound=True))
 
     def _add_good(self, batch: Checked) -> None:
-        """Records in which nothing is wrong but unknown labels."""
+        """Check records in which nothing is wrong but unknown labels."""
         checking, scored = self.found, bool(self.found.scored)
         self._add_images(batch)
         rows = [None if self._truth is None else self._truth.rows.get(image_id) for image_id in batch.image_ids]
@@ -300,7 +298,7 @@ class Checker:
             checking.facts.add(batch)
 
     def _add_images(self, batch: Checked) -> None:
-        """Images that the ground truth does not have, and images that occur twice, are findings."""
+        """Add the images, and a finding for each one that occurs twice or that the ground truth does not have."""
         if self._register.add_all(batch.image_ids, list(batch.lines)):
             self.found.images += batch.image_ids
             return
@@ -312,7 +310,7 @@ class Checker:
                 self.found.findings.add(error.code, str(error))
 
     def _compare(self, labels: LabelEvidence, batch: Checked, rows: list[int | None]) -> None:
-        """The best prediction of each image beside what is annotated there."""
+        """Compare the best prediction of each image with what is annotated there."""
         best = labels.compare(batch, rows)
         boxes = np.append(batch.boxes, np.full((1, 4), np.nan), axis=0)  # the last is that of no object
         self.found.compared.add(
@@ -325,7 +323,7 @@ class Checker:
 def _conclude(
     checking: Checking, vocabulary: Vocabulary | None, name: str, truth: Facts | None, *, facts: bool
 ) -> Checking:
-    """Return what only the whole stream can tell, added to what is found."""
+    """Add the findings that only the whole stream can give, and return all that is found."""
     findings = checking.findings
     if findings.count("inverted-box") > MOST_INVERTED * checking.boxes:
         findings.refuse("inverted-box")
@@ -350,15 +348,15 @@ def _conclude(
         missing = [image_id for image_id in truth.rows if image_id not in names_seen]
         if missing and (names_seen or not checking.results):
             findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
-        if (off := _boxes_beside(truth, checking.compared).finding()) is not None:
-            findings.add("boxes-off-ground-truth", f"{name}: {off[0]}", off[1])
+        if (mismatch := _boxes_beside(truth, checking.compared).finding()) is not None:
+            findings.add("boxes-off-ground-truth", f"{name}: {mismatch[0]}", mismatch[1])
     checking.verdict = "" if labels is None else labels.verdict()
     return checking
 
 
 def _boxes_beside(truth: Facts, compared: Growing) -> BoxEvidence:
-    """The boxes of the best predictions with those that are annotated."""
-    rows, (subject, object_) = compared["row"], (compared[end].reshape(-1, 4) for end in ("subject", "object"))
+    """Return the boxes of the best predictions beside the annotated ones."""
+    rows, (subject, object_) = compared["row"], (compared[side].reshape(-1, 4) for side in ("subject", "object"))
     size = pixels(truth.sizes[row] for row in rows.tolist())
     count = truth.columns["box_count"]
     boxes = truth.columns["boxes"].reshape(-1, 4)
@@ -366,7 +364,7 @@ def _boxes_beside(truth: Facts, compared: Growing) -> BoxEvidence:
 
 
 def _are_predictions(lines: list[Line]) -> bool | None:
-    """Whether lines that are all records of images are predictions, None without any triplet."""
+    """Return whether lines that are all records of images are predictions, None if they have no triplet."""
     for line in lines:
         record = attempt(lambda lines: orjson.loads(lines[0].data), [line])
         says_scores = _says_scores(record) if type(record) is dict else None
@@ -376,13 +374,14 @@ def _are_predictions(lines: list[Line]) -> bool | None:
 
 
 def _says_scores(record: Record) -> bool | None:
-    """Whether a record is of predictions; None if it has no triplets."""
+    """Return whether a record is of predictions, None if it has no triplets."""
     hois = record.get("hois")
     return any(isinstance(hoi, dict) and "score" in hoi for hoi in hois) if isinstance(hois, list) and hois else None
 
 
 def _without_other_scores(line: Line, record: Record) -> Line:
-    """The line of a record of a stream without scores, where a score may be anything: without those that are none."""
+    """Return the line of a record with null in place of scores that are no numbers: in a stream without scores, a score
+    may be anything."""
     hois: list[dict[str, Any]] = record["hois"]
     if all(hoi.get("score") is None or is_number(hoi["score"]) for hoi in hois):
         return line

@@ -10,9 +10,9 @@
 
 A detector chooses by the rule of CrossHOI-Bench's script for HOI models. A prediction is a candidate of a question if
 its boxes are those that the question shows: each shown box overlaps the prediction's by more than 0.5 (between edges,
-in single precision), and in the setting `pair` the predicted object is the question's. Of the candidates those count
-whose score is among the BEST of the image, or equal to the last of these, and each chooses the option that names its
-interaction, if one does.
+in single precision), and in the setting `pair` the predicted object is the question's. A candidate counts
+if its score is among the BEST highest of the image, or equal to the last of them; it then chooses the option that names
+its interaction, if one does.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from hoicli.vlm.results import Oddities
 _REFUSED = "answers that are not understood, which count as empty"
 
 _LEAST_IOU = 0.5
-"""A box has to overlap by more."""
+"""A box matches a shown one if it overlaps it by more than this IoU."""
 _DUMP_KEYS = ("h_boxes", "o_boxes", "ho_scores", "ao_names")
-"""What the released dumps have of an image, a row for each predicted interaction."""
+"""The keys of an image in the released dumps, each a list with a row for each predicted interaction."""
 BEST = 5
-"""Predictions of an image that count."""
+"""How many predictions of an image count, the best-scored ones."""
 _ROLES = {
     ("sit", "instr"): "sit_on",
     ("look", "obj"): "look_at",
@@ -59,7 +59,7 @@ _ROLES = {
     ("ski", "instr"): "ski_on",
     ("drink", "instr"): "drink_with",
 }
-"""What the benchmark calls V-COCO's action and role, where that is not the action's own name."""
+"""The benchmark's name for V-COCO's action and role, where that is not the action's own name."""
 
 Key = tuple[str, str]
 """(image, name of the question)."""
@@ -68,9 +68,9 @@ Singles = NDArray[np.float32]
 
 @dataclass
 class Answers:
-    """The answers to the questions of a bank. choices: the options that each answer names, in the order of the answer
-    and as often as named; odd: what is wrong with others; refused: how many are not read; detected: whether a detector
-    answers."""
+    """The answers to the questions of a bank. choices: the options that each answer names, in its order and as often as
+    named; odd: what is wrong with other answers; refused: how many answers could not be read; detected: whether a
+    detector answers."""
 
     bank: Bank
     choices: dict[Key, list[str]] = field(default_factory=dict)
@@ -79,21 +79,21 @@ class Answers:
     detected: bool = False
 
     def add(self, key: Key, options: Sequence[str], place: str) -> None:
-        """One answer; raises `DataError` for a question that has one."""
+        """Add one answer; raises `DataError` for a question that has one already."""
         if key in self.choices:
             raise DataError(f"{' '.join(key)} is answered already; keep one answer a question", place=place)
         self.choices[key] = list(options)
 
     @property
     def missing(self) -> int:
-        """Questions without an answer."""
+        """The number of questions without an answer."""
         return sum(question.key not in self.choices for question in self.bank.questions)
 
 
 def read_answers(sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, *, released: bool) -> Answers:
-    """The answers of all files; what is odd is said. released: answers in text are read as the released scripts read
-    them, which refuse nothing. An answer that is refused is counted, and chooses nothing. Raises `DataError` for a bad
-    row, unless the policy skips; then the question has no answer."""
+    """Return the answers of all files, and tell the user what is odd about them. released: read answers in text as the
+    released scripts do, which refuse nothing. An answer that is refused is counted, and chooses nothing. Raises
+    `DataError` for a bad row, unless the policy skips it; then its question has no answer."""
     answers = Answers(bank)
     questions_by_id = {bank.request_id(question): question for question in bank.questions}
     detections: dict[str, Detected] = {}
@@ -127,7 +127,7 @@ def read_answers(sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, *, 
 
 
 def _form(source: Source) -> str:
-    """text, dump (of a detector, as released), or records."""
+    """Return the form of a file: "text", "dump" (of a detector, as released) or "records"."""
     first = None if source.is_list else source.first_line()
     if isinstance(first, dict) and "hois" in first:
         return "records"
@@ -139,7 +139,7 @@ def _form(source: Source) -> str:
 
 
 def _by_file_name(source: Source) -> Iterator[tuple[str, Any]]:
-    """(place, row) of each answer in an object by file name."""
+    """Yield (place, row) for each answer of an object whose keys are file names."""
     for file_name, entry in source.mapping.items():
         for name, answer in (entry if isinstance(entry, dict) else {FIRST: entry}).items():
             if not str(name).endswith("_reasoning"):
@@ -150,11 +150,10 @@ def _by_file_name(source: Source) -> Iterator[tuple[str, Any]]:
 def _add_row(
     row: Any, place: str, answers: Answers, questions_by_id: Mapping[str, Question], *, released: bool
 ) -> None:
-    """Add the answer of a line of `hoicli prompts` with the model's text, or of a batch's result with its `custom_id`.
-    Raises `DataError` for a row that does not say what it answers, or has no answer.
-
-    Letters are those of the row's `options`, or of the prompt whose id it has. With the question's name alone they
-    could be those of anybody's prompt, since every script has an order of its own."""
+    """Add the answer of a row: a line of `hoicli prompts` with the model's text, or a batch's result with its
+    `custom_id`. Letters stand for the row's `options`, or for those of the prompt with its id; the question's name
+    alone does not say what they are, since every script orders options in its own way. Raises `DataError` for a row
+    that does not say which question it answers, or has no answer."""
     bank = answers.bank
     if not isinstance(row, dict):
         raise DataError(f"{short(row)} is no row of an answer; a row is an object")
@@ -196,9 +195,9 @@ def _add_row(
 
 
 def _labels(options: Any, question: Question) -> dict[str, str]:
-    """Return what letters stand for; raises `DataError` where that is no option of the question."""
+    """Return the option that each letter stands for; raises `DataError` if `options` are not those of the question."""
     if isinstance(options, list) and len(options) <= 26:
-        options = {chr(ord("A") + at): option for at, option in enumerate(options)}
+        options = {chr(ord("A") + number): option for number, option in enumerate(options)}
     if not isinstance(options, dict) or not all(isinstance(text, str) for text in options.values()):
         raise DataError("is no object of letters and options", field="options")
     shown_options = [text for text in options.values() if text != PADDING]
@@ -219,8 +218,8 @@ def _labels(options: Any, question: Question) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Detected:
-    """The N predictions of an image. people, others [N, 4]; scores [N]; named: the interaction of each; words: as a
-    dump names it, () for hoicli's records."""
+    """The N predictions of an image. people, others [N, 4]: the boxes of the subjects and of the objects; scores [N];
+    named: the interaction of each; words: the interaction of each as a dump spells it, () for hoicli's records."""
 
     people: Singles
     others: Singles
@@ -230,7 +229,7 @@ class Detected:
 
 
 def _detections(source: Source, form: str, policy: ErrorPolicy) -> Iterator[tuple[str, str, Detected]]:
-    """(place, image, predictions) of every image of a detector's output."""
+    """Yield (place, image, predictions) for every image of a detector's output."""
     for name, entry in source.mapping.items() if form == "dump" else ():
         place = Place.in_file(source.name, name[:80])
         with policy.item(place):
@@ -238,7 +237,7 @@ def _detections(source: Source, form: str, policy: ErrorPolicy) -> Iterator[tupl
     for line in source.lines() if form == "records" else ():
         with policy.item():
             record: Record = parse(line)
-            if isinstance(record.get("hois"), list):  # an action without an object (V-COCO) is none of an interaction
+            if isinstance(record.get("hois"), list):  # V-COCO's actions without an object answer no question
                 hois = [hoi for hoi in record["hois"] if not isinstance(hoi, dict) or hoi.get("object", 0) is not None]
                 record = {**record, "hois": hois}
             for problem in problems(record, None, scored=True):
@@ -247,7 +246,7 @@ def _detections(source: Source, form: str, policy: ErrorPolicy) -> Iterator[tupl
 
 
 def _read_dump_entry(entry: Any) -> Detected:
-    """The predictions of an image of a released dump; raises `DataError` that names the field."""
+    """Return the predictions of an image of a released dump; raises `DataError` that names the field."""
     if not isinstance(entry, dict):
         raise DataError(f"{json_type(entry)}; an image has {', '.join(_DUMP_KEYS)}")
     for key in _DUMP_KEYS:
@@ -255,19 +254,19 @@ def _read_dump_entry(entry: Any) -> Detected:
             raise DataError("missing, or no list of as many as h_boxes; a row is a prediction", field=key)
     people, others, scores, names = (entry[key] for key in _DUMP_KEYS)
     for key in _DUMP_KEYS[:2]:
-        for at, box in enumerate(entry[key]):
-            box_of(box, f"{key}[{at}]")
-    for at, (score, name) in enumerate(zip(scores, names, strict=True)):
+        for number, box in enumerate(entry[key]):
+            box_of(box, f"{key}[{number}]")
+    for number, (score, name) in enumerate(zip(scores, names, strict=True)):
         if not is_number(score):
-            raise DataError(f"{short(score)} is no finite number", field=f"ho_scores[{at}]")
+            raise DataError(f"{short(score)} is no finite number", field=f"ho_scores[{number}]")
         if not isinstance(name, str) or name.count(BETWEEN) != 1:
-            raise DataError(f"{short(name)} is no 'verb{BETWEEN}object'", field=f"ao_names[{at}]")
+            raise DataError(f"{short(name)} is no 'verb{BETWEEN}object'", field=f"ao_names[{number}]")
     return Detected(*_arrays(people, others, scores), [class_of(name) for name in names], names)
 
 
 def _read_record(record: Record) -> Detected:
-    """The predictions of a sound image record, each with an object; an object that is not named is none of an
-    interaction."""
+    """Return the predictions of a sound image record, each with an object; those whose object has no label are left
+    out."""
     boxes, labels = record["boxes"], record["labels"]
     hois = [hoi for hoi in record["hois"] if labels[hoi["object"]] is not None]
     people, others = ([boxes[hoi[side]] for hoi in hois] for side in ("subject", "object"))
@@ -288,40 +287,41 @@ def _arrays(people: Any, others: Any, scores: Any) -> tuple[Singles, Singles, Si
 def _choose_options(
     images: Mapping[str, Detected], bank: Bank, *, released: bool
 ) -> Iterator[tuple[Question, list[str]]]:
-    """Each question about an image of a detector's output, and the options chosen, the same one as often as predicted.
-    released: as the released script chooses."""
+    """Yield each question about an image of a detector's output with the options chosen, the same option as often as it
+    is predicted. released: choose as the released script does."""
     for image_id, detected in images.items():
         questions = bank.by_image.get(image_id, {})
-        best = detected.scores >= np.sort(detected.scores)[-BEST:].min(initial=np.inf)
+        # the lowest score that still counts; an image without predictions has none (inf)
+        is_among_best = detected.scores >= np.sort(detected.scores)[-BEST:].min(initial=np.inf)
         for question in questions.values():
             matches_boxes = _matches_boxes(question, bank.setting, detected, released=released)
-            rows = np.flatnonzero(matches_boxes & best).tolist()
+            rows = np.flatnonzero(matches_boxes & is_among_best).tolist()
             if not released or not detected.words:
-                chosen = [question.by_class.get(detected.named[at], "") for at in rows]
+                chosen = [question.by_class.get(detected.named[row], "") for row in rows]
             else:
-                chosen = [detected.words[at] for at in rows]
+                chosen = [detected.words[row] for row in rows]
                 chosen = [name.split(" ")[0] for name in chosen] if bank.dataset == "swig" else chosen
             offered = questions.get(FIRST, question).listed if released else question.listed
             yield question, [option for option in chosen if option in offered]
 
 
 def _matches_boxes(question: Question, setting: str, detected: Detected, *, released: bool) -> Bools:
-    """[N] whether a prediction's boxes are those that the question shows."""
-    alike = np.ones(len(detected.scores), dtype=bool)
+    """Return which predictions [N] have the boxes that the question shows."""
+    matches = np.ones(len(detected.scores), dtype=bool)
     if setting != "scene":
-        alike &= _overlap(question.human, detected.people)
+        matches &= _overlap(question.human, detected.people)
     if setting == "pair":
         label = _label(question, released=released)
-        alike &= _overlap(question.other, detected.others)
+        matches &= _overlap(question.other, detected.others)
         if label is None:
-            return alike & (not released)
-        alike &= np.array([name == label for _, name in detected.named], dtype=bool)
-    return alike
+            return matches & (not released)
+        matches &= np.array([name == label for _, name in detected.named], dtype=bool)
+    return matches
 
 
 def _label(question: Question, *, released: bool) -> str | None:
-    """Return what the other box shows, None where nothing says it: as the file has it, else as the first right option
-    has it. The released script goes by that option alone."""
+    """Return the label of the question's other box, None if nothing says it: the one that the file gives, else that of
+    the first right option. The released script uses that option alone."""
     if question.label and not released:
         return question.label.replace(" ", "_")
     return class_of(question.right[0])[1] if question.right else None

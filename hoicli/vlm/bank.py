@@ -27,9 +27,9 @@ from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import SUBJECT
 
 SETTINGS = ("scene", "person", "pair")
-"""What a question shows: the image alone, the person's box, or the boxes of both."""
+"""The settings, by what a question shows: the image alone, the person's box, or the boxes of person and object."""
 BETWEEN = " a/an "
-"""What stands between verb and object in an option; SWIG-HOI's options are verbs alone, done to another person."""
+"""It stands between verb and object in an option; SWIG-HOI's options are verbs alone, done to another person."""
 NOTHING = "no_interaction"
 FIRST = "QA_0"
 """The name of an image's only question."""
@@ -43,14 +43,14 @@ V-COCO) have every other."""
 _SETTING_IN_NAME = re.compile(r"_(person|ho)\.json(?:\.(?:gz|zst))?$")
 _QUESTION = re.compile(r"QA_\d{1,6}")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What every provider takes as the id of a request."""
+"""The ids of requests that every provider accepts."""
 
 Class = tuple[str, str]
 """(verb, object), spaces as underscores."""
 
 
 def class_of(option: str) -> Class:
-    """The interaction an option names: of all spellings of `no_interaction` one."""
+    """Return the interaction that an option names; all spellings of `no_interaction` are one."""
     verb, separator, name = option.strip().partition(BETWEEN)
     verb = verb.replace(" ", "_")
     return (NOTHING if NOTHING in verb else verb), (name.replace(" ", "_") if separator else SUBJECT)
@@ -58,9 +58,9 @@ def class_of(option: str) -> Class:
 
 @dataclass(frozen=True)
 class Question:
-    """right, wrong: the options as the file lists them (an option may be in a list twice, or in both). human, other:
-    the boxes [x1, y1, x2, y2] in pixels, None where the file has none; label: what it says the other one is, "" for
-    nothing."""
+    """A multiple-choice question about an image. right, wrong: the options as the file lists them (an option may be in
+    a list twice, or in both); human, other: the boxes [x1, y1, x2, y2] of person and object in pixels, None if the file
+    has none; label: what the file says the object is, "" for nothing."""
 
     image_id: str
     file_name: str
@@ -78,19 +78,20 @@ class Question:
 
     @cached_property
     def options(self) -> tuple[str, ...]:
-        """Every option once, in an order that depends on the question alone."""
+        """Every option once, in an order that looks random and depends on the question alone."""
         texts = dict.fromkeys(self.listed)
         return tuple(sorted(texts, key=lambda text: hashlib.sha256(f"{self.key}\n{text}".encode()).digest()))
 
     @cached_property
     def lettered(self) -> dict[str, str]:
-        """The options by letter, in the order of the prompt."""
+        """The option of each letter, in the order of the prompt."""
         padded = len(self.listed) < FEWEST and PADDING not in self.options
         return dict(zip(string.ascii_uppercase, (*self.options, *([PADDING] if padded else [])), strict=False))
 
     @cached_property
     def by_class(self) -> Mapping[Class, str]:
-        """The option of each interaction; of two that name one the right one, or the first."""
+        """The option that names each interaction; if two do, the right one, or the first."""
+        # reversed: what is written last stays, and right options are listed first
         return {class_of(text): text for text in reversed(self.listed)}
 
     @property
@@ -101,7 +102,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Bank:
-    """The questions of a file. dataset: hico, vcoco, swig, or own; setting: of SETTINGS."""
+    """The questions of a file. dataset: whose classes the options are ("hico", "vcoco", "swig", or "own"); setting: one
+    of SETTINGS."""
 
     name: str
     questions: tuple[Question, ...]
@@ -110,7 +112,7 @@ class Bank:
 
     @cached_property
     def by_image(self) -> Mapping[str, Mapping[str, Question]]:
-        """By image and name."""
+        """The questions of each image, by their names."""
         questions_by_image: dict[str, dict[str, Question]] = {}
         for question in self.questions:
             questions_by_image.setdefault(question.image_id, {})[question.name] = question
@@ -126,15 +128,17 @@ class Bank:
         return content.hexdigest()[:8]
 
     def request_id(self, question: Question) -> str:
-        """The id of a question's prompt: image, name, and eight digits of the setting and of the options by letter, so
-        that no prompt with other letters has it; a digest alone where providers take no such id."""
+        """Return the id of a question's prompt: image, name, and eight digits of a digest of the setting and of the
+        options by letter, so that no prompt with other letters has it; only a digest where providers would not accept
+        that id."""
         content = orjson.dumps([self.setting, *question.key, list(question.lettered.values())])
         digest = hashlib.sha256(content).hexdigest()
         named = "-".join((*question.key, digest[:8]))
         return named if _PLAIN.fullmatch(named) else f"choice-{digest[:40]}"
 
     def counts(self, named: Class) -> bool:
-        """Whether an interaction is a class of macro F1: those of the dataset's own table are, in own questions all."""
+        """Return whether macro F1 has an interaction as a class: the classes of the dataset's own table, or all of
+        one's own questions."""
         if self.dataset == "hico":
             return named in load("hico").interaction_ids
         if self.dataset == "swig":
@@ -143,8 +147,8 @@ class Bank:
 
 
 def read_bank(path: str, policy: ErrorPolicy) -> Bank:
-    """The questions of a file, checked. Raises `DataError` for what is no such file, where its setting is not to be
-    seen and, unless the policy skips, for a bad question."""
+    """Return the questions of a file, checked. Raises `DataError` for a file without questions, if its setting cannot
+    be told and, unless the policy skips it, for a bad question."""
     source = Source(path)
     first = next(iter(source.mapping.values()), None)
     if not isinstance(first, dict) or not (
@@ -164,7 +168,7 @@ def read_bank(path: str, policy: ErrorPolicy) -> Bank:
 
 
 def _add_question(question: Question, questions: dict[tuple[str, str], Question]) -> None:
-    """Add a question to these. Raises `DataError` for one that is there."""
+    """Add a question to those of a file; raises `DataError` if it is there already."""
     if question.key in questions:
         raise DataError(f"image {question.image_id!r} is in it twice; keep one")
     questions[question.key] = question
@@ -204,7 +208,7 @@ def _texts(body: Mapping[str, Any], key: str, name: str) -> tuple[str, ...]:
 
 
 def box_of(value: Any, field: str) -> tuple[float, ...]:
-    """The numbers of a box; raises `DataError` for anything else."""
+    """Return the numbers of a box; raises `DataError` for anything else."""
     if not isinstance(value, list) or len(value) != 4 or not all(map(is_number, value)):
         raise DataError(f"{short(value)} is no box; a box is [x1, y1, x2, y2] in pixels", field=field)
     return tuple(map(float, value))
@@ -221,12 +225,12 @@ def _box(boxes: Mapping[str, Any], key: str, field: str) -> tuple[float, ...] | 
 
 
 def _setting(questions: Sequence[Question], name: str) -> str:
-    """Return what every question shows. Files of the settings person and pair may both have both boxes: their name
-    tells."""
+    """Return the setting of a file's questions. Files of the settings person and pair may both have both boxes; then
+    the file's name decides."""
     people, others = ({getattr(question, key) is not None for question in questions} for key in ("human", "other"))
     if len(people) > 1 or len(others) > 1:
         raise DataError("some of its questions have boxes and some do not; one file is of one setting", place=name)
-    setting_by_boxes = SETTINGS[people.pop() + others.pop()]
+    setting_by_boxes = SETTINGS[people.pop() + others.pop()]  # by how many boxes each question has
     setting_in_name = _SETTING_IN_NAME.search(name)
     if setting_by_boxes != "pair" or (not setting_in_name and not any(question.label for question in questions)):
         return setting_by_boxes
@@ -238,7 +242,7 @@ def _setting(questions: Sequence[Question], name: str) -> str:
 
 
 def _dataset(questions: Sequence[Question]) -> str:
-    """Return whose classes the options are: seen from the options and the names of the images."""
+    """Return the dataset whose classes the options are, told from the options and from the names of the images."""
     if not any(BETWEEN in text for text in chain.from_iterable(question.listed for question in questions)):
         return "swig"
     for dataset, begin in (("hico", "HICO_"), ("vcoco", "COCO_")):

@@ -1,10 +1,10 @@
 """The figures of multiple choice: macro, instance and micro F1, exact match (CrossHOI-Bench, arXiv 2508.18753).
 
-Of each question the chosen options are right (tp) or wrong (fp); what was not offered counts for nothing. Instance F1
-is the mean over questions of their F1, micro F1 that of all options together, macro F1 the mean over interactions of
-theirs; an interaction is in that mean if a question has it as right, or it was chosen. Exact match is the share of
-questions of which all right options and no wrong one were chosen. A question without a right option has F1 1 if nothing
-was chosen, else 0.
+A chosen option is right (tp) or wrong (fp); what was not offered counts for nothing. Instance F1 is the mean of the F1
+of each question, micro F1 the F1 of all options together, macro F1 the mean of the F1 of each interaction; an
+interaction is in that mean if a question has it as right, or it was chosen. Exact match is the share of questions in
+which all right options and no wrong one were chosen. A question without a right option has F1 1 if nothing was chosen,
+else 0.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ MACRO, INSTANCE, MICRO, EXACT, PRECISION, RECALL = ((metric, "full") for metric 
 
 @dataclass(frozen=True)
 class Tallied(Measured):
-    """METRICS. cell [3, C, images]: how often the options of each interaction that occurs are rightly chosen, wrongly
-    chosen and right, in each image."""
+    """The values of METRICS. cell [3, C, images]: how often the options of each interaction that occurs are rightly
+    chosen, wrongly chosen and right, in each image."""
 
     cell: Floats = field(kw_only=True)
 
     def rounds(self, weights: Weights) -> dict[Key, Floats]:
-        """[R] each of METRICS, by how often each image counts."""
+        """Return each of METRICS [R], given how often each image counts in a round."""
         classes = _f1(*(part @ weights for part in self.cell))
         defined = ~np.isnan(classes)
         macro = share(np.where(defined, classes, 0.0).sum(axis=0), defined.sum(axis=0))
@@ -40,45 +40,46 @@ class Tallied(Measured):
 
 
 def _f1(tp: Floats | Ints, fp: Floats | Ints, right: Floats | Ints) -> Floats:
-    """The F1 of counts, NaN where all are 0; with the operations of the released script, for its last digit."""
+    """Return the F1 of counts, NaN where all are 0, by the operations of the released script, so that the last digit
+    agrees."""
     with np.errstate(divide="ignore", invalid="ignore"):
         precision, recall = tp / (tp + fp), tp / right
-        both = 2 * (precision * recall) / (precision + recall)
-    f1: Floats = np.where(tp > 0, both, np.where(fp + right > 0, 0.0, np.nan))
+        harmonic_mean = 2 * (precision * recall) / (precision + recall)
+    f1: Floats = np.where(tp > 0, harmonic_mean, np.where(fp + right > 0, 0.0, np.nan))
     return f1
 
 
 def tally_answers(answers: Answers, *, released: bool = False) -> Tallied:
-    """Return what the answers are worth; `n`: questions (macro F1: interactions; micro F1 and recall: right options;
-    precision: chosen ones). The signature has the digest of the questions, how many were not answered, how many answers
-    were refused, and of a detector which predictions count.
+    """Return the metrics of the answers. n counts questions (macro F1: interactions; micro F1 and recall: right
+    options; precision: chosen options). The signature has the digest of the questions, how many were not answered, how
+    many answers were refused, and for a detector which predictions count.
 
-    released: as CrossHOI-Bench's scripts count. A wrong option counts as often as it is named, and an answer that names
-    a right one twice matches nothing exactly; nothing chosen matches nothing exactly, even where nothing is right;
-    exact match is a share of images; of a detector, images without predictions count in exact match alone."""
+    released: count as CrossHOI-Bench's scripts do. A wrong option counts as often as it is named; an answer that names
+    a right one twice matches nothing exactly, nor does an empty one, even where no option is right; exact match is a
+    share of images; for a detector, images without predictions count in exact match alone."""
     bank = answers.bank
     questions = sorted(bank.questions, key=lambda question: question.key)  # sums must not depend on the file's order
-    place = {name: at for at, name in enumerate(sorted(bank.by_image))}
+    place = {name: number for number, name in enumerate(sorted(bank.by_image))}
     image = np.array([place[question.image_id] for question in questions], dtype=np.int64)
     images = len(place)
     counts: Ints = np.zeros((4, len(questions)), dtype=np.int64)  # rightly chosen, wrongly chosen, right; exact
-    counted, unanswered = np.zeros_like(counts[:2])
+    counted, is_empty = np.zeros_like(counts[:2])
     answered = {image_id for image_id, _ in answers.choices}
     cells: dict[Class, Floats] = {}
-    for at, question in enumerate(questions):
-        empty, exactly, by_option = _counts(question, answers.choices.get(question.key, []), released=released)
-        counts[:, at] = (*np.sum([*by_option.values(), [0, 0, 0]], axis=0), exactly)
-        counted[at] = not (released and answers.detected) or question.image_id in answered
-        unanswered[at] = empty
-        for option, kinds in by_option.items() if counted[at] else ():
+    for number, question in enumerate(questions):
+        nothing_chosen, exactly, by_option = _counts(question, answers.choices.get(question.key, []), released=released)
+        counts[:, number] = (*np.sum([*by_option.values(), [0, 0, 0]], axis=0), exactly)
+        counted[number] = not (released and answers.detected) or question.image_id in answered
+        is_empty[number] = nothing_chosen
+        for option, kinds in by_option.items() if counted[number] else ():
             interaction = class_of(option)
             if bank.counts(interaction):
-                cells.setdefault(interaction, np.zeros((3, images)))[:, image[at]] += kinds
+                cells.setdefault(interaction, np.zeros((3, images)))[:, image[number]] += kinds
     cell = np.zeros((3, len(cells), images))
     for row, interaction in enumerate(sorted(cells)):
         cell[:, row] = cells[interaction]
     f1 = _f1(*counts[:3])
-    f1 = np.where(np.isnan(f1), unanswered, f1)  # nothing is right: right if nothing was chosen
+    f1 = np.where(np.isnan(f1), is_empty, f1)  # nothing is right: right if nothing was chosen
     tp, fp, right = counts[:3] * counted
     of_questions = {
         INSTANCE: (f1 * counted, counted),
@@ -86,10 +87,10 @@ def tally_answers(answers: Answers, *, released: bool = False) -> Tallied:
         PRECISION: (tp, tp + fp),
         RECALL: (tp, right),
     }
-    whole = np.ones(images, np.int64) if released else np.bincount(image, minlength=images)
-    of_images = {EXACT: (np.bincount(image, counts[3], images), whole)}
+    questions_per_image = np.ones(images, np.int64) if released else np.bincount(image, minlength=images)
+    of_images = {EXACT: (np.bincount(image, counts[3], images), questions_per_image)}
     n = {MACRO: int(cell.sum(axis=2).any(axis=0).sum()), INSTANCE: int(counted.sum()), MICRO: int(right.sum())}
-    n |= {EXACT: int(whole.sum()), PRECISION: int((tp + fp).sum()), RECALL: int(right.sum())}
+    n |= {EXACT: int(questions_per_image.sum()), PRECISION: int((tp + fp).sum()), RECALL: int(right.sum())}
     settings = {"data": bank.dataset, "gt": bank.digest, "setting": bank.setting}
     settings |= {"choose": f"top:{BEST}"} if answers.detected else {}
     settings |= {"missing": str(answers.missing)} if answers.missing else {}
@@ -99,8 +100,8 @@ def tally_answers(answers: Answers, *, released: bool = False) -> Tallied:
 
 
 def _counts(question: Question, named: list[str], *, released: bool) -> tuple[bool, bool, dict[str, list[int]]]:
-    """(whether nothing is chosen, whether the match is exact, how often each option is rightly chosen, wrongly chosen,
-    right) of an answer."""
+    """Return (whether nothing is chosen, whether the match is exact, how often each option is rightly chosen, wrongly
+    chosen, right) for an answer. named: the options that it names."""
     right = question.right if released else tuple(dict.fromkeys(question.right))
     if not released:  # what was not offered counts for nothing, also where nothing is right
         named = [option for option in dict.fromkeys(named) if option in question.listed]

@@ -1,6 +1,6 @@
-"""The options that an answer chooses, read strictly: it is nothing but letters or options, JSON with these, "none", or
-a marked conclusion (`<answer>`, `\\boxed{}`, a last line "Answer: ...") that is nothing but that. Every other answer is
-refused.
+"""Reads strictly which options an answer chooses. An answer holds nothing but letters or options, JSON with letters or
+options, "none", or a marked conclusion (`<answer>`, `\\boxed{}`, a last line "Answer: ...") that holds nothing else.
+Every other answer is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hoicli.vlm.bank import BETWEEN, NOTHING, PADDING
 from hoicli.vocabulary.labels import replace_typography
 
 LONGEST = 100_000
-"""Characters of an answer; a longer one is refused."""
+"""The most characters of an answer; a longer one is refused."""
 
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _THINKING = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
@@ -39,21 +39,22 @@ Labels = Mapping[str, str]
 
 
 class RefusedError(Exception):
-    """An answer that is not read, and why."""
+    """An answer could not be read; its text says why."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What an answer chooses: `options` of those offered, each once, in their order there; `others`, what it names that
-    was not offered, as it is written. An answer that says that no option is right has neither."""
+    """What an answer chooses. options: those of the question, each once, in their order there; others: what it names
+    that was not offered, as it is written. An answer that says that no option is right has neither."""
 
     options: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
 
 def released_choice(answer: Any, labels: Labels) -> list[str]:
-    """The options that the released scripts read in a text, in its order and as often as named: what stands between
-    commas, in capitals and without its last full stop, if it is a letter that was offered. A list is taken as it is."""
+    """Return the options that the released scripts read in an answer, in its order and as often as named. A text is
+    split at commas; each part, in capitals and without its last full stop, counts if it is a letter that was offered. A
+    list is taken as it is."""
     if isinstance(answer, list):
         return [item for item in answer if isinstance(item, str)]
     if not isinstance(answer, str):
@@ -67,8 +68,8 @@ def released_choice(answer: Any, labels: Labels) -> list[str]:
 
 
 def _spellings(option: str) -> Iterator[str]:
-    """The ways an option may be written out, as `_plain` leaves them: as the file has it, as the benchmark shows it,
-    and with any article."""
+    """Yield the ways in which an option may be written out, in the form of `_plain`: as the file has it, as the
+    benchmark shows it, and with any article."""
     yield _plain(option)
     verb, separator, name = option.partition(BETWEEN)
     if separator and NOTHING in verb:
@@ -83,8 +84,8 @@ def _plain(text: str) -> str:
 
 
 class Reader:
-    """Reads the answers to a question. labels: what the letters, in capitals, stand for, empty where that is not known;
-    options: those of the question. by_words: the options by the ways to write them."""
+    """Reads the answers to a question. labels: the option that each letter (in capitals) stands for, empty if that is
+    not known; options: those of the question; by_words: the option that each spelling means."""
 
     def __init__(self, labels: Labels, options: Sequence[str]) -> None:
         self.labels = labels
@@ -96,8 +97,8 @@ class Reader:
                 self.by_words.setdefault(words, option)
 
     def read(self, answer: Any) -> Choice:
-        """The options that an answer chooses: a text, a list of texts, or an object with one of these. Raises
-        `RefusedError` for anything else, and `DataError` for letters without `labels`."""
+        """Return what an answer chooses: a text, a list of texts, or an object with one of these. Raises `RefusedError`
+        for anything else, and `DataError` for letters if `labels` are not known."""
         if isinstance(answer, dict):
             inner = [value for key, value in answer.items() if str(key).lower() in _KEYS]
             strange = any(str(key).lower() not in _KEYS | _BESIDE for key in answer)
@@ -113,7 +114,7 @@ class Reader:
         return self._read_text(answer)
 
     def _read_items(self, items: list[Any]) -> Choice:
-        """A list: each item a letter, an option, or something that was not offered."""
+        """Return what a list chooses: each item is a letter, an option, or something that was not offered."""
         chosen: list[str] = []
         for item in items:
             if not isinstance(item, str):
@@ -126,7 +127,7 @@ class Reader:
         return self._make_choice(chosen)
 
     def _read_text(self, text: str) -> Choice:
-        """The conclusion of a text if it marks one, else all of it."""
+        """Return what a text chooses: its conclusion if it marks one, else all of it."""
         text = _THOUGHT.sub("", text).strip()
         if _THINKING.search(text):  # the thought does not end, so nothing was answered
             raise RefusedError("a thought without an end")
@@ -136,10 +137,10 @@ class Reader:
             if len(readings) > 1 or text[tagged[-1].end() :].strip(" \n.$*`"):
                 raise RefusedError("several conclusions, or more after it")
             return readings.pop()
-        ends = [match[1] for match in map(_CONCLUDED.fullmatch, text.split("\n")) if match]
-        if ends and (len(set(ends)) > 1 or not text.endswith(ends[-1])):
+        conclusions = [match[1] for match in map(_CONCLUDED.fullmatch, text.split("\n")) if match]
+        if conclusions and (len(set(conclusions)) > 1 or not text.endswith(conclusions[-1])):
             raise RefusedError("several conclusions, or more after it")
-        return self._read_segment(ends[-1] if ends else text)
+        return self._read_segment(conclusions[-1] if conclusions else text)
 
     def _read_segment(self, text: str) -> Choice:
         fenced = _FENCED.fullmatch(text.strip())
@@ -156,12 +157,12 @@ class Reader:
         return self._make_choice([PADDING] if _NONE.fullmatch(text.rstrip(".")) else self._list_options(text))
 
     def _list_options(self, text: str) -> list[str]:
-        """The options that a text lists, by letter or written out, and the letters that were not offered. Raises
-        `RefusedError` where it has anything else, and `DataError` where it is not known what letters stand for."""
+        """Return the options that a text lists, by letter or written out, and the letters that were not offered. Raises
+        `RefusedError` for anything else, and `DataError` if it is not known what letters stand for."""
         if _JOINED.fullmatch(text) and len(set(text)) == len(text) and self.labels.keys() >= set(text):
             return [self.labels[letter] for letter in text]
         options_found: list[str] = []
-        written = 0
+        written_out = 0
         parts = [text] if _plain(text) in self.by_words else _BETWEEN.split(text)
         for part in filter(None, map(str.strip, parts)):
             option, letter = self.by_words.get(_plain(part)), _LETTER.fullmatch(part)
@@ -172,10 +173,10 @@ class Reader:
             if option is None or (words and self.by_words.get(_plain(words)) != option):
                 raise RefusedError("more than letters and options")
             options_found.append(option)
-            written += bool(words)
+            written_out += bool(words)
         if not options_found:
             raise RefusedError("nothing")
-        if written and len(set(options_found)) == len(self.order) > 1:
+        if written_out and len(set(options_found)) == len(self.order) > 1:
             raise RefusedError("every option, written out: chosen or repeated")
         if not self.labels and not set(options_found) <= set(self.order):
             problem = "letters, and nothing says what they stand for"
@@ -183,7 +184,8 @@ class Reader:
         return options_found
 
     def _make_choice(self, chosen: Sequence[str]) -> Choice:
-        """The options in order; an option that only fills the list is a way to say that none is right."""
+        """Return a choice with its options in the question's order. An option that only fills the list says that none
+        is right."""
         if PADDING in chosen and not self.none and len(set(chosen)) > 1:
             raise RefusedError("none, and some")
         listed = tuple(option for option in self.order if option in chosen and (option != PADDING or self.none))

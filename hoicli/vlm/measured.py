@@ -1,4 +1,4 @@
-"""Values of answers to questions, their intervals over resampled images, and the rows of both."""
+"""The values of metrics of answers to questions, their intervals over resampled images, and the rows of both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RELEASED = {
     "crosshoi-bench": "ChelsieLei/CrossHOI-Bench, commit 249db3c",
     "hoi-benchmarks": "SIT-AIGCDesignLab/hoi-benchmarks, commit 78ab063",
 }
-"""What `--as-released` takes: the first for choice, the other for grounding and referring."""
+"""The values of `--as-released`: the first for choice, the other for grounding and referring."""
 
 Key = tuple[str, str]
 """(metric, subset)."""
@@ -26,7 +26,8 @@ Settings = Mapping[str, str]
 
 
 class Score(NamedTuple):
-    """A value in [0, 1], None where there is nothing to measure, how many it is over, and its 95 % interval."""
+    """A value in [0, 1] (None if there is nothing to measure), the number of things it is over, and its 95 %
+    interval."""
 
     value: float | None
     n: int
@@ -34,7 +35,8 @@ class Score(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """Values of M rows, each the sum of one column [M] over the sum of another. image [M]: whose each row is."""
+    """Columns of M rows from which values are made, each the sum of one column [M] over the sum of another. image [M]:
+    the image of each row."""
 
     image: Ints
     columns: Mapping[Key, tuple[Floats | Ints, Floats | Ints]]
@@ -42,9 +44,9 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True)
 class Measured:
-    """What the answers to questions about `images` images are worth. n: how many each value is over, in the order of
-    the rows; settings: what signatures say, of_metric: of one metric alone; empty: what rows have where there is
-    nothing to measure."""
+    """The measured answers to questions about `images` images. n: how many things each value is over, in the order of
+    the rows; settings: what signatures say; of_metric: what the signature of one metric says besides; empty: the value
+    in rows where there is nothing to measure."""
 
     images: int
     n: Mapping[Key, int]
@@ -55,8 +57,8 @@ class Measured:
     empty: float | None = None
 
     def rounds(self, weights: Weights) -> dict[Key, Floats]:
-        """[R] each value in [0, 1], NaN where there is nothing to measure; weights [images, R]: how often an image
-        counts in a round."""
+        """Return each value in [0, 1] for each round [R], NaN if there is nothing to measure. weights [images, R]: how
+        often an image counts in a round."""
         values: dict[Key, Floats] = {}
         for image, columns in self.shares:
             image_weights = weights[image].astype(np.float64)
@@ -67,39 +69,42 @@ class Measured:
         return values
 
     def scores(self, resampling: Resampling | None = None) -> dict[Key, Score]:
-        """Each value, in the order of the rows; with intervals if there are resamples and FEWEST_IMAGES images."""
+        """Return each value, in the order of the rows; with intervals if there are resamples and at least FEWEST_IMAGES
+        images."""
         values = self.rounds(np.ones((self.images, 1), dtype=np.int32))
-        some = blocks(resampling) if resampling is not None and self.images >= FEWEST_IMAGES else []
-        rounds_drawn = [self.rounds(block.resamples(self.images)) for block in some]
+        drawn_blocks = blocks(resampling) if resampling is not None and self.images >= FEWEST_IMAGES else []
+        rounds_drawn = [self.rounds(block.resamples(self.images)) for block in drawn_blocks]
         scores = {}
         for key, n in self.n.items():
-            value, ends = float(values[key][0]), None
+            value, interval_ends = float(values[key][0]), None
             if rounds_drawn and not np.isnan(value):
                 rounds = np.concatenate([each[key] for each in rounds_drawn])
-                ends = interval(value, rounds, self.images, lowest=0.0, highest=1.0)
-            scores[key] = Score(None if np.isnan(value) else value, n, ends)
+                interval_ends = interval(value, rounds, self.images, lowest=0.0, highest=1.0)
+            scores[key] = Score(None if np.isnan(value) else value, n, interval_ends)
         return scores
 
     def rows(self, tags: Mapping[str, str], released: str | None, resampling: Resampling | None) -> Iterator[Row]:
-        """Rows of values in percent. released: whose script's figures they are, None for the papers'; resampling: None
-        for rows without intervals."""
+        """Yield the rows of values in percent. released: whose script is followed, None for the papers; resampling:
+        None for rows without intervals."""
         settings = {**self.settings, **({"released": released} if released else {})}
         settings |= {} if resampling is None else resampling.signature()
         for (metric, subset), score in self.scores(resampling).items():
             value = self.empty if score.value is None else score.value
             keys_shown = {} if resampling is None else interval_keys(score.ends)
             keys_shown |= {"setting": settings["setting"]} if "setting" in settings else {}
-            ends = row_ends(self.protocol, tags, {**settings, **self.of_metric.get(metric, {})})
-            yield result_row(metric, subset=subset, value=percent(value), n=score.n, unit="%", **keys_shown, **ends)
+            common_keys = row_ends(self.protocol, tags, {**settings, **self.of_metric.get(metric, {})})
+            yield result_row(
+                metric, subset=subset, value=percent(value), n=score.n, unit="%", **keys_shown, **common_keys
+            )
 
 
 def share(part: Floats, whole: Floats | Ints) -> Floats:
-    """`part / whole`, NaN where the whole is 0."""
+    """Return `part / whole`, NaN where the whole is 0."""
     ratio: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
     return ratio
 
 
 def _sum_drawn(column: Floats | Ints, weights: Floats) -> Floats:
-    """[R] the sum of a column [M], each row as often as weights [M, R]."""
+    """Return the sum of a column [M] in each round [R], in which each row counts as often as weights [M, R] say."""
     total: Floats = column @ weights if column.dtype.kind == "i" else (column[:, np.newaxis] * weights).sum(axis=0)
     return total

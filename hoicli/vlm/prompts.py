@@ -63,11 +63,10 @@ _OPEN = (
 
 
 def prompt_of(record: Record, task: str, frame: Frame, vocabulary: Vocabulary | None) -> Record | None:
-    """The prompt for one image record, to `detect` or about `pairs`: a line with image_id, file_name, coords, task,
-    system, prompt and response_format; None for an image without a pair to ask about.
-
-    `vocabulary`: the names to use, None for any. Raises `DataError` when the image's size is needed and missing.
-    """
+    """Return the prompt for one image record, to `detect` or about `pairs`: a line with image_id, file_name, coords,
+    task, system, prompt and response_format; None for an image without a pair to ask about. frame: how the prompt
+    writes boxes; vocabulary: the names to use, None for any. Raises `DataError` if the image's size is needed and
+    missing."""
     size, coords = size_of(record), _coords_of(frame, size_of(record))
     fields: dict[str, Any]
     if task == "detect":
@@ -102,7 +101,8 @@ def prompt_of(record: Record, task: str, frame: Frame, vocabulary: Vocabulary | 
 
 
 def _pairs_of(record: Record) -> list[tuple[int, int]]:
-    """The pairs to ask about: the record's `pairs`, else those of its triplets, else every person with every box."""
+    """Return the pairs to ask about: the record's `pairs`, else those of its triplets, else every person with every
+    box."""
     listed = record.get("pairs") or record.get("hois") or ()
     pairs = [(pair["subject"], pair["object"]) for pair in listed if pair["object"] is not None]
     if not listed:
@@ -113,7 +113,7 @@ def _pairs_of(record: Record) -> list[tuple[int, int]]:
 
 
 def _names(vocabulary: Vocabulary | None, objects: set[str] | None) -> str:
-    """The names that a prompt asks for: the verbs of each of `objects`, None for all of the vocabulary's."""
+    """Return the text about names to use. objects: only those with their verbs, None for all of the vocabulary's."""
     if vocabulary is None:
         return _OPEN
     if vocabulary.roles:
@@ -137,14 +137,14 @@ def _names(vocabulary: Vocabulary | None, objects: set[str] | None) -> str:
 
 
 def _coords_of(frame: Frame, size: tuple[float, float] | None) -> str:
-    """Return what a prompt says of its boxes' numbers, and in pixels of the image's size, if that is known."""
+    """Return what a prompt says about the numbers of its boxes; for pixels with the image's size, if that is known."""
     copy = frame.numbers if frame.kind == "resized" else size
     extent = f", which is {copy[0]:g} wide and {copy[1]:g} high" if copy else ""
     return _COORDS["pixels" if frame.kind == "resized" else frame.kind].format(extent=extent)
 
 
 def _reply_format(name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The strict JSON schema of an object with these fields, as a `response_format`."""
+    """Return the strict JSON schema of an object with these fields, as a `response_format`."""
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": _closed_object(fields)}}
 
 
@@ -177,7 +177,7 @@ _REPLY = (
 
 
 def _question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[float, float] | None) -> Record:
-    """The line of a question. Raises `DataError` where boxes need the image's size, which is None."""
+    """Return the line of a question. size: the image's, None if not known; raises `DataError` if the boxes need it."""
     wording = (_AMONG_PEOPLE if bank.dataset == "swig" else _ASKED)[bank.setting]
     lines = []
     if bank.setting != "scene":
@@ -205,7 +205,7 @@ def _question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[f
 
 
 def _option_text(option: str) -> str:
-    """An option as the benchmark shows it: as in the file, but for `no_interaction`."""
+    """Return an option as the benchmark shows it: as in the file, but for `no_interaction`."""
     verb, separator, name = option.partition(BETWEEN)
     return f"{NOTHING} with {name}" if separator and NOTHING in verb else option
 
@@ -213,7 +213,7 @@ def _option_text(option: str) -> str:
 def question_prompts(
     paths: Sequence[str], frame: Frame, image_list: str | None, policy: ErrorPolicy
 ) -> Iterator[Record]:
-    """A line for every question of the files. image_list: ground truth that has the images' sizes."""
+    """Yield a line for every question of the files. image_list: ground truth that has the images' sizes."""
     banks = [read_bank(path, policy) for path in paths]
     context = Context(load("hico"), policy)
     if image_list is not None:

@@ -31,21 +31,22 @@ from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.senses import candidates, senses_of
 
 LONGEST_VERB = 3
-"""Words of a dataset's longest verbs (`talk_on_phone`)."""
+"""The number of words of a dataset's longest verbs (`talk_on_phone`)."""
 
 Compared = Mapping[tuple[str, str], tuple[str | None, list[str]]]
-"""Of each different (true phrase, predicted phrase): the sense of the true verb, None without one, and the senses that
-the predicted one may have."""
+"""For each different (true phrase, predicted phrase): the sense of the true verb, None if it has none, and the senses
+that the predicted verb may have."""
 
 
 def measure_referring(
     rows: Sequence[Referring], sim: Stream | str, dataset: str | None, policy: ErrorPolicy, *, released: bool = False
 ) -> Measured:
-    """exact_match and verb_similarity; `n`: phrases. sim: tables, or an offline measure; dataset: whose senses the true
-    verbs have. released: requests that failed are left out, as the released batch scripts do."""
-    similar, measure = similarities(read_senses(rows, dataset), sim, policy)
+    """Return exact_match and verb_similarity, whose n counts phrases. sim: a table of similarities, or the name of an
+    offline measure; dataset: whose senses the true verbs have. released: leave out requests that failed, as the
+    released batch scripts do."""
+    similar, measure_name = similarities(read_senses(rows, dataset), sim, policy)
     rows_kept = [row for row in rows if not (released and row.failed)]
-    images = {name: at for at, name in enumerate(sorted({row.image for row in rows_kept}))}
+    images = {name: number for number, name in enumerate(sorted({row.image for row in rows_kept}))}
     values = {
         "exact_match": np.array([_plain(row.truth) == _plain(row.answer) for row in rows_kept], dtype=np.float64),
         "verb_similarity": np.array([similar[row.truth, row.answer] for row in rows_kept], dtype=np.float64),
@@ -53,7 +54,7 @@ def measure_referring(
     image = np.array([images[row.image] for row in rows_kept], dtype=np.int64)
     columns = {(metric, "full"): (value, np.ones_like(image)) for metric, value in values.items()}
     shares, n = [Shares(image, columns)], dict.fromkeys(columns, len(rows_kept))
-    metric_settings = {"verb_similarity": {"data": dataset or "open", "sim": measure}}
+    metric_settings = {"verb_similarity": {"data": dataset or "open", "sim": measure_name}}
     return Measured(len(images), n, shares, "hoi-referring", asked_settings(rows), metric_settings)
 
 
@@ -62,8 +63,8 @@ def _plain(phrase: str) -> str:
 
 
 def read_senses(rows: Sequence[Referring], dataset: str | None) -> Compared:
-    """The senses that the similarity of the rows needs. dataset: whose verbs the true phrases have, None for WordNet's
-    first sense of them."""
+    """Return the senses that the similarity of the rows needs. dataset: whose verbs the true phrases have, None for the
+    first sense that WordNet gives each of them."""
     sense = _first_sense if dataset is None else _sense_in(dataset)
     return {
         (truth, phrase): (sense(truth), candidates(phrase, "v") if phrase.strip() and not _denies(phrase) else [])
@@ -72,14 +73,15 @@ def read_senses(rows: Sequence[Referring], dataset: str | None) -> Compared:
 
 
 def needed_pairs(senses: Compared) -> list[Pair]:
-    """The pairs of different senses to rate, sorted."""
+    """Return the pairs of different senses that have to be rated, sorted."""
     to_rate = [(sense, pool) for (truth, phrase), (sense, pool) in senses.items() if _plain(truth) != _plain(phrase)]
     return sorted({pair_of("v", sense, other) for sense, pool in to_rate if sense for other in pool if other != sense})
 
 
 def similarities(senses: Compared, sim: Stream | str, policy: ErrorPolicy) -> tuple[dict[tuple[str, str], float], str]:
-    """The similarity of each two phrases, and what signatures call the measure (of a table its digest). Equal phrases
-    have 1; 0 is said and counted where a verb has no sense. Raises `DataError` for a table that lacks a pair."""
+    """Return the similarity of each (true phrase, predicted phrase), and the name of the measure in signatures (for a
+    table its digest). Equal phrases have 1; a verb without a sense has 0, and the user is told how many there are.
+    Raises `DataError` for a table that lacks a pair."""
     rated, measure = _rate_pairs(needed_pairs(senses), sim, policy)
     similar: dict[tuple[str, str], float] = {}
     senseless: list[str] = []
@@ -99,7 +101,7 @@ def similarities(senses: Compared, sim: Stream | str, policy: ErrorPolicy) -> tu
 
 
 def _rate_pairs(pairs: Sequence[Pair], sim: Stream | str, policy: ErrorPolicy) -> tuple[dict[Pair, float], str]:
-    """The similarity of each pair, and what signatures call the measure."""
+    """Return the similarity of each pair of senses, and the name of the measure in signatures."""
     if isinstance(sim, str):
         return {pair: rating.similarity or 0.0 for pair, rating in zip(pairs, rate(sim, pairs), strict=True)}, sim
     table = SimilarityTable.read(sim, policy, open_wordnet().canonical)
@@ -112,7 +114,7 @@ def _rate_pairs(pairs: Sequence[Pair], sim: Stream | str, policy: ErrorPolicy) -
 
 
 def _denies(phrase: str) -> bool:
-    """Whether a phrase says what a pair does not do: `never riding` is no riding."""
+    """Return whether a phrase says what a pair does not do: `never riding` is no riding."""
     return normalise(phrase) != "no_interaction" and denies(re.findall(r"\w+(?:['\u2019]\w+)*", phrase.lower()))
 
 
@@ -122,8 +124,9 @@ def _first_sense(phrase: str) -> str | None:
 
 
 def _sense_in(dataset: str) -> Callable[[str], str | None]:
-    """The curated sense of the longest of the dataset's verbs with which a phrase begins (in any form: `sitting on
-    bench` has `sit_on`), with the object that the rest names; else WordNet's first."""
+    """Return a function that finds the sense of a true phrase: the curated sense of the longest of the dataset's verbs
+    with which the phrase begins (in any form: `sitting on bench` has `sit_on`), with the object that the rest names;
+    else WordNet's first sense."""
     vocabulary = load(dataset)
     curated, wordnet = senses_of(vocabulary), open_wordnet()
 

@@ -41,12 +41,12 @@ _DENYING = frozenset({"present", "not_present", "absent", "exists", "interacting
 _IMAGE_KEYS = ("file_name", "image_path", "image_id", "custom_id")
 THRESHOLDS: Floats = np.arange(50, 100, 5) / 100
 RELEASED_THRESHOLDS: Floats = np.arange(0.5, 1.0, 0.05)
-"""Those of AR. The released ones are a little more than they say (0.7500000000000002), so that an IoU of exactly 0.75
-does not reach them."""
+"""The IoU thresholds of AR. The released ones are a little more than they say (0.7500000000000002), so that an IoU of
+exactly 0.75 does not reach them."""
 SIZES = {size: bounds for size, bounds in AREAS.items() if size != "all"}
-"""The least area of the true pair's object in pixels, and the area that is too much."""
+"""For each size, the least area of the true pair's object in pixels, and the first area that is too large."""
 _TESTED = 500
-"""Questions that are looked at to see the scale of the boxes."""
+"""How many questions are looked at to find the scale of the boxes."""
 
 Box = tuple[float, ...]
 Pair = tuple[Box, Box]
@@ -55,8 +55,8 @@ Pair = tuple[Box, Box]
 
 @dataclass(frozen=True, order=True)
 class Grounding:
-    """A question for all pairs of an interaction in an image: those there are, and those found, in their order;
-    `failed`: the request."""
+    """A question for all pairs of an interaction in an image: the true pairs, and the predicted ones in their order;
+    failed: whether the request failed."""
 
     image: str
     truth: tuple[Pair, ...]
@@ -66,7 +66,8 @@ class Grounding:
 
 @dataclass(frozen=True, order=True)
 class Referring:
-    """A question for what a pair does: the phrase it has, and the one predicted, "" for none; `failed`: the request."""
+    """A question for what a pair does: the true phrase, and the predicted one, "" for none; failed: whether the request
+    failed."""
 
     image: str
     truth: str
@@ -76,17 +77,17 @@ class Referring:
 
 @dataclass
 class Oddities:
-    """What is wrong with some answers: how often, and the first place."""
+    """What is wrong with some answers: for each oddity, how often it occurs and the first place."""
 
     named: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def count(self, what: str, place: str, more: int = 1) -> None:
-        """So many more of it; `place`: where the first is."""
+        """Count an oddity `more` times; place: where the first of these is."""
         times, first = self.named.get(what, (0, place))
         self.named[what] = times + more, first
 
     def report(self) -> None:
-        """Say them all."""
+        """Tell the user about each oddity."""
         for what, (times, first) in self.named.items():
             note(f"{what}: {times:,} (the first: {first})")
 
@@ -97,8 +98,8 @@ T = TypeVar("T", Grounding, Referring)
 def read_results(
     sources: Sequence[Source], policy: ErrorPolicy, read: Callable[[Mapping[str, Any], str, Oddities], T]
 ) -> list[T]:
-    """The rows of result files, sorted; what is odd is said. read: `grounding` or `referring`. Raises `DataError` for
-    what is no such row, and for files without one."""
+    """Return the rows of result files, sorted, and tell the user what is odd about them. read: `grounding` or
+    `referring`. Raises `DataError` for a row that is not of this kind, and for files without a row."""
     results: list[T] = []
     odd = Oddities()
     given_place: dict[bytes, str] = {}
@@ -118,7 +119,7 @@ def read_results(
 
 
 def _check_row(row: Any) -> Mapping[str, Any]:
-    """Return the row. Raises `DataError` for what is none, or has a key that may deny it."""
+    """Return the row; raises `DataError` if it is no object, or has a key that may deny it (`_DENYING`)."""
     if not isinstance(row, dict):
         raise DataError(f"{short(row)} is no row of results; a row is an object")
     _refuse_denials(row)
@@ -126,13 +127,13 @@ def _check_row(row: Any) -> Mapping[str, Any]:
 
 
 def _refuse_denials(item: Mapping[str, Any], field: str = "") -> None:
-    """Raises `DataError` for a row or a pair with a key that may deny it."""
+    """Raise `DataError` if a row or a pair has a key that may deny it (`_DENYING`)."""
     for key in sorted(_DENYING & item.keys()):
         raise DataError("is not read; leave out what is not there", field=f"{field}.{key}" if field else key)
 
 
 def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]]:
-    """(place, row) of a list, of JSON lines, or of a list under `results`."""
+    """Return (place, row) for each row of a list, of JSON lines, or of a list under `results`."""
     if source.is_list:
         return iterate_list(source, policy)
     first = source.first_line()
@@ -143,7 +144,7 @@ def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]]:
 
 
 def task_in(source: Source) -> str | None:
-    """ground or refer, by the first row of a file; None where that does not say it."""
+    """Return the task of a file by its first row, "ground" or "refer"; None if the row does not say it."""
     row = next((row for _, row in _rows(source, ErrorPolicy(skip=True))), None)
     keys = row.keys() if isinstance(row, dict) else set()
     if keys & set(TRUTH_KEYS):
@@ -152,7 +153,8 @@ def task_in(source: Source) -> str | None:
 
 
 def grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
-    """The row of a question for all pairs. place: where it is; odd: gets what is wrong with its answer."""
+    """Return the row of a question for all pairs. place: where the row is; odd: collects what is wrong with its
+    answer."""
     truth_key = _first_value(row, TRUTH_KEYS, "which pairs there are")
     pairs = _pairs(row, truth_key)
     if None in pairs:
@@ -168,16 +170,17 @@ def grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
     return Grounding(_image(row), truth, tuple(filter(None, predicted)))
 
 
-def _first_value(row: Mapping[str, Any], keys: Sequence[str], says: str) -> str:
-    """The first of the keys that a row has."""
+def _first_value(row: Mapping[str, Any], keys: Sequence[str], meaning: str) -> str:
+    """Return the first of the keys that a row has; raises `DataError` if it has none. says: what the key's value
+    says."""
     key = next((key for key in keys if key in row), None)
     if key is None:
-        raise DataError(f"missing ({' or '.join(keys)}); the row says {says}", field=keys[0])
+        raise DataError(f"missing ({' or '.join(keys)}); the row says {meaning}", field=keys[0])
     return key
 
 
 def _pairs(row: Mapping[str, Any], key: str) -> list[Pair | None]:
-    """The pairs under a key, None for one of which a box is missing or empty."""
+    """Return the pairs under a key, None for a pair with a missing or empty box."""
     if not isinstance(row[key], list):
         raise DataError(f"{short(row[key])} is no list of pairs", field=key)
     pairs: list[Pair | None] = []
@@ -195,7 +198,7 @@ def _pairs(row: Mapping[str, Any], key: str) -> list[Pair | None]:
 
 
 def referring(row: Mapping[str, Any], place: str, odd: Oddities) -> Referring:
-    """The row of a question for a phrase, as `grounding`."""
+    """Return the row of a question for a phrase; parameters as of `grounding`."""
     truth, answer = row.get("ground_truth"), next((row[key] for key in _PHRASE_KEYS if key in row), None)
     if not isinstance(truth, str) or not truth.strip():
         raise DataError(f"{short(truth)} is no phrase; the row says what the pair does", field="ground_truth")
@@ -222,7 +225,7 @@ def _image(row: Mapping[str, Any]) -> str:
 
 
 def asked_settings(rows: Sequence[Grounding] | Sequence[Referring]) -> dict[str, str]:
-    """Return what signatures say of the rows of result files: a digest of what was asked, and how many requests
+    """Return what signatures say about the rows of result files: a digest of what was asked, and how many requests
     failed."""
     failed = sum(row.failed for row in rows)
     digest = hashlib.sha256(orjson.dumps([[row.image, row.truth] for row in rows])).hexdigest()[:8]
@@ -233,29 +236,29 @@ def asked_settings(rows: Sequence[Grounding] | Sequence[Referring]) -> dict[str,
 
 
 def measure_grounding(rows: Sequence[Grounding], *, released: bool = False) -> Measured:
-    """AR, AR@0.5 and AR@0.75, means over questions, and AR of a size, over its pairs; questions without a pair are left
-    out. `n`: questions, of a size its true pairs. released: at RELEASED_THRESHOLDS, and 0 where there is nothing to
-    find."""
+    """Return AR, AR@0.5 and AR@0.75, which are means over questions (n), and AR by the size of the object, over the
+    true pairs of that size (n). Questions without a pair are left out. released: take RELEASED_THRESHOLDS, and 0 where
+    there is nothing to find."""
     if scale := _other_scale(rows):
         problem = f"the predicted boxes look like {scale} of the picture, and are read as pixels"
         note(f"{problem}: convert them to pixels")
     rows_with_truth = [row for row in rows if row.truth]
-    images = {name: at for at, name in enumerate(sorted({row.image for row in rows_with_truth}))}
+    images = {name: number for number, name in enumerate(sorted({row.image for row in rows_with_truth}))}
     truth_starts = starts_of([len(row.truth) for row in rows_with_truth])
     found_starts = starts_of([len(row.predicted) for row in rows_with_truth])
     truth = _boxes(chain.from_iterable(row.truth for row in rows_with_truth))
     predicted = _boxes(chain.from_iterable(row.predicted for row in rows_with_truth))
-    of_found = runs_of(found_starts)
+    question_of_found = runs_of(found_starts)
     counts = np.diff(truth_starts)
-    row, column = expand_runs(truth_starts[of_found], counts[of_found])
+    row, column = expand_runs(truth_starts[question_of_found], counts[question_of_found])
     people, others = (iou(predicted[side][:, row], truth[side][:, column], inclusive=False) for side in (0, 1))
     score = (people + others) / 2.0
-    rank = (np.arange(len(of_found)) - found_starts[of_found])[row]
-    every = RELEASED_THRESHOLDS if released else THRESHOLDS
-    hits = np.zeros((len(truth[0].T), 2 + len(every)), dtype=bool)  # at 0.5, at 0.75 and at each threshold of AR
-    for at, threshold in enumerate((0.5, 0.75, *every)):
+    rank = (np.arange(len(question_of_found)) - found_starts[question_of_found])[row]
+    thresholds = RELEASED_THRESHOLDS if released else THRESHOLDS
+    hits = np.zeros((len(truth[0].T), 2 + len(thresholds)), dtype=bool)  # at 0.5, at 0.75 and at each threshold of AR
+    for number, threshold in enumerate((0.5, 0.75, *thresholds)):
         rows_kept = np.flatnonzero(score >= threshold)
-        _take(hits[:, at], row[rows_kept], column[rows_kept], score[rows_kept], rank[rows_kept])
+        _take(hits[:, number], row[rows_kept], column[rows_kept], score[rows_kept], rank[rows_kept])
     image = np.array([images[row.image] for row in rows_with_truth], dtype=np.int64)
     question = runs_of(truth_starts)
     found_share = (
@@ -268,34 +271,37 @@ def measure_grounding(rows: Sequence[Grounding], *, released: bool = False) -> M
     with np.errstate(over="ignore", invalid="ignore"):
         area = (x2 - x1) * (y2 - y1)
     for size, (smallest, largest) in SIZES.items():
-        mine = (area >= smallest) & (area < largest) | (area < 0) & (size == "small")
-        of_pairs = image[question[mine]]
-        part = hits[mine, 2:].sum(axis=1) / len(every)
-        shares.append(Shares(of_pairs, {("AR", size): (part, np.ones_like(of_pairs))}))
-        n["AR", size] = len(of_pairs)
+        has_size = (area >= smallest) & (area < largest) | (area < 0) & (size == "small")
+        image_of_pair = image[question[has_size]]
+        found_share_of_pair = hits[has_size, 2:].sum(axis=1) / len(thresholds)
+        shares.append(Shares(image_of_pair, {("AR", size): (found_share_of_pair, np.ones_like(image_of_pair))}))
+        n["AR", size] = len(image_of_pair)
     settings = {**asked_settings(rows), "match": "mean"}
     return Measured(len(images), n, shares, "hoi-grounding", settings, empty=0.0 if released else None)
 
 
 def _boxes(pairs: object) -> tuple[Floats, Floats]:
-    """Two [4, N]: the people's boxes and the others'."""
-    both = np.array(list(pairs), dtype=np.float64).reshape(-1, 2, 4)  # type: ignore[call-overload]
-    return np.ascontiguousarray(both[:, 0].T), np.ascontiguousarray(both[:, 1].T)
+    """Return the people's boxes and the objects' boxes, each [4, N]."""
+    pair_boxes = np.array(list(pairs), dtype=np.float64).reshape(-1, 2, 4)  # type: ignore[call-overload]
+    return np.ascontiguousarray(pair_boxes[:, 0].T), np.ascontiguousarray(pair_boxes[:, 1].T)
 
 
 def _take(hit: Bools, row: Ints, column: Ints, score: Floats, rank: Ints) -> None:
-    """Every prediction takes the free true pair with its highest score, those of rank 0 first."""
+    """Let every prediction take the free true pair with its highest score, those of rank 0 first; the pairs taken are
+    set in `hit`. row, column, score, rank: the prediction, the true pair, the mean IoU and the prediction's rank, for
+    each two that may match."""
     order = np.argsort(rank, kind="stable")
     bounds = [*run_starts(rank[order]).tolist(), len(order)]
     for begin, end in pairwise(bounds):  # one round for each rank, over all questions
-        mine = order[begin:end]
-        mine = mine[~hit[column[mine]]]
-        hit[column[mine[first_largest(row[mine], score[mine])]]] = True
+        of_rank = order[begin:end]
+        of_rank = of_rank[~hit[column[of_rank]]]
+        hit[column[of_rank[first_largest(row[of_rank], score[of_rank])]]] = True
 
 
 def _other_scale(rows: Sequence[Grounding]) -> str:
-    """Return what the predicted boxes seem to be if not pixels ("thousandths", "fractions"), else "": most first pairs
-    that overlap no true pair by half fit one well once each axis is scaled by a number of its own."""
+    """Return what the numbers of the predicted boxes seem to be if not pixels ("thousandths", "fractions"), else "".
+    They are something else if most first pairs that overlap no true pair by half fit one well once each axis is scaled
+    by a number of its own."""
     tested = [(row.truth, row.predicted[0]) for row in rows if row.truth and row.predicted][:_TESTED]
     highest = max((number for _, predicted_pairs in tested for box in predicted_pairs for number in box), default=0)
     if not tested or highest > 1000:
@@ -312,6 +318,6 @@ def _other_scale(rows: Sequence[Grounding]) -> str:
 
 
 def _best_overlap(predicted: Floats, truth: Floats) -> float:
-    """The highest mean of the two IoUs of pairs [T, side, corner, axis]."""
+    """Return the highest mean of the two IoUs among pairs [T, side, corner, axis]."""
     overlaps = iou(predicted.reshape(-1, 4).T, truth.reshape(-1, 4).T, inclusive=False)
     return float(overlaps.reshape(-1, 2).mean(axis=1).max())
