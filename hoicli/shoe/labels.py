@@ -30,8 +30,7 @@ NONE = -1
 
 
 def normalise(label: str) -> str:
-    """Return a label as labels are compared: lower case, one underscore between words, only characters of a
-    keyboard."""
+    """Return a label as labels are compared: lower case, one underscore between words, a keyboard's characters."""
     return in_one_spelling(label).lower()
 
 
@@ -174,8 +173,7 @@ class Likeness:
         self.missing: list[Pair] = []
 
     def rate(self, table: SimilarityTable) -> None:
-        """Take the similarities of the pairs that were asked for; two names are as similar as their most similar
-        senses."""
+        """Take the similarities of the pairs that were asked for; names are as similar as their most similar senses."""
         self._table, numbers = table, table.numbers(self._names)
         codes = [np.zeros(0, dtype=np.int64)]
         for which, first, second in self._compare_pools():
