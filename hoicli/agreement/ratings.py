@@ -106,19 +106,19 @@ def _match_raters(patterns: Sequence[str], raters: Sequence[str]) -> list[str]:
 
 def _problems(record: Record, levels: int, group: str) -> Iterator[tuple[str, str]]:
     """Yield (field, what is wrong with it and what to do) for each problem of a record."""
-    several = "ratings" in record
+    has_ratings = "ratings" in record
     if type(record.get("item")) not in (str, int):
         yield "item", "missing or no name; every line says which item is rated, by a string or an integer"
     if record.get("kind", "human") not in KINDS:
         yield "kind", "is neither human nor model; write one of them, or leave it out"
-    if several and type(record["ratings"]) is not dict:
+    if has_ratings and type(record["ratings"]) is not dict:
         yield "ratings", "is no object; write the raters' names with their ratings"
         return
-    if not several and type(record.get("rater")) is not str:
+    if not has_ratings and type(record.get("rater")) is not str:
         yield "rater", "missing or no string; name the rater, or give all of an item in `ratings`"
-    for rater, rating in record["ratings"].items() if several else [("", record.get("rating"))]:
-        field = f"ratings.{rater}" if several else "rating"
-        if not is_number(rating) and not (several and rating is None):
+    for rater, rating in record["ratings"].items() if has_ratings else [("", record.get("rating"))]:
+        field = f"ratings.{rater}" if has_ratings else "rating"
+        if not is_number(rating) and not (has_ratings and rating is None):
             yield field, "missing or no finite number; leave out what was not rated"
         elif rating is not None and not 0 <= rating <= levels - 1:
             yield field, f"{rating:g} is not from 0 to {levels - 1}; {arg('levels')} says how many there are"

@@ -117,6 +117,8 @@ class _Rows:
         self.values = ratings.columns(self.raters)
 
     def row(self, metric: str, subset: str, value: float | None, n: int, unit: str, rule: str = "", **more: Any) -> Row:
+        """Return a result row with its signature. rule: how the models' ratings were merged, "" if they were not; more:
+        further keys."""
         settings: dict[str, Setting] = {"levels": self.settings.levels}
         if metric in ("spearman", "p"):
             settings |= {"permutations": PERMUTATIONS, "seed": self.settings.seed}

@@ -195,14 +195,14 @@ class Piece:
         worth = lists.hit[chosen] if lists.gain is None else lists.gain[chosen] * lists.hit[chosen]
         columns = np.bincount(cell, worth, cells), np.bincount(cell, minlength=cells)
         layers = (
-            self._strips.layers(column.astype(every.dtype).reshape(self._strips.size, -1))
-            for column, every in zip(columns, self._every, strict=True)
+            self._strips.layers(column.astype(whole.dtype).reshape(self._strips.size, -1))
+            for column, whole in zip(columns, self._every, strict=True)
         )
         return Counts(*(self._strips.running(np.add, layer) for layer in layers))
 
     def others(self, counts: Counts) -> Counts:
         """Return the counts when every image is there once, minus `counts`: those of all other images."""
-        return Counts(*(every - part for every, part in zip(self._every, counts, strict=True)))
+        return Counts(*(whole - part for whole, part in zip(self._every, counts, strict=True)))
 
     @cached_property
     def _every(self) -> Counts:

@@ -191,13 +191,13 @@ class RankedLists(ListColumns):
         # predictions behind the last true positive do not change AP: argmax of the reversed list counts them
         counted = len(hit) - int(np.argmax(hit[::-1])) if hit.any() else 0
         images_annotated = self.truth_image[self.truth_class == number]
-        images, place = np.unique(np.concatenate([image[:counted], images_annotated]), return_inverse=True)
+        images, new_number = np.unique(np.concatenate([image[:counted], images_annotated]), return_inverse=True)
         part = replace(
             self,
             hit=hit[:counted],
-            image=place[:counted],
+            image=new_number[:counted],
             bounds=np.array([0, counted]),
-            truth_image=place[counted:],
+            truth_image=new_number[counted:],
             truth_class=np.zeros(len(images_annotated), dtype=np.int64),
             images=len(images),
             gain=None if self.gain is None else self.gain[rows][:counted],
@@ -253,8 +253,8 @@ class AveragedLists(RankedLists):
     @property
     def observed(self) -> Observed:
         """Return the mean over the thresholds of the AP on the test set itself."""
-        every = [lists.observed for lists in self.lists]
-        return Observed(np.mean([at_threshold.ap for at_threshold in every], axis=0), every[0].images)
+        all_observed = [lists.observed for lists in self.lists]
+        return Observed(np.mean([at_threshold.ap for at_threshold in all_observed], axis=0), all_observed[0].images)
 
     def interleave(self, other: RankedLists) -> RankedLists:
         """Return both models' lists interleaved at each threshold."""
@@ -273,15 +273,15 @@ class AveragedLists(RankedLists):
 
     def without_each_image(self, members: Ints) -> Floats | None:
         """Return the mean over the thresholds of `RankedLists.without_each_image`; None where one of them has none."""
-        every = [lists.without_each_image(members) for lists in self.lists]
-        known = [each for each in every if each is not None]
+        results = [lists.without_each_image(members) for lists in self.lists]
+        known = [each for each in results if each is not None]
         means: Floats = np.mean(known, axis=0)
-        return means if len(known) == len(every) else None
+        return means if len(known) == len(results) else None
 
 
-def _mean(results: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
+def _mean(several: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
     """Return the mean of several APs [C, R], and the ground truth [C, R] that all of them share."""
-    aps, positives = zip(*results, strict=True)
+    aps, positives = zip(*several, strict=True)
     mean: Floats = np.mean(aps, axis=0)
     return mean, positives[0]
 

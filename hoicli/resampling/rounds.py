@@ -151,7 +151,8 @@ def over_blocks(
 ) -> list[NDArray[Any]]:
     """Return what `work` makes of all rounds, a few blocks at a time: arrays whose last axis is the rounds, perhaps
     none. Several processes share the work where there is enough. true_positives: how much work a round takes."""
-    every = blocks(resampling) or [Block(resampling.seed, 0, 0)]  # without rounds, `work` gives arrays of width 0
+    # without rounds an empty block, so that `work` gives arrays of width 0
+    every = blocks(resampling) or [Block(resampling.seed, 0, 0)]
     tasks = [Blocks(every[start : start + BLOCKS_AT_ONCE]) for start in range(0, len(every), BLOCKS_AT_ONCE)]
     rounds_done = [*accumulate(task.rounds for task in tasks)]
     worth = true_positives * resampling.rounds >= WORTH_FORKING

@@ -54,8 +54,8 @@ class CellRow(NamedTuple):
 
     @property
     def shared(self) -> str:
-        """Return the settings that all cells have in common: without the ground truth, which differs where boxes move,
-        and its order."""
+        """Return the settings that all cells share: without the ground truth, which moving boxes change, and its
+        order."""
         return joined_settings({key: value for key, value in self.settings.items() if key not in ("gt", "listed")})
 
     def is_of(self, other: CellRow) -> bool:
@@ -127,10 +127,10 @@ class Gathering:
         for usual in (VCOCO_PROTOCOL, VCOCO_SUBSET) if vcoco else (SUBSET,):
             fitting = [kind for kind in fitting if usual in kind[1:]] or fitting
         if len(fitting) != 1:
-            there = list_names(" ".join(kind).strip() for kind in sorted(fitting or self._rows))
+            kinds_text = list_names(" ".join(kind).strip() for kind in sorted(fitting or self._rows))
             options = f"{arg('metric')}, {arg('subset')} and {arg('protocol')}"
             problem = "the rows are of several kinds" if fitting else "no such rows"
-            raise UsageError(f"{problem}; there are {there}: choose with {options}")
+            raise UsageError(f"{problem}; there are {kinds_text}: choose with {options}")
         return fitting[0], dict(sorted(self._rows[fitting[0]].items()))
 
 

@@ -231,9 +231,9 @@ def _standing(model: str, rows: Mapping[Cell, CellRow], cells: Sequence[Cell]) -
     moved: dict[str, Cell] = {}
     for cell, row in stated.items():
         stands = cell[0] in standing
-        other = cell if stands else moved.setdefault(row.truth, cell)  # the first cell with this ground truth
-        if not row.is_of(stated_row) and (stands or other != cell):
-            why = "its boxes" if stands else f"{_cells([other])} has the same, so its boxes"
+        first_cell = cell if stands else moved.setdefault(row.truth, cell)  # the first cell with this ground truth
+        if not row.is_of(stated_row) and (stands or first_cell != cell):
+            why = "its boxes" if stands else f"{_cells([first_cell])} has the same, so its boxes"
             raise _other_truth(model, row, stated_row, f"{why} do not move: evaluate all cells on the same annotations")
     return joined_settings(stated_row.settings)
 

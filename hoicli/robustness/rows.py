@@ -48,11 +48,12 @@ def robustness_rows(grids: Sequence[Grid], *, tags: Mapping[str, str] | None = N
     rows: list[Row] = []
     measures = [_measure(grid) for grid in grids]
     for grid, measure in zip(grids, measures, strict=True):
-        ends = {"protocol": grid.protocol, "tags": {**grid.tags, **(tags or {})}, "signature": grid_signature(grid)}
+        all_tags = {**grid.tags, **(tags or {})}
+        common_keys = {"protocol": grid.protocol, "tags": all_tags, "signature": grid_signature(grid)}
         rank = 1 + sum(other > measure for other in measures)
         rank_values: list[_Value] = [("rank", {}, rank, len(grids), "models")] if len(grids) > 1 else []
         for metric, part, value, n, unit in (*rank_values, *_values(grid)):
-            rows.append(result_row(metric, subset=grid.subset, **part, value=value, n=n, unit=unit, **ends))
+            rows.append(result_row(metric, subset=grid.subset, **part, value=value, n=n, unit=unit, **common_keys))
     return rows
 
 

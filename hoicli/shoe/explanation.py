@@ -28,7 +28,7 @@ def explain(shoe: Shoe, matching: Matching) -> Iterator[Record]:
     Predictions that `--min-score` or `--min-rank` left out have no record.
     """
     truths, predictions = shoe.truth, shoe.predictions
-    predicted_image_of = {int(number): at for at, number in enumerate(shoe.image)}
+    predicted_image_of = {int(number): position for position, number in enumerate(shoe.image)}
     records = _Records(shoe, matching)
     for number in sorted(range(len(truths.image_ids)), key=truths.image_ids.__getitem__):
         image_key = {"image_id": truths.image_ids[number]}

@@ -57,7 +57,7 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
     `candidates`."""
     width = max(len(truth.objects), 1)
     # a number for each (verb, label) that occurs; `which` has the place of each triplet's own among them
-    codes, which = np.unique(truth.verb * width + truth.label, return_inverse=True)
+    codes, pair_of_hoi = np.unique(truth.verb * width + truth.label, return_inverse=True)
     pair_names = [(truth.verbs[code // width], truth.objects[code % width]) for code in codes.tolist()]
     named = named_pairs(pair_names, table, candidates)
     verbs, objects = Numbered[Name](), Numbered[Name]()
@@ -72,9 +72,9 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
     number = {pair: index for index, pair in enumerate(classes)}
     return TruthClasses(
         classes=classes,
-        class_of=np.array([number[pair] for pair in pairs], dtype=np.int64)[which],
-        verb_row=row[which, 0],
-        object_row=row[which, 1],
+        class_of=np.array([number[pair] for pair in pairs], dtype=np.int64)[pair_of_hoi],
+        verb_row=row[pair_of_hoi, 0],
+        object_row=row[pair_of_hoi, 1],
         verbs=list(verbs),
         objects=list(objects),
     )
@@ -237,8 +237,8 @@ def likenesses(
 def _distinct_pairs(truth: Triplets, predictions: Triplets, row: Ints, column: Ints) -> tuple[Ints, Ints]:
     """Return each (row, column) that occurs together in some image, once. row: [G] the row of each ground-truth
     triplet; column: [P] the column of each predicted triplet."""
-    place = {image_id: number for number, image_id in enumerate(truth.image_ids)}
-    image = np.array([place[image_id] for image_id in predictions.image_ids], dtype=np.int64)
+    image_number = {image_id: number for number, image_id in enumerate(truth.image_ids)}
+    image = np.array([image_number[image_id] for image_id in predictions.image_ids], dtype=np.int64)
     width, height = int(row.max(initial=0)) + 1, int(column.max(initial=0)) + 1
     # (image, row) and (image, column) as numbers that sort by image
     truth_codes = distinct(truth.image_of_hoi * width + row)
@@ -246,8 +246,8 @@ def _distinct_pairs(truth: Triplets, predictions: Triplets, row: Ints, column: I
     starts = np.searchsorted(codes, truth_codes // width * height)
     counts = np.searchsorted(codes, (truth_codes // width + 1) * height) - starts
     met = np.zeros((width, height), dtype=bool)
-    for which, partner in counterparts(starts, counts):
-        met[truth_codes[which] % width, codes[partner] % height] = True
+    for pair, partner in counterparts(starts, counts):
+        met[truth_codes[pair] % width, codes[partner] % height] = True
     rows, columns = np.nonzero(met)
     return rows, columns
 

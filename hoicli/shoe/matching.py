@@ -168,9 +168,9 @@ class Shoe:
 
     def change_delta(self, delta: float) -> Shoe:
         """Return the same evaluation at another delta, which changes what counts against a class, and no match."""
-        other = copy(self)
-        other.delta = delta
-        return other
+        changed = copy(self)
+        changed.delta = delta
+        return changed
 
     @cached_property
     def ranking(self) -> Ints:
@@ -323,13 +323,13 @@ def optimal(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, image_o
         rows, row = np.unique(truth[begin:end], return_inverse=True)
         _, first, column = np.unique(prediction[begin:end], return_index=True, return_inverse=True)
         by_score = np.argsort(first)  # pairs are sorted by score, so predictions first occur in the order of rank
-        place = np.argsort(by_score)[column]
+        rank_column = np.argsort(by_score)[column]
         columns = prediction[begin:end][first[by_score]]
         most_matches, width = min(len(rows), len(columns)), len(columns)
         match = most_matches * width + 1  # more than all ranks together
         worth = np.zeros((len(rows), len(columns)))
         one_unit = float(most_matches * (match + width) + 1)  # of similarity: more than all the rest together
-        worth[row, place] = similarity[begin:end] * one_unit + match + (width - place)
+        worth[row, rank_column] = similarity[begin:end] * one_unit + match + (width - rank_column)
         assigned_rows, assigned_columns = linear_sum_assignment(worth, maximize=True)
         met = worth[assigned_rows, assigned_columns] > 0  # 0: the two do not overlap
         taken[rows[assigned_rows[met]]] = columns[assigned_columns[met]]

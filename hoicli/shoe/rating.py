@@ -103,8 +103,8 @@ def note_senseless(labels: Set[str]) -> None:
     """Print a note that names the labels without a sense, if there are any."""
     if labels:
         first_labels = ", ".join(sorted(labels)[:5]) + (", ..." if len(labels) > 5 else "")
-        which = f"{len(labels):,} label{'s' if len(labels) != 1 else ''} ({first_labels})"
-        note(f"no WordNet sense for {which}: similarity 1 to the same spelling, else 0")
+        labels_text = f"{len(labels):,} label{'s' if len(labels) != 1 else ''} ({first_labels})"
+        note(f"no WordNet sense for {labels_text}: similarity 1 to the same spelling, else 0")
 
 
 def rate(backend: str, pairs: Sequence[Pair]) -> list[Rated]:

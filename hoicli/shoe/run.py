@@ -76,7 +76,7 @@ class Evaluation:
         roles = bool(self._vocabulary.roles)
         predictions_read = read_predictions(predictions, self._policy, self._known, unlabelled=roles)
         check_scores(options, predictions_read)
-        position = {image_id: place for place, image_id in enumerate(self._truth.image_ids)}
+        position = {image_id: number for number, image_id in enumerate(self._truth.image_ids)}
         fit = Fit().add(
             predictions_read, np.array([position[image_id] for image_id in predictions_read.image_ids], dtype=np.int64)
         )
@@ -125,8 +125,8 @@ class Evaluation:
         missing = shoe.verbs.missing + shoe.objects.missing
         if missing:
             first, second = min((a, b) for _, a, b in missing)
-            which = f"{len(missing):,} of {asked_count:,} pairs of senses are not in the similarity table"
-            problem = f"{which}, for example {first} and {second}"
+            missing_text = f"{len(missing):,} of {asked_count:,} pairs of senses are not in the similarity table"
+            problem = f"{missing_text}, for example {first} and {second}"
             if not self._options.allow_missing:
                 how = "hoicli shoe-sim makes them from these files"
                 allowed = f"shoe-eval {arg('allow_missing')} counts them 0"
@@ -165,10 +165,10 @@ class Evaluation:
         """Return [G]: the rows of the ground truth, image by image, in the order in which they choose: by the dataset's
         classes, as official annotations are listed, then by values; names that are no class of it come last."""
         ids, width = self._vocabulary.interaction_ids, max(len(truth.objects), 1)
-        codes, which = np.unique(truth.verb * width + truth.label, return_inverse=True)
+        codes, pair_of_hoi = np.unique(truth.verb * width + truth.label, return_inverse=True)
         pair_names = [(truth.verbs[code // width][0], truth.objects[code % width][0]) for code in codes.tolist()]
-        number = np.array([ids[pair] if pair in ids else len(ids) for pair in pair_names], dtype=np.int64)[which]
-        return np.lexsort((*truth.sort_keys(np.arange(len(which))), number, truth.image_of_hoi))
+        number = np.array([ids[pair] if pair in ids else len(ids) for pair in pair_names], dtype=np.int64)[pair_of_hoi]
+        return np.lexsort((*truth.sort_keys(np.arange(len(pair_of_hoi))), number, truth.image_of_hoi))
 
     def _interacts(self, triplets: Triplets) -> Bools:
         """Return [T]: whether a triplet's verb is not the dataset's no_interaction."""
@@ -297,10 +297,10 @@ def _instances(truth: Triplets) -> Ints:
     order = np.argsort(group, kind="stable")
     boxes, group = boxes[order], group[order]
     # Each box beside those of its image and label that come after it.
-    place = np.arange(len(boxes))
-    count = np.searchsorted(group, group, side="right") - place - 1
+    position = np.arange(len(boxes))
+    count = np.searchsorted(group, group, side="right") - position - 1
     pairs = []
-    for run, later in counterparts(place + 1, count):
+    for run, later in counterparts(position + 1, count):
         first_boxes, later_boxes = boxes[run], boxes[later]
         close = iou(truth.boxes[first_boxes].T, truth.boxes[later_boxes].T, inclusive=False) > ONE_BOX_IOU
         pairs.append((first_boxes[close], later_boxes[close]))

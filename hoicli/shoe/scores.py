@@ -280,8 +280,8 @@ def weighted_metrics(run: Run) -> dict[str, Weighted]:
 
     def share(image: Ints, counted: Ints) -> ImageSums:
         """Return the share of items that count (`counted`: 1 or 0 for each), given the image of each."""
-        every = sum_by_image(np.zeros_like(image), image, np.ones_like(image), one_row)
-        return ImageSums([sum_by_image(np.zeros_like(image), image, counted, one_row), every], every, rate)
+        totals = sum_by_image(np.zeros_like(image), image, np.ones_like(image), one_row)
+        return ImageSums([sum_by_image(np.zeros_like(image), image, counted, one_row), totals], totals, rate)
 
     metrics: dict[str, Weighted] = {}
     if classes and shoe.scored:
@@ -292,8 +292,8 @@ def weighted_metrics(run: Run) -> dict[str, Weighted]:
         missed = np.where(run.matching.prediction_of < 0, UNIT, 0)
         parts = [sum_by_image(class_, image, values, shape) for values in (true, false)]
         parts.append(sum_by_image(shoe.classes.class_of, truth_image, missed, shape))
-        every = sum_by_image(shoe.classes.class_of, truth_image, np.ones_like(truth_image), shape)
-        metrics["mf1"] = ImageSums(parts, every, f1_of)
+        totals = sum_by_image(shoe.classes.class_of, truth_image, np.ones_like(truth_image), shape)
+        metrics["mf1"] = ImageSums(parts, totals, f1_of)
         metrics["gt_miss_rate"] = share(truth_image, np.where(run.matching.prediction_of < 0, 1, 0))
     if run.matching.keep.any():
         kept_rows = np.flatnonzero(run.matching.keep)
@@ -307,8 +307,8 @@ def weighted_metrics(run: Run) -> dict[str, Weighted]:
 
 def means(metric: str, rounds: Rounds) -> Floats:
     """Return [R]: a metric in each round, the mean over the classes that have ground truth in it."""
-    every, hidden = np.arange(len(rounds.ap)), HIDDEN_OF_MEANS if metric == "soft_map" else HIDDEN
-    return rounds.means(every, np.zeros(len(every), dtype=bool), hidden)
+    classes, hidden = np.arange(len(rounds.ap)), HIDDEN_OF_MEANS if metric == "soft_map" else HIDDEN
+    return rounds.means(classes, np.zeros(len(classes), dtype=bool), hidden)
 
 
 def interval_of(run: Run, metric: str, rounds: Rounds) -> tuple[float, float] | None:
@@ -320,8 +320,8 @@ def interval_of(run: Run, metric: str, rounds: Rounds) -> tuple[float, float] | 
 def intervals_of(run: Run, resampling: Resampling) -> dict[str, tuple[float, float] | None]:
     """Return the interval of each metric that has a value."""
     metrics = weighted_metrics(run)
-    every = resample(list(metrics.values()), resampling, "shoe: resamples") if metrics else []
-    return {metric: interval_of(run, metric, rounds) for metric, rounds in zip(metrics, every, strict=True)}
+    rounds_by_metric = resample(list(metrics.values()), resampling, "shoe: resamples") if metrics else []
+    return {metric: interval_of(run, metric, rounds) for metric, rounds in zip(metrics, rounds_by_metric, strict=True)}
 
 
 def evaluation_rows(
@@ -339,8 +339,8 @@ def evaluation_rows(
         common = {"unit": "%", **row_ends("shoe", {**tags, **delta}, {**run_at_delta.signature, **resampling_settings})}
         for metric in METRICS:
             number = {"value": percent(getattr(run_at_delta.scores, metric)), "n": run_at_delta.scores.count(metric)}
-            ends = {} if intervals is None else interval_keys(intervals.get(metric))
-            yield result_row(metric, subset=run_at_delta.subset, **number, **ends, **common)
+            interval_columns = {} if intervals is None else interval_keys(intervals.get(metric))
+            yield result_row(metric, subset=run_at_delta.subset, **number, **interval_columns, **common)
         for row in run_at_delta.scores.classes if per_class else ():
             for metric in OF_CLASS.values():
                 class_ = {"subset": run_at_delta.subset, "verb": row.verb, "object": row.object}

@@ -103,8 +103,9 @@ class SimilarityTable:
     identifies its content."""
 
     def __init__(self, senses: Numbered[str], key: Ints, similarity: Floats, **sources: set[str]) -> None:
-        """key [P]: two of the `senses` as one number (`_keys`), each pair once; similarity [P]: in [0, 1]. sources, by
-        the key of signatures: who rated (models and measures), what they were asked, and how several were combined."""
+        """Make a table of pairs. key [P]: two of the `senses` as one number (`_keys`), each pair once; similarity [P]:
+        in [0, 1]. sources, by the key of signatures: who rated (models and measures), what they were asked, how several
+        were combined."""
         self._ids, self._sources = senses, sources
         order = np.argsort(key)
         self._key, self._similarity = key[order], similarity[order] + 0.0  # -0.0 would have a digest of its own

@@ -66,7 +66,7 @@ class Files:
     """Named files in one folder. nltk takes it for a corpus: `open` and `fileids` are what its readers call."""
 
     def __init__(self, folder: Path | zipfile.Path, spare: Files | None = None) -> None:
-        """folder: may also be one in an archive, as nltk's downloader leaves it. spare: where SHARED files come from
+        """Use a folder, which may be in an archive, as nltk's downloader leaves it. spare: where SHARED files come from
         that this folder lacks."""
         self.folder, self._spare = folder, spare
 
@@ -114,12 +114,11 @@ class Files:
 
 
 class Lemmas(Mapping[str, list[int]]):
-    """A mapping of each lemma to the rows of its synsets: by part of speech, and within each the most frequent sense
-    first."""
+    """A mapping of lemmas to the rows of their synsets: by part of speech, in each the most frequent sense first."""
 
     def __init__(self, arrays: Arrays) -> None:
-        """arrays: "lemmas" [bytes]: the L lemmas, sorted, a line each; "sense_count" [L]: how many senses each lemma
-        has; "senses" [S]: the rows of their synsets."""
+        """Take the arrays "lemmas" [bytes]: the L lemmas, sorted, a line each; "sense_count" [L]: how many senses each
+        lemma has; "senses" [S]: the rows of their synsets."""
         self._arrays = arrays
         self._start = starts_of(arrays["sense_count"])
         self._senses = arrays["senses"]

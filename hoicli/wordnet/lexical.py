@@ -67,12 +67,12 @@ def similarities(graph: Graph, pairs: Ints) -> Floats:
     result = np.empty(len(pairs))
     for number in distinct(part).tolist():
         where = np.flatnonzero(part == number)
-        synsets, place = np.unique(np.sort(pairs[where], axis=1), return_inverse=True)
-        place = place.reshape(-1, 2)
-        product = _products(_vectors(graph, synsets, POS[number]), place)
-        product *= np.where(_are_antonyms(graph, synsets, place, POS[number]), ANTONYM, 1.0)
+        synsets, position = np.unique(np.sort(pairs[where], axis=1), return_inverse=True)
+        position = position.reshape(-1, 2)
+        product = _products(_vectors(graph, synsets, POS[number]), position)
+        product *= np.where(_are_antonyms(graph, synsets, position, POS[number]), ANTONYM, 1.0)
         value = np.round(np.sqrt(np.clip(product, 0.0, 1.0)), DECIMALS)
-        result[where] = np.where(place[:, 0] == place[:, 1], 1.0, value)
+        result[where] = np.where(position[:, 0] == position[:, 1], 1.0, value)
     return result
 
 
@@ -144,8 +144,8 @@ def _lemma_senses(graph: Graph, synsets: Ints, pos: str) -> tuple[Ints, sparse.c
             rows += [row] * len(senses)
             columns += senses
             weights += [1.0 / (rank * total) for rank in range(1, len(senses) + 1)]
-    meant, place = np.unique(columns, return_inverse=True)
-    return meant, _matrix(np.array(weights), np.array(rows), place, (len(synsets), len(meant)))
+    meant, column = np.unique(columns, return_inverse=True)
+    return meant, _matrix(np.array(weights), np.array(rows), column, (len(synsets), len(meant)))
 
 
 def _are_antonyms(graph: Graph, synsets: Ints, pairs: Ints, pos: str) -> npt.NDArray[np.bool_]:

@@ -120,7 +120,7 @@ class Lexicon:
         votes: Counter[str] = Counter()
         for lemma in embedded.reader.synset(sense).lemmas():
             same_word = self.reader.lemmas(lemma.name(), sense.rsplit(".", 2)[1])
-            votes.update({other.synset().name() for other in same_word if other.key() == lemma.key()})
+            votes.update({candidate.synset().name() for candidate in same_word if candidate.key() == lemma.key()})
         return max(votes, key=votes.__getitem__, default=None)
 
 

@@ -86,9 +86,9 @@ def information_content(graph: Graph) -> Floats:
     for pos in ("n", "v"):
         total = _total(graph, pos)
         span = slice(graph.ranges[pos].start, graph.ranges[pos].stop)
-        values, place = np.unique(counts[span], return_inverse=True)
+        values, value_number = np.unique(counts[span], return_inverse=True)
         # math.log, not NumPy's: equal counts must cancel in jcn exactly as they do in nltk.
-        content[span] = np.array([-math.log(value / total) for value in values.tolist()])[place]
+        content[span] = np.array([-math.log(value / total) for value in values.tolist()])[value_number]
     return content
 
 
@@ -159,8 +159,7 @@ def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
 
 
 def _common(graph: Graph, first: Ints, second: Ints, *, root: bool) -> tuple[Ints, Ints, Ints]:
-    """Return (pair, node, edges of the way over it) for every common ancestor of first[i] and second[i], sorted by
-    pair."""
+    """Return (pair, node, edges of the way over it) for every common ancestor of first[i] and second[i], by pair."""
     synsets = distinct(np.concatenate([first, second]))
     start, node, distance = ancestors(graph, synsets, root=root)
     count, base = np.diff(start), graph.size + 1
@@ -181,10 +180,11 @@ def _meet(graph: Graph, pos: str, pairs: Ints) -> Bools:
 
 def _distances(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
     """Return [P]: the edges of the shortest way between two synsets over a common ancestor, which they must have."""
-    pairs, place = np.unique(first * (graph.size + 1) + second, return_inverse=True)  # many have the same subsumer
+    # many pairs have the same subsumer, so each two synsets are compared once
+    pairs, pair_number = np.unique(first * (graph.size + 1) + second, return_inverse=True)
     first, second = np.divmod(pairs, graph.size + 1)
     pair, _, length = _common(graph, first, second, root=pos == "v")
-    shortest: Ints = np.minimum.reduceat(length, np.searchsorted(pair, np.arange(len(first))))[place]
+    shortest: Ints = np.minimum.reduceat(length, np.searchsorted(pair, np.arange(len(first))))[pair_number]
     return shortest
 
 
@@ -224,11 +224,11 @@ def _subsumers(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
     rank = np.zeros(len(node), np.int64)
     ambiguous = np.flatnonzero(np.bincount(pair, minlength=len(first))[pair] > 1)
     if len(ambiguous):
-        nodes, place = np.unique(node[ambiguous], return_inverse=True)
+        nodes, name_number = np.unique(node[ambiguous], return_inverse=True)
         names = [graph.names[synset] if synset < graph.size else "" for synset in nodes.tolist()]
         order = np.empty(len(nodes), np.int64)
         order[sorted(range(len(nodes)), key=names.__getitem__)] = np.arange(1, len(nodes) + 1)
-        rank[ambiguous] = np.where(node[ambiguous] == first[pair[ambiguous]], 0, order[place])
+        rank[ambiguous] = np.where(node[ambiguous] == first[pair[ambiguous]], 0, order[name_number])
     best = np.lexsort((rank, pair))
     result: Ints = node[best[np.searchsorted(pair, np.arange(len(first)))]]
     return result

@@ -75,7 +75,7 @@ class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
     """
 
     def __init__(self, files: Files, graph: Graph | None = None, languages: Files | None = None) -> None:
-        """graph: compiled from these files, or None to have nltk read them. languages: an Open Multilingual Wordnet."""
+        """Read `files`. graph: compiled from them, None to have nltk read them; languages: a Multilingual Wordnet."""
         self.files, self._graph = files, graph
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that it has no other languages
@@ -94,8 +94,7 @@ class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
             return None
 
     def words_of(self, language: str) -> Mapping[str, list[str]]:
-        """Return lemma -> its synsets, as 00001740-n, in a language. Raises nltk's `WordNetError` for an unknown
-        one."""
+        """Return lemma -> its synsets, as 00001740-n, in a language. Raises nltk's `WordNetError` without it."""
         self._load_lang_data(language)
         words: Mapping[str, list[str]] = self._lang_data[language][1]
         return words
@@ -103,17 +102,18 @@ class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
     def check_offsets(self) -> None:
         """Raise `DataError` for a line that is not at the byte that it names, where nltk would look for its synset."""
         for name in (name for name in DATABASE if name.startswith("data.")):
-            at = 0
+            byte = 0
             for line in io.BytesIO(self.files.read(name)):
-                if not line[:1].isspace() and line[:9] != b"%08d " % at:
-                    raise DataError(f"{name} has a line at byte {at} that does not begin with {at:08d}; get it anew")
-                at += len(line)
+                if not line[:1].isspace() and line[:9] != b"%08d " % byte:
+                    raise DataError(
+                        f"{name} has a line at byte {byte} that does not begin with {byte:08d}; get it anew"
+                    )
+                byte += len(line)
 
     # What nltk calls to load its data
 
     def open(self, file: str) -> Any:
-        """Return one of the files as text. Of the large ones nltk reads lines at byte offsets: Python does so
-        faster."""
+        """Return one of the files as text. Of the large ones nltk reads lines at byte offsets: Python is faster."""
         stream = self.files.open(file)
         if file.startswith("data."):
             return io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
@@ -153,8 +153,7 @@ def find_corpus(name: str) -> Files | None:
 
 
 class _Place(PathPointer):  # type: ignore[misc]
-    """The place of the files, for messages. nltk opens only what lies in its data folders, so `WordNetReader.open`
-    opens them."""
+    """Where the files are, for messages; `WordNetReader.open` opens them, as nltk does so in its data folders alone."""
 
     def __init__(self, files: Files) -> None:
         self.path = str(files.folder)
@@ -240,9 +239,9 @@ def compile_arrays(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
         (POS.index(entry.place[0]), *pair)
         for entry in entries
         for word, end, place in entry.antonyms
-        for other in [entries[_row(rows, end)].words[place]]
-        if word in number and other in number
-        for pair in [(number[word], number[other]), (number[other], number[word])]
+        for antonym in [entries[_row(rows, end)].words[place]]
+        if word in number and antonym in number
+        for pair in [(number[word], number[antonym]), (number[antonym], number[word])]
     }
     arrays["antonyms"] = np.array(sorted(opposites), np.int32).reshape(-1, 3).T
     arrays |= _gloss_arrays([entry.gloss for entry in entries])
@@ -262,12 +261,12 @@ def lemma_arrays(table: Mapping[str, Iterable[Place]], rows: dict[Place, int]) -
 
 def _pointers_of(synset: Any) -> tuple[dict[str, list[Any]], list[tuple[str, Any, int]]]:
     """Return the targets of a synset's pointers by symbol, those of its lemmas among them; and its lemmas' antonyms."""
-    pointers = {symbol: list(ends) for symbol, ends in synset._pointers.items()}
+    pointers = {symbol: list(targets) for symbol, targets in synset._pointers.items()}
     antonyms = []
-    for (word, symbol), ends in synset._lemma_pointers.items():
-        pointers.setdefault(symbol, []).extend((kind, offset) for kind, offset, _ in ends)
+    for (word, symbol), targets in synset._lemma_pointers.items():
+        pointers.setdefault(symbol, []).extend((kind, offset) for kind, offset, _ in targets)
         if symbol == "!":
-            antonyms += [(word.lower(), (kind, offset), place) for kind, offset, place in ends]
+            antonyms += [(word.lower(), (kind, offset), place) for kind, offset, place in targets]
     return pointers, antonyms
 
 
@@ -300,8 +299,7 @@ def _entries(reader: WordNetReader) -> Iterator[Entry]:
 def _gloss(
     words: list[str], definition: str, examples: list[str], stem: Callable[[str], str]
 ) -> tuple[set[str], set[str]]:
-    """Return (words of the lemmas and the definition, further words of the examples), each word as its shortest
-    lemma."""
+    """Return (words of the lemmas and the definition, further words of the examples), each as its shortest lemma."""
     lemmas = " ".join([*words, *(word.replace("_", " ") for word in words)])
     strong, weak = (
         {stem(match[0]) for match in _WORD.finditer(text.lower())}

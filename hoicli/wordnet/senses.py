@@ -199,6 +199,7 @@ def _bases(wordnet: Lexicon, form: str, pos: str) -> Forms:
 
 
 def _noun_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
+    """Return the lemmas of a label's nouns: of parts of several words, then of single words from the last."""
     count = len(words)
     spans = [words[begin : begin + size] for size in range(count, 1, -1) for begin in range(count - size, -1, -1)]
     single = [[word] for word in reversed(words) if word[1] not in FUNCTION_WORDS or len(words) == 1]
@@ -206,6 +207,7 @@ def _noun_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
 
 
 def _verb_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
+    """Return the lemmas of the first verb of a label, with the words that follow it, the longest first."""
     if not words or words[0][1] in NEGATIONS:
         return []
     while len(words) > 1 and words[0][1] in AUXILIARIES and _bases(wordnet, words[1][1], "v"):
@@ -221,8 +223,7 @@ def _verb_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
 
 
 def _verb_forms(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
-    """Return the lemmas that consecutive words are, inflected at the end ("hand-feeding") or at the first ("picking
-    up")."""
+    """Return the lemmas that consecutive words are, inflected at the end ("hand-feeding") or start ("picking up")."""
     bases = _bases(wordnet, words[0][1], "v") if len(words) > 1 else []
     forms = [
         form
