@@ -26,26 +26,26 @@ from hoicli.resampling.intervals import FEWEST_IMAGES, TOLERANCE, interval
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 """The levels of measurement that alpha knows."""
 WEIGHTS = {"ac1": "identity", "ac2": "quadratic"}
-"""What a near miss counts for Gwet: nothing, or as much as for kappa."""
+"""Gwet's coefficients, and what a near miss counts in each: nothing, or as much as in kappa."""
 
 FEWEST_TO_CORRELATE = 3
-"""Items that a rank correlation is of."""
+"""The fewest items for a rank correlation."""
 PERMUTATIONS = 10_000
-"""Of Spearman's p."""
+"""How many permutations Spearman's p is computed from."""
 MAX_SUBSET_MODELS = 12
-"""Models whose subsets are still tabled: 4,095 of them."""
+"""The most models whose subsets are tabled: they have 4,095 subsets."""
 _BLOCK = 1 << 21
-"""Ranks that are permuted together."""
+"""How many ranks are permuted at a time."""
 
 Measure = Callable[[Floats, Floats], Floats]
 """(ratings [items, raters], drawn [items, R]) -> [R] values."""
 
 Ends = tuple[float, float] | None
-"""Of an interval; None where there is none."""
+"""The two ends of an interval; None where there is no interval."""
 
 
 def value_of(measure: Measure, ratings: Floats) -> float | None:
-    """The measure of ratings, None where it is not defined."""
+    """Return the measure of the ratings, None where it is not defined."""
     value = float(measure(ratings, np.ones((len(ratings), 1)))[0])
     return None if math.isnan(value) else value
 
@@ -54,12 +54,13 @@ def estimate_of(
     measure: Measure, ratings: Floats, resampling: Resampling | None, *, fewest: int = 2, lowest: float = -1.0,
     highest: float = 1.0,
 ) -> tuple[float | None, Ends]:  # fmt: skip
-    """The measure of ratings, and its 95 % interval: what another sample of items, rated by the same raters, might
-    give.
+    """Return the measure of the ratings, and its 95 % interval: what another sample of items might give with the same
+    raters.
 
-    Drawn are the items with at least `fewest` ratings: the others say nothing, and would make each resample's number of
-    items a matter of chance. There is no interval with fewer than two of them, nor where all resamples give one number:
-    items that are alike (all agree) do not say how much others might differ.
+    fewest: only items with at least so many ratings are resampled. The others say nothing, and would make each
+    resample's number of items a matter of chance. lowest, highest: the range of the measure. There is no interval with
+    fewer than two such items, nor where all resamples give one number: items that are alike (all agree) do not say how
+    much others might differ.
     """
     value = value_of(measure, ratings)
     ratings = ratings[(~np.isnan(ratings)).sum(axis=1) >= fewest]
@@ -74,37 +75,37 @@ def estimate_of(
 
 
 def kappa(ratings: Floats, weights: Floats) -> Floats:
-    """Quadratic weighted kappa of two raters, over the items that both rated (Fleiss and Cohen 1973).
+    """Return the quadratic weighted kappa of two raters, over the items that both rated (Fleiss and Cohen 1973).
 
     With weights (i - j)^2 the counts fold into moments: 1 - mean (a - b)^2 / (mean a^2 + mean b^2 - 2 mean a mean b),
-    whatever the number of levels. Not defined where both always give one and the same rating.
+    whatever the number of levels. It is not defined where both raters always give one and the same rating.
     """
     both = ~np.isnan(ratings).any(axis=1)
     a, b, weights = ratings[both, 0], ratings[both, 1], weights[both]
     count = weights.sum(axis=0)
     squares = _sum_drawn(a * a, weights) + _sum_drawn(b * b, weights)
     expected = count * squares - 2 * _sum_drawn(a, weights) * _sum_drawn(b, weights)
-    # Of fractions, what should cancel to 0 may leave a last digit
+    # with fractional ratings, what should cancel to 0 may leave a last digit
     return 1 - _ratio(count * _sum_drawn((a - b) ** 2, weights), expected, expected > 1e-12 * count * squares)
 
 
 def mean_kappa(ratings: Floats, weights: Floats) -> Floats:
-    """The mean kappa of every two raters that have one."""
-    total, number = np.zeros(weights.shape[1]), np.zeros(weights.shape[1])
+    """Return the mean kappa over all pairs of raters whose kappa is defined."""
+    total, count = np.zeros(weights.shape[1]), np.zeros(weights.shape[1])
     for a, b in combinations(range(ratings.shape[1]), 2):
         kappas = kappa(ratings[:, [a, b]], weights)
         defined = ~np.isnan(kappas)
         total += np.where(defined, kappas, 0.0)
-        number += defined
-    return _ratio(total, number, number > 0)
+        count += defined
+    return _ratio(total, count, count > 0)
 
 
 def alpha(ratings: Floats, weights: Floats, *, level: str) -> Floats:
-    """Krippendorff's alpha for a level of measurement (of LEVELS): 1 - observed / expected disagreement.
+    """Return Krippendorff's alpha for a level of measurement (one of LEVELS): 1 - observed / expected disagreement.
 
     Items with fewer than two ratings say nothing. The distance of two values is 0 or 1 (nominal), the number of ratings
     between them (ordinal), their difference (interval), or that over their sum (ratio), squared. The SHOE supplement
-    prints ((i - j) / (k - 1))^2 under the name ordinal: that is interval, alpha being blind to constant factors.
+    prints ((i - j) / (k - 1))^2 under the name ordinal: that is interval, as constant factors do not change alpha.
     """
     paired = (~np.isnan(ratings)).sum(axis=1) >= 2
     values, counts = _count_values(ratings[paired])
@@ -113,8 +114,8 @@ def alpha(ratings: Floats, weights: Floats, *, level: str) -> Floats:
         return np.full(weights.shape[1], math.nan)
     total = np.stack([_sum_drawn(column, weights) for column in counts.T])
     if level == "ordinal":
-        # The only distance that depends on how often values occur, so on the resample: half the sums of squared
-        # distances, by their moments. Between two values are half the ratings at either end.
+        # The ordinal distance alone depends on how often values occur, so on the resample. Half the sums of squared
+        # distances are computed from moments; of the ratings at either end, half count as between the two values.
         middle = np.cumsum(total, axis=0) - total / 2
         within = raters[:, np.newaxis] * (counts @ middle**2) - (counts @ middle) ** 2
         observed = 2 * np.cumsum(weights * (within / (raters - 1)[:, np.newaxis]), axis=0)[-1]
@@ -123,14 +124,14 @@ def alpha(ratings: Floats, weights: Floats, *, level: str) -> Floats:
         distance = _distances(values, level)
         observed = _sum_drawn(((counts @ distance) * counts).sum(axis=1) / (raters - 1), weights)
         expected = np.zeros(weights.shape[1])
-        for at, row in enumerate(distance):
-            expected += total[at] * np.cumsum(total * row[:, np.newaxis], axis=0)[-1]
+        for value_number, distances in enumerate(distance):
+            expected += total[value_number] * np.cumsum(total * distances[:, np.newaxis], axis=0)[-1]
     coefficient: Floats = 1 - (total.sum(axis=0) - 1) * _ratio(observed, expected, expected > 0)
     return coefficient
 
 
 def _distances(values: Floats, level: str) -> Floats:
-    """[V, V] squared distances of values [V]."""
+    """Return [V, V]: the squared distances between values [V] at a level of measurement other than ordinal."""
     difference: Floats = values[:, np.newaxis] - values
     if level == "nominal":
         return 1.0 - np.eye(len(values))
@@ -141,56 +142,59 @@ def _distances(values: Floats, level: str) -> Floats:
 
 
 def gwet(ratings: Floats, weights: Floats, *, levels: int, quadratic: bool) -> Floats:
-    """Gwet's AC1, or AC2 with `quadratic` weights, of ratings that are levels from 0 to levels - 1 (Gwet 2008; Handbook
-    of Inter-Rater Reliability, 4th edition, chapters 2 and 3).
+    """Return Gwet's AC1, or AC2 with `quadratic` weights, of ratings that are levels from 0 to levels - 1 (Gwet 2008;
+    Handbook of Inter-Rater Reliability, 4th edition, chapters 2 and 3).
 
     Kappa and alpha fall towards 0 where nearly all ratings are of one level, as they expect two such raters to agree by
-    chance; Gwet counts as chance only what comes of items that are hard to rate. Observed is the mean over the items
-    with two or more ratings of the weight of a pair of them; expected the mean weight times the sum of p (1 - p) over
-    the levels' shares p, divided by levels - 1, where each rated item has an equal part in a share.
+    chance; Gwet counts as chance only the agreement on items that are hard to rate. The observed agreement is the mean
+    over items with two or more ratings of the weight of a pair of them. The expected one is the mean weight times the
+    sum of p (1 - p) over the levels' shares p, divided by levels - 1, where each rated item has an equal part in a
+    share.
     """
 
     def weight(distance: Floats) -> Floats:
-        """Return the weights of pairs of levels, as whole numbers up to `most`, so that sums are exact."""
+        """Return the weights of pairs of levels, as whole numbers up to `largest`, so that sums are exact."""
         return largest - distance * distance if quadratic else (distance == 0).astype(np.float64)
 
     largest = float((levels - 1) ** 2) if quadratic else 1.0
     values, counts = _count_values(ratings)
     raters = counts.sum(axis=1)
-    several, rated = raters >= 2, raters > 0
+    rated_twice, rated = raters >= 2, raters > 0
     within = ((counts @ weight(values[:, np.newaxis] - values)) * counts).sum(axis=1) - largest * raters
-    of_pairs = _ratio(within, largest * raters * (raters - 1), several, 0.0)
+    pair_weight = _ratio(within, largest * raters * (raters - 1), rated_twice, 0.0)
     shares = _ratio(counts, raters[:, np.newaxis], rated[:, np.newaxis], 0.0)
     # A weight depends on the distance alone, which `levels - distance` pairs have, each in two orders but for 0.
-    steps = weight(np.arange(levels, dtype=np.float64))
-    total = math.fsum(float((levels - at) * step * (2 if at else 1)) for at, step in enumerate(steps))
+    level_weights = weight(np.arange(levels, dtype=np.float64))
+    total = math.fsum(
+        float((levels - apart) * level_weight * (2 if apart else 1)) for apart, level_weight in enumerate(level_weights)
+    )
     items = _sum_drawn(rated, weights)
     spread = np.zeros_like(items)
     for level in range(len(values)):
         share = _ratio(_sum_drawn(shares[:, level], weights), items, items > 0)
         spread += share * (1 - share)
-    pairable = _sum_drawn(several, weights)
-    observed = _ratio(_sum_drawn(of_pairs, weights), pairable, pairable > 0)
+    pairable = _sum_drawn(rated_twice, weights)
+    observed = _ratio(_sum_drawn(pair_weight, weights), pairable, pairable > 0)
     expected = total / largest / (levels * (levels - 1)) * spread
     return _ratio(observed - expected, 1 - expected, expected != 1)
 
 
 def agreement(columns: Floats, weights: Floats, *, levels: int) -> Floats:
-    """The agreement in [0, 1] of a model and people's mean, the columns of [items, 2], over the items that both have:
-    1 - mean |model - mean human| / (levels - 1)."""
+    """Return the agreement in [0, 1] between a model and people's mean rating, which are the columns of [items, 2]. It
+    is 1 - mean |model - mean human| / (levels - 1), over the items that both have."""
     both = ~np.isnan(columns).any(axis=1)
     apart = np.abs(columns[both, 0] - columns[both, 1])
     return 1 - share(np.stack([apart, np.ones(len(apart))], axis=1), weights[both]) / (levels - 1)
 
 
 def share(columns: Floats, weights: Floats) -> Floats:
-    """The sum of the first of two columns [items, 2] over that of the second, not defined where that is 0."""
+    """Return the sum of the first of two columns [items, 2] over the sum of the second; not defined where that is 0."""
     whole = _sum_drawn(columns[:, 1], weights)
     return _ratio(_sum_drawn(columns[:, 0], weights), whole, whole > 0)
 
 
 def _count_values(ratings: Floats) -> tuple[Floats, Floats]:
-    """(values [V] that occur, rising; [items, V] how often each item has each)."""
+    """Return the values [V] that occur, rising, and [items, V]: how often each item has each value."""
     rated = ~np.isnan(ratings)
     values, code = np.unique(ratings[rated], return_inverse=True)
     counts = np.zeros((len(ratings), len(values)))
@@ -199,36 +203,37 @@ def _count_values(ratings: Floats) -> tuple[Floats, Floats]:
 
 
 def _ratio(part: Floats, whole: Floats | Ints, where: Bools, otherwise: float = math.nan) -> Floats:
-    """part / whole, and `otherwise` elsewhere."""
+    """Return part / whole where `where` is true, and `otherwise` elsewhere."""
     ratio: Floats = np.divide(part, whole, out=np.full(part.shape, otherwise), where=where)
     return ratio
 
 
 def _sum_drawn(values: Floats | Bools, weights: Floats) -> Floats:
-    """[R] the sums of values [items], each counted as often as weights [items, R] says.
+    """Return [R]: the sums of values [items], each counted as often as weights [items, R] says.
 
-    Sums of whole numbers are exact; others are added one after the other in the items' order, so that no processor's
-    way of adding has a part in the last digit.
+    Sums of whole numbers are exact; others are added one after the other in the items' order, so that the last digit
+    does not depend on how a processor adds.
     """
     values = values.astype(np.float64)
     if not len(values):
         return np.zeros(weights.shape[1])
-    whole = bool((values == np.rint(values)).all())
-    total: Floats = values @ weights if whole else np.cumsum(weights * values[:, np.newaxis], axis=0)[-1]
+    whole_numbers = bool((values == np.rint(values)).all())
+    total: Floats = values @ weights if whole_numbers else np.cumsum(weights * values[:, np.newaxis], axis=0)[-1]
     return total
 
 
 def mean_rating(ratings: Floats) -> Floats:
-    """[items] the mean of each item's ratings, NaN for an item without any."""
+    """Return [items]: the mean of each item's ratings, NaN for an item without ratings."""
     count = (~np.isnan(ratings)).sum(axis=1)
     return _ratio(np.nansum(ratings, axis=1), count, count > 0)
 
 
 def merged_rating(ratings: Floats, rule: str) -> Floats:
-    """[items] the ratings of several models as one, NaN for an item without any: their mean, median or (majority) the
-    one that most gave, of equally frequent ones that of the model in the first column.
+    """Return [items]: the ratings of several models as one, NaN for an item without ratings.
 
-    Who did not rate an item has no part in it: of two models the first decides, and where it is silent the second.
+    rule: "mean", "median", or "majority", the rating that most models gave; of equally frequent ratings the one of the
+    model in the first column. A model that did not rate an item has no part in it: of two models the first decides, and
+    where the first has no rating, the second.
     """
     if rule == "mean":
         return mean_rating(np.sort(ratings, axis=1))  # a sum in any other order may differ in its last digit
@@ -237,31 +242,32 @@ def merged_rating(ratings: Floats, rule: str) -> Floats:
         median = np.full(len(ratings), np.nan)
         median[rated] = np.nanmedian(ratings[rated], axis=1)
         return median
-    first = _votes(ratings).argmax(axis=1)  # of equals the first
-    winner: Floats = ratings[np.arange(len(ratings)), first]
+    chosen_model = _votes(ratings).argmax(axis=1)  # argmax takes the first of several equally large counts
+    winner: Floats = ratings[np.arange(len(ratings)), chosen_model]
     return winner
 
 
 def _votes(ratings: Floats) -> Ints:
-    """[items, raters] how many gave an item the rating that each rater gave it."""
+    """Return [items, raters]: how many raters gave an item the same rating as each rater did."""
     votes: Ints = np.stack([(ratings == column[:, np.newaxis]).sum(axis=1) for column in ratings.T], axis=1)
     return votes
 
 
 Subsets = dict[tuple[int, ...], tuple[float | None, int]]
-"""By the places of its models, the agreement of a subset with people, and over how many items."""
+"""Each subset of models, by their column numbers: its agreement with people, and over how many items."""
 
 
 def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "majority") -> Iterator[Subsets]:
-    """The subsets of models [items, models] of each size, from 1; their ratings are made one by the rule of RULES.
+    """Yield the agreement with people of all subsets of models [items, models], for each size of a subset from 1.
+
+    rule: of RULES; it makes one rating of a subset's ratings. Raises `UsageError` for more than MAX_SUBSET_MODELS
+    models.
 
     The supplement's Table 1 votes (section 6.1: "majority voting"), ties going to the model listed first: 8 of its 10
     rows of two models repeat the row of the first, to both decimals. It cannot be the mean (nor the median, which is
     the mean of two): by the triangle inequality that agrees with people at least as well as its models do on average,
     and Gemini with Qwen, Gemini with Yi and all three are below (84.56, 84.56 and 84.88 for 85.08, 84.72 and 85.01).
     The two rows that differ have Maverick first, and follow if it did not rate 15 of the 500 items or more.
-
-    Raises `UsageError` for more than MAX_SUBSET_MODELS models.
     """
     count = models.shape[1]
     if count > MAX_SUBSET_MODELS:
@@ -279,8 +285,8 @@ def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "ma
 
 
 def mean_and_deviation(subsets: Subsets) -> tuple[float | None, float | None]:
-    """Return the mean and the deviation of the agreement of subsets; the deviation is of a sample, and of two or
-    more."""
+    """Return the mean and the sample standard deviation of the subsets' agreement; the latter needs two or more
+    values."""
     values = [value for value, _ in subsets.values() if value is not None]
     return fmean(values) if values else None, stdev(values) if len(values) > 1 else None
 
@@ -288,8 +294,8 @@ def mean_and_deviation(subsets: Subsets) -> tuple[float | None, float | None]:
 @dataclass(frozen=True)
 class Correlation:
     """Spearman's rho over `items`, its 95 % interval and its two-sided permutation p. rho and p are None where a side
-    does not vary and below three items: any two rise or fall together, so their rho is 1 or -1 whatever was measured.
-    The interval is None below four items, and where rho is 1 or -1."""
+    does not vary, and below three items: any two items rise or fall together, so their rho is 1 or -1 whatever was
+    measured. The interval is None below four items, and where rho is 1 or -1."""
 
     rho: float | None
     low: float | None
@@ -299,10 +305,11 @@ class Correlation:
 
 
 def spearman(first: Floats, second: Floats, *, permutations: int = PERMUTATIONS, seed: int = 0) -> Correlation:
-    """The rank correlation of two columns [items] over the items that both have, ties at their mean rank.
+    """Return the rank correlation of two columns [items] over the items that both have; tied values share their mean
+    rank.
 
-    p counts the permutations whose |rho| reaches the observed one, the observed order among them, so it is never 0:
-    (1 + hits) / (1 + permutations). The legacy generator is used because its numbers never change between versions.
+    p counts the permutations whose |rho| reaches the observed one, the observed order among them, so it is never 0: (1
+    + hits) / (1 + permutations). The legacy generator is used because its numbers never change between versions.
     """
     from scipy.stats import rankdata
 
@@ -327,10 +334,10 @@ def spearman(first: Floats, second: Floats, *, permutations: int = PERMUTATIONS,
 
 
 def fisher_interval(rho: float, items: int) -> tuple[float | None, float | None]:
-    """The 95 % interval of a correlation by Fisher's z: tanh(atanh rho -+ z / sqrt(items - 3)).
+    """Return the 95 % interval of a correlation by Fisher's z: tanh(atanh rho -+ z / sqrt(items - 3)).
 
-    0.799 over 500 items gives [0.765, 0.829] (supplement, 6.3). None below four items, and for 1 and -1, where z has no
-    end: an interval without width would say that nothing else is possible.
+    0.799 over 500 items gives [0.765, 0.829] (supplement, 6.3). None below four items, and for 1 and -1, where z is
+    infinite: an interval without width would say that nothing else is possible.
     """
     if items <= 3 or abs(rho) == 1:
         return None, None
@@ -339,52 +346,53 @@ def fisher_interval(rho: float, items: int) -> tuple[float | None, float | None]
 
 
 def variability(ratings: Floats) -> tuple[float | None, float | None, int]:
-    """(deviation of ratings within an item, pooled; standard error of an item's mean; items with two or more ratings).
+    """Return (pooled deviation of the ratings of an item, standard error of an item's mean, items with two or more
+    ratings).
 
     The error is how far an item's mean rating would move with other raters (supplement, 6.3: 0.761 and 5 raters give
     0.34). The pooled deviation is the root of the items' summed squares over their summed degrees of freedom, and the
-    number of raters the mean one of an item.
+    number of raters is the mean over items.
     """
     count = (~np.isnan(ratings)).sum(axis=1)
-    several = count >= 2
-    freedom = int((count[several] - 1).sum())
-    if freedom == 0:
+    several_ratings = count >= 2
+    degrees_of_freedom = int((count[several_ratings] - 1).sum())
+    if degrees_of_freedom == 0:
         return None, None, 0
-    squares = np.nansum((ratings - mean_rating(ratings)[:, np.newaxis]) ** 2, axis=1)[several]
-    deviation = math.sqrt(math.fsum(squares.tolist()) / freedom)
+    squares = np.nansum((ratings - mean_rating(ratings)[:, np.newaxis]) ** 2, axis=1)[several_ratings]
+    deviation = math.sqrt(math.fsum(squares.tolist()) / degrees_of_freedom)
     raters = int(count.sum()) / int((count > 0).sum())
-    return deviation, deviation / math.sqrt(raters), int(several.sum())
+    return deviation, deviation / math.sqrt(raters), int(several_ratings.sum())
 
 
 def distribution(ratings: Floats, levels: int) -> Ints:
-    """[levels, raters] how often each rater gave each level; ratings between levels are in none."""
+    """Return [levels, raters]: how often each rater gave each level; ratings between two levels are not counted."""
     counts: Ints = np.stack([(ratings == level).sum(axis=0) for level in range(levels)])
     return counts
 
 
 def votes_by_majority(ratings: Floats, levels: int) -> Iterator[tuple[int | None, int, Ints]]:
-    """(majority rating, items, [levels, raters] how often each rater gave each level there), for those that occur, by
-    rising rating; last, as None, the rated items without a majority. The supplement does not say where it puts an item
-    whose most frequent ratings are several; here it has no majority."""
+    """Yield (majority rating, its items, [levels, raters] how often each rater gave each level on them), by rising
+    rating. Only majority ratings that occur are yielded; last, as None, the rated items without a majority. The
+    supplement does not say where it puts an item with several most frequent ratings; here it has no majority."""
     votes, winner = _votes(ratings), merged_rating(ratings, "majority")
     rivals = (votes == votes.max(axis=1, keepdims=True)) & (ratings != winner[:, np.newaxis])
-    of_item = np.where(rivals.any(axis=1), np.nan, winner)
+    majority = np.where(rivals.any(axis=1), np.nan, winner)
     for level in range(levels):
-        chosen = of_item == level
+        chosen = majority == level
         if chosen.any():
             yield level, int(chosen.sum()), distribution(ratings[chosen], levels)
     rated = ~np.isnan(ratings).all(axis=1)
-    split = rated & np.isnan(of_item)
+    split = rated & np.isnan(majority)
     if split.any():
         yield None, int(split.sum()), distribution(ratings[split], levels)
 
 
 def updates_of(change: Floats) -> tuple[Floats, Floats]:
-    """Return what a second study changed (6.2): of the differences [items, raters], NaN for none, two times [items, 2],
-    of which `share` is the share of ratings, given twice, that are another one the second time, and by how many levels
-    these are, on average, up or down.
+    """Return the columns of which `share` is what a second study changed (6.2), as [items, 2] each.
 
-    The supplement prints 7.65 % updated [6.29, 9.00] and a change of 1.14 [1.11, 1.17]. Of 500 items and five raters no
+    The first: the share of ratings, given twice, that differ the second time. The second: by how many levels these
+    moved on average, up or down. change: [items, raters] the differences, NaN where a rating was not given twice. The
+    supplement prints 7.65 % updated [6.29, 9.00] and a change of 1.14 [1.11, 1.17]. Of 500 items and five raters no
     whole number of ratings is 7.65 % (191 are 7.64), of four raters 153 are; were these independent, the interval would
     be [6.49, 8.81]. It is wider, as it is where an item's ratings are updated together: items are resampled here,
     whole.

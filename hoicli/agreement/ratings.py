@@ -20,15 +20,15 @@ from hoicli.records.parsing import Record, is_number, parse
 
 KINDS = ("human", "model")
 KEYS = ("item", "rater", "rating", "kind", "ratings")
-"""Keys of a line with a meaning of their own, which can name no groups."""
+"""Keys of a line that have a meaning of their own, so they cannot be the key of groups."""
 
 
 @dataclass(frozen=True)
 class Ratings:
-    """values [items, raters], NaN where a rater did not rate an item; items and raters are sorted by name. `models` are
-    the raters that are models, in the order in which `--models` lists them, else by name. groups: of each item, "" for
-    one without. named: whether `--models` names the models. parted: whether the key of the groups is no
-    rater only because it was named."""
+    """A table of ratings, values [items, raters], NaN where a rater did not rate an item; items and raters sorted by
+    name. models: the raters that are models, in the order of `--models`, else by name. groups: the group of each item,
+    "" for an item without one. named: whether `--models` names the models. parted: whether the groups' key would have
+    been taken for a rater if it had not been named as the key of groups."""
 
     items: list[str]
     raters: list[str]
@@ -39,24 +39,25 @@ class Ratings:
     parted: bool = False
 
     def columns(self, raters: Sequence[str]) -> Floats:
-        """[items, len(raters)] the columns of some raters."""
+        """Return [items, len(raters)]: the columns of the given raters."""
         return self.values[:, [self.raters.index(rater) for rater in raters]]
 
     def within(self, group: str) -> Ratings:
-        """The items of one group."""
-        chosen = [at for at, name in enumerate(self.groups) if name == group]
-        items = [self.items[at] for at in chosen]
+        """Return the ratings of the items of one group."""
+        chosen = [number for number, name in enumerate(self.groups) if name == group]
+        items = [self.items[number] for number in chosen]
         return replace(self, items=items, values=self.values[chosen], groups=(group,) * len(chosen))
 
 
 def read_ratings(
     lines: Iterable[Line], *, levels: int, policy: ErrorPolicy, models: Sequence[str] = (), group: str = ""
 ) -> Ratings:
-    """The ratings of all lines, each `{"item", "rater", "rating"}` (and perhaps `kind`: human or model) or
-    `{"item", "ratings": {rater: rating}}`, from 0 to levels - 1; a file may be a CSV of either instead.
+    """Return the ratings of all lines, each from 0 to levels - 1.
 
-    models: names or patterns (`gpt*`) of the raters that are models; without any `kind` decides, and a rater of whom
-    nothing is known is human. group: the key whose value is the group of a line's item.
+    A line is `{"item", "rater", "rating"}` (and perhaps `kind`: human or model) or `{"item", "ratings": {rater:
+    rating}}`; a file may be a CSV of either instead. models: names or patterns (`gpt*`) of the raters that are models;
+    without any `kind` decides, and a rater of unknown kind is human. group: the key whose value is the group of a
+    line's item.
 
     Raises `DataError` with file and line for a bad line, a rating given twice, a rater of two kinds and an item of two
     groups, and when there is no rating at all; `UsageError` for a pattern that names nobody.
@@ -81,18 +82,19 @@ def read_ratings(
         raise DataError("no ratings in it; give lines of item, rater and rating", code="empty")
     items, raters = (sorted({key[side] for key in ratings}) for side in (0, 1))
     values = np.full((len(items), len(raters)), np.nan)
-    row, column = ({name: at for at, name in enumerate(names)} for names in (items, raters))
+    row, column = ({name: number for number, name in enumerate(names)} for names in (items, raters))
     for (item, rater), rating in ratings.items():
         values[row[item], column[rater]] = rating
     chosen = [rater for rater in raters if given_values.get(("kind", rater), ("",))[0] == "model"]
     groups = tuple(given_values.get((group, item), ("",))[0] for item in items)
     named = _match_raters(models, raters) if models else chosen
+    # in a wide CSV, a column of numbers is a rater's unless it is named as the key of groups
     parted = any(groups) and all(is_number(_number(name)) for name in groups if name)
     return Ratings(items, raters, values, tuple(named), groups, bool(models), parted)
 
 
 def _match_raters(patterns: Sequence[str], raters: Sequence[str]) -> list[str]:
-    """The raters that patterns name, in their order; those of one pattern by name."""
+    """Return the raters that match the patterns, pattern by pattern; those of one pattern are sorted by name."""
     named: dict[str, None] = {}
     for pattern in patterns:
         matching = [rater for rater in raters if fnmatchcase(rater, pattern)]
@@ -103,20 +105,20 @@ def _match_raters(patterns: Sequence[str], raters: Sequence[str]) -> list[str]:
 
 
 def _problems(record: Record, levels: int, group: str) -> Iterator[tuple[str, str]]:
-    """(field, what is wrong with it and what to do)."""
-    several = "ratings" in record
+    """Yield (field, what is wrong with it and what to do) for each problem of a record."""
+    has_ratings = "ratings" in record
     if type(record.get("item")) not in (str, int):
         yield "item", "missing or no name; every line says which item is rated, by a string or an integer"
     if record.get("kind", "human") not in KINDS:
         yield "kind", "is neither human nor model; write one of them, or leave it out"
-    if several and type(record["ratings"]) is not dict:
+    if has_ratings and type(record["ratings"]) is not dict:
         yield "ratings", "is no object; write the raters' names with their ratings"
         return
-    if not several and type(record.get("rater")) is not str:
+    if not has_ratings and type(record.get("rater")) is not str:
         yield "rater", "missing or no string; name the rater, or give all of an item in `ratings`"
-    for rater, rating in record["ratings"].items() if several else [("", record.get("rating"))]:
-        field = f"ratings.{rater}" if several else "rating"
-        if not is_number(rating) and not (several and rating is None):
+    for rater, rating in record["ratings"].items() if has_ratings else [("", record.get("rating"))]:
+        field = f"ratings.{rater}" if has_ratings else "rating"
+        if not is_number(rating) and not (has_ratings and rating is None):
             yield field, "missing or no finite number; leave out what was not rated"
         elif rating is not None and not 0 <= rating <= levels - 1:
             yield field, f"{rating:g} is not from 0 to {levels - 1}; {arg('levels')} says how many there are"
@@ -125,7 +127,7 @@ def _problems(record: Record, levels: int, group: str) -> Iterator[tuple[str, st
 
 
 def _facts(record: Record, group: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield what a good record says: ("rating", item, rater), ("kind", rater) and (group, item), with their values."""
+    """Yield what a good record says, as (key, value): ("rating", item, rater), ("kind", rater) or (group, item)."""
     item = str(record["item"])
     for rater, rating in record.get("ratings", {record.get("rater"): record.get("rating")}).items():
         if rating is not None:
@@ -139,21 +141,22 @@ def _facts(record: Record, group: str) -> Iterator[tuple[tuple[str, ...], Any]]:
 def _refuse_second_values(
     facts: Mapping[tuple[str, ...], Any], given_values: Mapping[tuple[str, ...], tuple[Any, str]], place: str
 ) -> None:
-    """Raises `DataError` for a rating that was given before, and for another kind or group than was given."""
+    """Raise `DataError` for a rating that was given before, and for a kind or group that differs from an earlier one.
+    facts: what one line says; given_values: what earlier lines said, with their places."""
     for (field, *names), value in facts.items():
-        value_before, first = given_values.get((field, *names), (value, ""))
-        if first and (field == "rating" or value_before != value):
-            problem = f"{value} here and {value_before} at {first} for {' and '.join(map(repr, names))}; keep one"
+        value_before, first_place = given_values.get((field, *names), (value, ""))
+        if first_place and (field == "rating" or value_before != value):
+            problem = f"{value} here and {value_before} at {first_place} for {' and '.join(map(repr, names))}; keep one"
             raise DataError(problem, place=place, field=field)
 
 
 def _records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator[tuple[str, Record]]:
-    """(place, record) of the lines of JSONL and the rows of CSV. Errors go to the policy."""
-    for _, of_file in groupby(lines, key=lambda line: line.file):
-        sheet = None
-        for at, line in enumerate(of_file):
+    """Yield (place, record) for the lines of JSONL and the rows of CSV; errors go to the policy."""
+    for _, file_lines in groupby(lines, key=lambda line: line.file):
+        sheet = None  # stays None in a JSONL file
+        for number, line in enumerate(file_lines):
             try:
-                if at == 0 and not line.data.lstrip().startswith((b"{", b"[")):
+                if number == 0 and not line.data.lstrip().startswith((b"{", b"[")):
                     sheet = _Sheet(line, group)
                 else:
                     yield line.place, parse(line) if sheet is None else sheet.record(line)
@@ -162,8 +165,8 @@ def _records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator
 
 
 class _Sheet:
-    """A CSV under its first line, which has the columns item, rater and rating (a rating a row), or item and one for
-    each rater (an item a row). Commas, semicolons or tabs part the cells; a row stands on one line."""
+    """A CSV, read by its header: columns item, rater and rating (a rating a row), or item and one for each rater. Cells
+    are separated by commas, semicolons or tabs; a row stands on one line."""
 
     def __init__(self, header: Line, group: str) -> None:
         self._delimiter = max(",", ";", "\t", key=lambda mark: header.data.count(mark.encode()))
@@ -177,7 +180,7 @@ class _Sheet:
             raise DataError(f"{problem}the name of each rater, every name once", place=header.place)
 
     def record(self, line: Line) -> Record:
-        """The record that says what a row does. Raises `DataError` for one that does not fit under the columns."""
+        """Return a row as the record that says the same; raise `DataError` if it does not fit the columns."""
         cells = self._cells(line)
         if len(cells) != len(self._names):
             problem = f"{len(cells)} cells under {len(self._names)} columns; fix the row"
@@ -200,7 +203,7 @@ class _Sheet:
 
 
 def _number(text: str) -> Any:
-    """Return what a cell says, if it is a number as JSON writes them; else the text, which is none."""
+    """Return the number that a cell holds, as JSON writes numbers; any other text unchanged."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -47,10 +47,11 @@ from hoicli.resampling.draws import Resampling
 
 @dataclass(frozen=True)
 class AgreementSettings:
-    """levels: ratings go from 0 to levels - 1. seed: of Spearman's p. merge: a rule of RULES by which all
-    models are one; None: the mean, as SHOE's similarity is one, but a vote in the table of subsets, as the supplement's
-    Table 1 is one. resampling: of the intervals, None for none. subsets, distribution, votes: the rows that are asked
-    for besides. group: the key of the items' groups, "" for none."""
+    """What the agreement of ratings is computed with. levels: ratings go from 0 to levels - 1. seed: of the
+    permutations for Spearman's p. merge: the rule of RULES that makes one rating of all models'; None takes the mean,
+    as SHOE's similarity does, but a vote in the table of subsets, as the supplement's Table 1 does. resampling: for the
+    intervals, None for no intervals. subsets, distribution, votes: whether these extra rows are asked for. group: the
+    key of the items' groups, "" for no groups."""
 
     levels: int = 5
     seed: int = 0
@@ -65,30 +66,30 @@ class AgreementSettings:
 def agreement_rows(
     ratings: Ratings, settings: AgreementSettings, *, again: Ratings | None = None, tags: Mapping[str, str]
 ) -> Iterator[Row]:
-    """Among people (or all raters, where there are only people or only models): qwk, alpha, ac1, ac2, within_sd and se.
-    Of models with people, where there are both: agreement and spearman, for each model and for `models`, all as one by
-    `settings.merge`. Ties of a vote go to the first of `ratings.models`.
+    """Yield the result rows of how well raters agree.
 
-    Rows of pairs and subsets name their `raters`, rows of alpha their `level`, and the row of rho carries the interval
-    and p that the rows after it give as values of their own. With a resampling rows of kappa, alpha, AC1, AC2 and
-    agreement carry an interval. Where asked for: agreement by subset of models (`agreement_mean`, `agreement_sd` by
-    size); rated_0, rated_1, ... by rater; votes_0, votes_1, ... by majority rating and rater; the same again for each
-    group's items, without pairs and subsets. again: the ratings of a second study, whose `updated` and `update_size`
-    are told.
+    Among people (or all raters, where there are only people or only models): qwk, alpha, ac1, ac2, within_sd and se.
+    Between models and people, where there are both: agreement and spearman, for each model and for `models`, all as one
+    by `settings.merge`. Ties of a vote go to the first of `ratings.models`. Rows of pairs and subsets name their
+    `raters`, rows of alpha their `level`, and the row of rho has the interval and p that the rows after it give as
+    values of their own. With a resampling, rows of kappa, alpha, AC1, AC2 and agreement have an interval. Where asked
+    for: agreement by subset of models (`agreement_mean`, `agreement_sd` by size); rated_0, rated_1, ... by rater;
+    votes_0, votes_1, ... by majority rating and rater; all of these for each group's items, without pairs and subsets.
+    again: the ratings of a second study, which adds rows of `updated` and `update_size`.
     """
-    whole = _Rows(ratings, settings, tags)
-    yield from whole.among(pairs=True)
-    yield from whole.model_rows()
+    all_items = _Rows(ratings, settings, tags)
+    yield from all_items.among(pairs=True)
+    yield from all_items.model_rows()
     if settings.subsets:
-        yield from whole.subset_rows()
+        yield from all_items.subset_rows()
     if settings.group:
         yield from _group_rows(ratings, settings, tags)
     if settings.votes:
-        yield from whole.votes()
+        yield from all_items.votes()
     if again is not None:
-        yield from whole.updates(again)
+        yield from all_items.updates(again)
     if settings.distribution:
-        yield from whole.distribution()
+        yield from all_items.distribution()
 
 
 def _group_rows(ratings: Ratings, settings: AgreementSettings, tags: Mapping[str, str]) -> Iterator[Row]:
@@ -106,7 +107,7 @@ def _group_rows(ratings: Ratings, settings: AgreementSettings, tags: Mapping[str
 
 
 class _Rows:
-    """The rows of some ratings, those of one group or all."""
+    """Makes the result rows of some ratings: of one group's items (`group`), or of all."""
 
     def __init__(self, ratings: Ratings, settings: AgreementSettings, tags: Mapping[str, str], group: str = "") -> None:
         self.ratings, self.settings, self.tags, self.group = ratings, settings, tags, group
@@ -116,6 +117,8 @@ class _Rows:
         self.values = ratings.columns(self.raters)
 
     def row(self, metric: str, subset: str, value: float | None, n: int, unit: str, rule: str = "", **more: Any) -> Row:
+        """Return a result row with its signature. rule: how the models' ratings were merged, "" if they were not; more:
+        further keys."""
         settings: dict[str, Setting] = {"levels": self.settings.levels}
         if metric in ("spearman", "p"):
             settings |= {"permutations": PERMUTATIONS, "seed": self.settings.seed}
@@ -135,7 +138,7 @@ class _Rows:
         self, metric: str, subset: str, n: int, unit: str, measure: Measure, ratings: Floats, *, rule: str = "",
         fewest: int = 2, lowest: float = -1.0, highest: float = 1.0, **more: Any,
     ) -> Row:  # fmt: skip
-        """The row of a measure, with its interval where one is asked for."""
+        """Return the row of a measure, with its interval where one is asked for."""
         resampling = self.settings.resampling
         value, ends = estimate_of(measure, ratings, resampling, fewest=fewest, lowest=lowest, highest=highest)
         low, high = ends or (None, None)
@@ -145,28 +148,28 @@ class _Rows:
         return self.row(metric, subset, value, n, unit, rule, **more, **interval)
 
     def among(self, *, pairs: bool) -> Iterator[Row]:
-        """How well people agree with each other; without people, models."""
+        """Yield how well people agree with each other; without people, how well models do. pairs: also each pair."""
         values, levels = self.values, self.settings.levels
-        two = list(combinations(range(len(self.raters)), 2))
-        defined = sum(value_of(kappa, values[:, pair]) is not None for pair in two)
+        rater_pairs = list(combinations(range(len(self.raters)), 2))
+        defined = sum(value_of(kappa, values[:, pair]) is not None for pair in rater_pairs)
         yield self.measure_row("qwk", "mean", defined, "kappa", mean_kappa, values)
-        for pair in two if pairs else ():
-            raters, both = [self.raters[at] for at in pair], values[:, pair]
+        for pair in rater_pairs if pairs else ():
+            raters, both = [self.raters[number] for number in pair], values[:, pair]
             shared = int((~np.isnan(both).any(axis=1)).sum())
             yield self.measure_row("qwk", ",".join(raters), shared, "kappa", kappa, both, raters=raters)
         paired = int(((~np.isnan(values)).sum(axis=1) >= 2).sum())
         for level in LEVELS:
             yield self.measure_row("alpha", level, paired, "alpha", partial(alpha, level=level), values, level=level)
-        rated = np.full_like(values, np.nan) if (values % 1 > 0).any() else values  # AC1 and AC2 are of levels
+        whole_levels = np.full_like(values, np.nan) if (values % 1 > 0).any() else values  # AC1 and AC2 are of levels
         for metric, weights in WEIGHTS.items():
             measure = partial(gwet, levels=levels, quadratic=metric == "ac2")
-            yield self.measure_row(metric, weights, paired, "ac", measure, rated, fewest=1)
+            yield self.measure_row(metric, weights, paired, "ac", measure, whole_levels, fewest=1)
         *spread, items = variability(values)
         for metric, value in zip(("within_sd", "se"), spread, strict=True):
             yield self.row(metric, "humans" if self.people else "models", value, items, "levels")
 
     def model_rows(self) -> Iterator[Row]:
-        """How well models agree with the mean of people: all as one, and each."""
+        """Yield how well models agree with the mean of people: all models as one, and each."""
         ratings, models, row, settings = self.ratings, self.models, self.row, self.settings
         if not self.people or not models:
             return
@@ -187,34 +190,34 @@ class _Rows:
             yield row("p", name, correlation.p, correlation.items, "probability", merged)
 
     def subset_rows(self) -> Iterator[Row]:
-        """How well every subset of models, as one, agrees with the mean of people."""
+        """Yield how well every subset of models, merged into one rating, agrees with the mean of people."""
         if not self.people or not self.models:
             raise UsageError(f"{arg('subsets')} needs people and models: {arg('models')} says who is a model")
         models, rule = self.models, self.settings.merge or "majority"
         human = mean_rating(self.values)
-        every = subset_agreement(self.ratings.columns(models), human, self.settings.levels, rule)
-        for size, subsets in enumerate(every, start=1):
+        subsets_by_size = subset_agreement(self.ratings.columns(models), human, self.settings.levels, rule)
+        for size, subsets in enumerate(subsets_by_size, start=1):
             for chosen, (value, items) in subsets.items() if size > 1 else ():  # single models have their rows already
-                members = [models[at] for at in chosen]
+                members = [models[number] for number in chosen]
                 yield self.row("agreement", "+".join(members), percent(value), items, "%", rule, raters=members)
             for metric, value in zip(("agreement_mean", "agreement_sd"), mean_and_deviation(subsets), strict=True):
                 yield self.row(metric, f"{size} of {len(models)}", percent(value), len(subsets), "%", rule)
 
     def votes(self) -> Iterator[Row]:
-        """How often each rater gave each rating, by what most gave the item."""
+        """Yield how often each rater gave each rating, separately for the items of each majority rating."""
         for level, items, counts in votes_by_majority(self.values, self.settings.levels):
             name = "no majority" if level is None else f"majority {level}"
-            of_all = (name, self.raters, counts.sum(axis=1))
-            of_each = ((f"{name}: {rater}", [rater], counts[:, at]) for at, rater in enumerate(self.raters))
-            for subset, raters, numbers in (of_all, *of_each):
-                for rating, number in enumerate(numbers):
+            all_raters = (name, self.raters, counts.sum(axis=1))
+            each_rater = ((f"{name}: {rater}", [rater], counts[:, column]) for column, rater in enumerate(self.raters))
+            for subset, raters, rating_counts in (all_raters, *each_rater):
+                for rating, count in enumerate(rating_counts):
                     more: Row = {"raters": raters, "rating": rating, "majority": level}
-                    yield self.row(f"votes_{rating}", subset, int(number), items, "ratings", **more)
+                    yield self.row(f"votes_{rating}", subset, int(count), items, "ratings", **more)
 
     def updates(self, again: Ratings) -> Iterator[Row]:
-        """Yield what a second study changed, of all raters and of each."""
+        """Yield what a second study changed, for all raters together and for each."""
         raters, change = self._given_twice(again)
-        each = [([rater], change[:, [at]]) for at, rater in enumerate(raters)]
+        each = [([rater], change[:, [column]]) for column, rater in enumerate(raters)]
         for names, part in ((raters, change), *each):
             subset = names[0] if len(names) == 1 else "all"
             updated, size = updates_of(part)
@@ -229,31 +232,31 @@ class _Rows:
                 )
 
     def distribution(self) -> Iterator[Row]:
-        """How often each rater gave each rating."""
+        """Yield how often each rater gave each rating."""
         counts = distribution(self.ratings.values, self.settings.levels)
-        for rater, numbers in zip(self.ratings.raters, counts.T, strict=True):
-            for level, number in enumerate(numbers):
-                yield self.row(f"rated_{level}", rater, int(number), int(numbers.sum()), "ratings", rating=level)
+        for rater, rating_counts in zip(self.ratings.raters, counts.T, strict=True):
+            for level, count in enumerate(rating_counts):
+                yield self.row(f"rated_{level}", rater, int(count), int(rating_counts.sum()), "ratings", rating=level)
 
     def _given_twice(self, again: Ratings) -> tuple[list[str], Floats]:
-        """The raters with ratings in both studies, and [items, raters] by how much each differs the second time, NaN
-        for one that is not in both. Raises `DataError` where none is in both."""
+        """Return the raters with ratings in both studies, and [items, raters]: the second rating minus the first. It is
+        NaN where a rating is not in both. Raises `DataError` where no rating is."""
         items = sorted(set(self.ratings.items) & set(again.items))
         raters = [rater for rater in self.raters if rater in again.raters]
-        before, two = (
+        before, after = (
             table.columns(raters)[[table.items.index(item) for item in items]] if items else np.empty((0, len(raters)))
             for table in (self.ratings, again)
         )
-        change: Floats = two - before
+        change: Floats = after - before
         rated = np.flatnonzero(~np.isnan(change).all(axis=0)).tolist()
         if not rated:
             problem = "none of its ratings is of an item and a person of the first ratings; use their names"
             raise DataError(f"{arg('again')}: {problem}")
-        return [raters[at] for at in rated], change[:, rated]
+        return [raters[number] for number in rated], change[:, rated]
 
 
 def _signed_rule(rule: str, models: Sequence[str]) -> str:
-    """How a signature names the rule, and where it matters who is listed first."""
+    """Return how a signature names the rule, with the model listed first where that decides ties."""
     if rule != "majority":
         return rule
     if list(models) == sorted(models):
@@ -262,20 +265,20 @@ def _signed_rule(rule: str, models: Sequence[str]) -> str:
 
 
 def _signed_name(name: str) -> str:
-    """A name as a signature has room for it: what parts settings or names is written as in an address, `%7C`, so that
-    two names stay two."""
+    """Return a name as a signature can hold it: characters that separate settings or names are percent-encoded (`%7C`),
+    so that two names stay two."""
     return re.sub(r"[|:+=%\s]", lambda match: quote(match[0], safe=""), name)
 
 
 def blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """The rows as small tables to look at, each a line for a subset (of raters, a level, a size) and a column for a
-    metric; what belongs together stands together. Numbers are rounded for reading."""
+    """Yield the rows as small tables for the eye: a line for each subset (of raters, a level, a size), a column for
+    each metric. Metrics that belong together share a table. Numbers are rounded for reading."""
     tables: dict[str, dict[str, Row]] = {}
     for row in rows:
         metric = str(row["metric"])
-        several = next((head for head in ("rated", "votes") if metric.startswith(f"{head}_")), "")
-        head = several or _BLOCK_OF.get(metric, metric)
-        line = tables.setdefault(head, {}).setdefault(str(row["subset"]), {**row["tags"], "of": row["subset"]})
+        numbered = next((head for head in ("rated", "votes") if metric.startswith(f"{head}_")), "")  # rated_0, ...
+        table = numbered or _BLOCK_OF.get(metric, metric)
+        line = tables.setdefault(table, {}).setdefault(str(row["subset"]), {**row["tags"], "of": row["subset"]})
         line[metric] = _value_text(row)
     yield from (list(lines.values()) for lines in tables.values())
 
@@ -286,11 +289,11 @@ _BLOCK_OF = {
     "agreement_sd": "agreement_mean",
     "update_size": "updated",
 }
-"""The metrics that share a table, by the first of them."""
+"""For a metric in the table of another one, the metric that the table is named after."""
 
 
 def _value_text(row: Row) -> str:
-    """A value, and its interval where that has no column of its own, as rho's has."""
+    """Return a value as text, with its interval unless that has columns of its own, as rho's has."""
     value, low, high, unit = row["value"], row.get("ci_low"), row.get("ci_high"), row["unit"]
     if low is None or high is None or row["metric"] == "spearman":
         return _format_value(value, unit)
@@ -305,7 +308,7 @@ def _format_value(value: float | None, unit: str) -> str:
 
 
 def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PAPER) -> None:
-    """One of the PLOTS of people's ratings, or of all raters' where there are no people.
+    """Draw one of the PLOTS (`kind`) of people's ratings, or of all raters' where there are no people.
 
     Raises `UsageError` for more levels than a figure has room for, and where there is nothing to draw.
     """

@@ -29,7 +29,7 @@ MOST_ROUNDS = 100_000
 
 @dataclass(frozen=True)
 class Resampling:
-    """How many rounds, and of which seed; 0 rounds: neither intervals nor p. before: rounds that were drawn earlier."""
+    """How many rounds to draw (0: no intervals, no p-values), of which seed; before: how many were drawn earlier."""
 
     rounds: int
     seed: int
@@ -37,7 +37,8 @@ class Resampling:
 
     @classmethod
     def from_options(cls, rounds: int, seed: int, *, or_none: bool = False) -> Resampling:
-        """From a command's options; raises `UsageError` for values that mean nothing. or_none: 0 rounds may be."""
+        """Return what a command's options ask for; raise `UsageError` for meaningless ones. or_none: 0 rounds may
+        be."""
         if not (or_none and rounds == 0) and not 2 <= rounds <= MOST_ROUNDS:
             raise UsageError(
                 f"{arg('bootstrap', rounds)}: give a number of rounds from 2 to {MOST_ROUNDS:,}; 1000 is usual"
@@ -48,42 +49,42 @@ class Resampling:
 
     @classmethod
     def from_rounds(cls, rounds: int | None, seed: int) -> Resampling | None:
-        """`from_options`, or None where no resamples are asked for."""
+        """Return `from_options`, or None where `rounds` is None: the user asks for no resamples."""
         return None if rounds is None else cls.from_options(rounds, seed)
 
     def signature(self) -> dict[str, str]:
-        """For the signatures of rows that have an interval."""
+        """Return the settings that the signatures of rows with an interval name; none without rounds."""
         return {"boot": str(self.rounds), "ci": "student", "seed": str(self.seed)} if self.rounds else {}
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some rounds of a seed: the block's number and how many there are."""
+    """Consecutive rounds that share one random stream: the seed, the block's number, and how many rounds it has."""
 
     seed: int
     number: int
     rounds: int
 
     def resamples(self, images: int) -> Weights:
-        """[images, rounds] how often each image is drawn when `images` are drawn with replacement.
+        """Return [images, rounds]: how often each image is drawn when `images` images are drawn with replacement.
 
-        An index is the upper half of 64 random bits, scaled: no image is favoured by more than images / 2^32.
+        An image's index is the upper half of 64 random bits, scaled: no image is favoured by more than images / 2^32.
         """
         bits = self._bits(RESAMPLING, self.rounds * images) >> np.uint64(32)
         indices = ((bits * np.uint64(images)) >> np.uint64(32)).astype(np.int64).reshape(self.rounds, images)
-        indices += np.arange(self.rounds)[:, np.newaxis] * images
+        indices += np.arange(self.rounds)[:, np.newaxis] * images  # one number for each (round, image)
         counts = np.bincount(indices.ravel(), minlength=self.rounds * images).astype(np.int32)
         return np.ascontiguousarray(counts.reshape(self.rounds, images).T)
 
     def swaps(self, images: int) -> Weights:
-        """[images, rounds] of 0 and 1: in which rounds an image's two outputs change places."""
-        words = -(-images // 64)
+        """Return [images, rounds]: 1 where an image's two outputs change places in a round, else 0."""
+        words = -(-images // 64)  # one bit for each image, rounded up
         octets = self._bits(SWAPPING, self.rounds * words).astype("<u8").view(np.uint8).reshape(self.rounds, words * 8)
         coins = np.unpackbits(octets, axis=1, bitorder="little")[:, :images]
         return np.ascontiguousarray(coins.T.astype(np.int32))
 
     def coins(self, images: int) -> Weights:
-        """[2 * images, rounds]: what one of two systems has after `swaps`, of both models' outputs."""
+        """Return [2 * images, rounds]: which of both models' outputs one of two systems has after `swaps`."""
         swaps = self.swaps(images)
         return np.concatenate((1 - swaps, swaps))
 
@@ -94,26 +95,26 @@ class Block:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Some blocks worked on at once, the rounds of one after the other's."""
+    """Several blocks that are worked on at once, their rounds one block after the other."""
 
     blocks: Sequence[Block]
 
     @property
     def rounds(self) -> int:
-        """Return the number of rounds of all of them."""
+        """Return the number of rounds of all blocks together."""
         return sum(block.rounds for block in self.blocks)
 
     def resamples(self, images: int) -> Weights:
-        """[images, rounds], as `Block.resamples`."""
+        """Return `Block.resamples` of all blocks, [images, rounds]."""
         return np.concatenate([block.resamples(images) for block in self.blocks], axis=1)
 
     def coins(self, images: int) -> Weights:
-        """[2 * images, rounds], as `Block.coins`."""
+        """Return `Block.coins` of all blocks, [2 * images, rounds]."""
         return np.concatenate([block.coins(images) for block in self.blocks], axis=1)
 
 
 def blocks(resampling: Resampling) -> list[Block]:
-    """All rounds, in blocks."""
+    """Return all rounds of a resampling, cut into blocks."""
     starts = range(0, resampling.rounds, ROUNDS_IN_BLOCK)
     return [
         Block(resampling.seed, number, min(ROUNDS_IN_BLOCK, resampling.rounds - start))

@@ -17,7 +17,7 @@ import numpy as np
 from hoicli.records.kit import Floats
 
 TAIL = 20
-"""One in so many lies outside a 95 % interval."""
+"""One value in TAIL lies outside a 95 % interval."""
 FEWEST_IMAGES = 2
 """Images with ground truth that an interval needs: one image says nothing of how images differ."""
 STUDENT = (1.5895338, 2.5558500, 2.8225076, 2.3722710, 1.9599640)
@@ -35,16 +35,16 @@ TOLERANCE = 1e-12
 
 
 def widening(images: int) -> float:
-    """Return how much wider than the spread of resamples an interval from so many images is: resampling n images shows
-    (n - 1) / n of their variance, and a few images do not say what it is."""
+    """Return the factor by which an interval from so many images is wider than the spread of their resamples.
+    Resampling n images shows (n - 1) / n of their variance, and a few images do not say well what it is."""
     degrees = images - 1
     student = FEW[degrees - 1] if degrees <= len(FEW) else float(np.polyval(STUDENT, 1 / degrees))
     return student / STUDENT[-1] * math.sqrt(images / degrees)
 
 
 def _distances(rounds: Floats, images: int) -> Floats | None:
-    """How far each round that has an estimate is from the mean of all, `widening` included, in order; None where that
-    says nothing."""
+    """Return how far each round's estimate is from the mean of all, times `widening`, rising. Rounds without an
+    estimate (NaN) are left out. None with fewer than two estimates, or fewer than FEWEST_IMAGES images."""
     defined = np.sort(rounds[~np.isnan(rounds)])
     if len(defined) < 2 or images < FEWEST_IMAGES:
         return None
@@ -55,42 +55,43 @@ def _distances(rounds: Floats, images: int) -> Floats | None:
 def interval(
     estimate: float, rounds: Floats, images: int, *, lowest: float, highest: float
 ) -> tuple[float, float] | None:
-    """The 95 % interval of an estimate, cut at the least and the largest value there can be. It excludes 0 where
-    `p_resampled` is below 0.05, and nowhere else, from 20 rounds on: fewer make no such p.
+    """Return the 95 % interval of an estimate, cut at the least and the largest value there can be. It excludes 0
+    exactly where `p_resampled` is below 0.05, from 20 rounds on: fewer make no such p.
 
-    rounds [R]: the estimate on each resample, NaN where it has none there; images: how many have what it is about. None
-    when fewer than two rounds have an estimate, or with fewer than FEWEST_IMAGES.
+    rounds: [R] the estimate on each resample, NaN without one; images: how many the estimate comes from. None when
+    fewer than two rounds have an estimate, or with fewer than FEWEST_IMAGES images.
     """
     distances = _distances(rounds, images)
     if distances is None:
         return None
     reach = float(distances[-max(len(distances) // TAIL, 1)])
+    # within rounding the interval ends at 0, as `p_resampled` counts distances that nearly equal the estimate
     if reach < abs(estimate) <= reach + TOLERANCE:
         reach = abs(estimate)
     return max(estimate - reach, lowest), min(estimate + reach, highest)
 
 
 def p_resampled(estimate: float, rounds: Floats, images: int) -> float | None:
-    """Two-sided p of a difference being none, from the bootstrap: how often a resampled difference is as far from the
-    resamples' mean as the estimate is from 0 (Efron and Tibshirani 1993, chapter 16). None where `interval` is."""
+    """Return the two-sided p-value of "no difference": the share of resamples as far from their mean as the estimate is
+    from 0 (the bootstrap; Efron and Tibshirani 1993, chapter 16). None where `interval` is None."""
     distances = _distances(rounds, images)
     return None if distances is None else _share(distances, abs(estimate))
 
 
 def p_swapped(estimate: float, rounds: Floats) -> float | None:
-    """Two-sided p of a difference being none, from swaps: how often it is as large with the output of a random half of
-    the images swapped (approximate randomisation, Noreen 1989). None where no round has a difference."""
+    """Return the two-sided p-value of "no difference": the share of rounds with as large a difference when the output
+    of half the images is swapped at random (approximate randomisation, Noreen 1989). None where no round has one."""
     defined = rounds[~np.isnan(rounds)]
     return _share(np.abs(defined), abs(estimate)) if len(defined) else None
 
 
 def _share(distances: Floats, observed: float) -> float:
-    """The observed arrangement is one of those that may come up, so p is never 0."""
+    """Return the share of distances of at least `observed`, which is counted as one of them, so that p is never 0."""
     return (1 + int((distances >= observed - TOLERANCE).sum())) / (1 + len(distances))
 
 
 def false_discovery(p: Sequence[float]) -> list[float]:
-    """Benjamini and Hochberg's q of each p: the share of false alarms among all that are at least as striking.
+    """Return Benjamini and Hochberg's q of each p: the share of false alarms among all that are at least as striking.
 
     SciPy's `false_discovery_control` divides before it multiplies, which gives other last digits, and takes half a
     second to import.

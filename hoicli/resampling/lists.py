@@ -12,9 +12,9 @@ from hoicli.records.kit import Bools, Floats, Ints
 
 
 class Rows(NamedTuple):
-    """The M rows of ranked lists: true positives with no other prediction between them, whose last has the largest
-    precision. first [M + 1] the place of each row's first one among all true positives; begin [M] the first of the
-    predictions that are counted at it, behind the row before; class c has the rows bounds[c]:bounds[c + 1]."""
+    """The M rows of ranked lists: runs of true positives with no other prediction between them; a run's last one has
+    its largest precision. first [M + 1]: each row's first one among all true positives; begin [M]: the first prediction
+    behind the row before; class c has the rows bounds[c]:bounds[c + 1]."""
 
     first: Ints
     begin: Ints
@@ -23,16 +23,18 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class ListColumns:
-    """The predictions that count under one protocol, a ranked list for each of C classes, and what is to be found.
+    """The predictions that count under one protocol, as a ranked list for each of C classes, and their ground truth.
 
-    hit [T] whether each is a true positive, in ranking order; class c owns hit[bounds[c]:bounds[c + 1]]. image [T] of
-    each, truth_image [P] and truth_class [P] of the ground truth; images N counts those they point into. grid and cap
-    are the protocol's `grid` and `predictions_per_class`.
+    hit [T]: whether each prediction is a true positive, in ranking order; class c has hit[bounds[c]:bounds[c + 1]].
+    image [T]: the image of each prediction; truth_image [P] and truth_class [P]: the image and class of each ground
+    truth; images N: how many images these numbers point into. grid and cap are the protocol's `grid` and
+    `predictions_per_class`.
 
-    gain [T]: what a true positive is worth where that is not 1 for all (SHOE), in whole numbers of 1 / unit. The copies
-    of one are then one step: precision and recall are taken after them. area: without a grid, what is under the curve:
-    "envelope" or "trapezoid" (straight lines from recall 0, precision 1). score [T], falling in each class: ranks the
-    predictions of all classes as one list; place [T]: their places there, if these are known.
+    gain [T]: what a true positive is worth where that is not 1 for all (SHOE), in whole numbers of 1 / unit. Copies of
+    one true positive are then one step: precision and recall are taken after them. area: what is measured under the
+    curve when there is no grid, "envelope" or "trapezoid" (straight lines from recall 0, precision 1). score [T],
+    falling in each class: ranks the predictions of all classes as one list; place [T]: their places in that list, if
+    these are known.
     """
 
     hit: Bools
@@ -51,18 +53,19 @@ class ListColumns:
 
     @cached_property
     def hits(self) -> Ints:
-        """[K] the true positives."""
+        """Return the indices [K] of the predictions that are true positives."""
         return np.flatnonzero(self.hit)
 
     @cached_property
     def rows(self) -> Rows:
-        """The true positives whose precision may count."""
+        """Return the runs of true positives, each of which has one precision that may count."""
         hits = self.hits
         bounds = np.searchsorted(hits, self.bounds)
         begin = np.append(0, hits[:-1] + 1)[: len(hits)]
-        leads = bounds[:-1][np.diff(bounds) > 0]
-        begin[leads] = self.bounds[:-1][np.diff(bounds) > 0]
-        alone = begin < hits if self.gain is None and self.area == "envelope" else np.ones(len(hits), dtype=bool)
-        alone[leads] = True
-        first = np.flatnonzero(alone)
+        class_leads = bounds[:-1][np.diff(bounds) > 0]
+        begin[class_leads] = self.bounds[:-1][np.diff(bounds) > 0]
+        # without gains, a true positive directly behind another one belongs to that one's row
+        starts_row = begin < hits if self.gain is None and self.area == "envelope" else np.ones(len(hits), dtype=bool)
+        starts_row[class_leads] = True
+        first = np.flatnonzero(starts_row)
         return Rows(np.append(first, len(hits)), begin[first], np.searchsorted(first, bounds))

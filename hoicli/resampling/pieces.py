@@ -1,5 +1,5 @@
-"""The true positives of a few ranked lists, worked on as one: counts up to each for every round, and their AP. Their
-rows are laid out so that running totals down every list are a few operations on large arrays."""
+"""The true positives of a few ranked lists, worked on together: in every round, the counts up to each true positive and
+the AP. Rows are laid out so that running totals down every list are a few operations on large arrays."""
 
 from __future__ import annotations
 
@@ -28,77 +28,80 @@ average half of a list's last strip is filled up."""
 SMALL = np.iinfo(np.int16).max
 """Whole numbers up to here take half the space and half the time; sums of them are exact in either type."""
 WIDEST = SMALL // 16
-"""Predictions that are added up at once: of images that are there up to 16 times, a small number."""
+"""Predictions that are added up at once: where no image is drawn more than 16 times, their sum is at most SMALL."""
 
 
 class Strips:
-    """Lists of counts [O] rows, the longest first and none empty, cut into strips of the same length, the last of each
-    filled up. Layer i holds the i-th row of all S strips, first the first strips of all lists, then the second strips
-    of those that have two, and so on; so values of R rounds are [layers, S, R].
+    """A layout of O lists (`counts` [O]: their rows; the longest first, none empty), cut into strips of equal length.
 
-    place [K]: where each row stands, counted through all layers; size: layers * S; owner [S] the list of each strip.
+    The last strip of each list is filled up. Layer i holds the i-th row of all S strips: first of the first strips of
+    all lists, then of the second strips of those lists that have two, and so on; so values of R rounds are [layers, S,
+    R]. place [K]: where each row stands, counted through all layers; size: layers * S; owner [S]: the list of each
+    strip.
     """
 
     def __init__(self, counts: Ints) -> None:
         self._layers = min(int(counts.max(initial=1)), MOST_LAYERS)
         strips = -(-counts // self._layers)
+        # how many lists have a first strip, a second strip, ...: `strips` falls, so its negative is searched
         having = np.searchsorted(-strips, -np.arange(1, int(strips.max(initial=0)) + 1), side="right")
-        first = starts_of(having)  # the first of the first strips, of the second strips, ...
+        first = starts_of(having)  # where the first strips begin, the second strips, ...
         self.owner: Ints = expand_runs(np.zeros_like(having), having)[1]
         self.size, self._lists = self._layers * len(self.owner), len(counts)
-        owner, within = expand_runs(np.zeros_like(counts), counts)
+        list_number, within = expand_runs(np.zeros_like(counts), counts)
         strip, layer = np.divmod(within, self._layers)
-        self.place: Ints = layer * len(self.owner) + first[strip] + owner
+        self.place: Ints = layer * len(self.owner) + first[strip] + list_number
         steps = zip(pairwise(first.tolist()), having[1:].tolist(), strict=False)
+        # from the strips of one rank to those that continue them
         self._steps = [
-            (slice(first_row, first_row + count), slice(two, two + count)) for (first_row, two), count in steps
+            (slice(begin, begin + count), slice(next_begin, next_begin + count)) for (begin, next_begin), count in steps
         ]
         self._before: Ints = np.concatenate(
             [np.arange(0), *(np.arange(span.start, span.stop) for span, _ in self._steps)]
         )
 
     def layers(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Rows [layers * S, R] as [layers, S, R]."""
+        """Return rows [layers * S, R] as [layers, S, R]."""
         return rows.reshape(self._layers, len(self.owner), -1)
 
     def running(self, operation: np.ufunc, values: Numbers, *, backwards: bool = False) -> Numbers:
-        """In place, the running totals (or maxima) of values >= 0 down each list."""
+        """Replace values >= 0 by running totals (or maxima) down each list (`backwards`: up it); return them."""
         for before, layer in pairwise(values[::-1] if backwards else values):
             operation(before, layer, out=layer)
         if self._steps:
-            come_to = values[0] if backwards else values[-1]
-            carried = np.zeros_like(come_to)  # what the strips before have come to
-            for span, two in self._steps[::-1] if backwards else self._steps:
-                before, strip = (two, span) if backwards else (span, two)
-                operation(carried[before], come_to[before], out=carried[strip])
+            strip_totals = values[0] if backwards else values[-1]
+            carried = np.zeros_like(strip_totals)  # the total of a list's strips before each strip
+            for span, next_span in self._steps[::-1] if backwards else self._steps:
+                before, strip = (next_span, span) if backwards else (span, next_span)
+                operation(carried[before], strip_totals[before], out=carried[strip])
             operation(values, carried, out=values)
         return values
 
     def steps(self, values: Numbers) -> Numbers:
-        """Return how much more each row has than the one before it in its list; the first of a list, all it has."""
-        more: Numbers = values.copy()
-        more[1:] -= values[:-1]
-        more[0, len(self.owner) - len(self._before) :] -= values[-1, self._before]
-        return more
+        """Return by how much each row exceeds the one before it in its list; for a list's first row, all it has."""
+        increase: Numbers = values.copy()
+        increase[1:] -= values[:-1]
+        increase[0, len(self.owner) - len(self._before) :] -= values[-1, self._before]  # the strip before ends there
+        return increase
 
     def totals(self, values: Floats, times: NDArray[Any]) -> Floats:
-        """[O, R] the sum of values * times of each list, where `times` is 0 wherever strips are filled up."""
-        of_strips = np.einsum("lsr,lsr->sr", values, times)
-        total: Floats = of_strips[: self._lists]
+        """Return [O, R]: the sum of values * times over each list, where `times` is 0 wherever strips are filled up."""
+        strip_totals = np.einsum("lsr,lsr->sr", values, times)
+        total: Floats = strip_totals[: self._lists]
         for _, strips in self._steps:
-            total[: strips.stop - strips.start] += of_strips[strips]
+            total[: strips.stop - strips.start] += strip_totals[strips]
         return total
 
 
 @dataclass(frozen=True)
 class Times:
-    """How often each of N images is there in R rounds, as [N, R]."""
+    """How often each of N images is there in each of R rounds: weights [N, R]."""
 
     weights: Weights
 
     @cached_property
     def _most(self) -> int:
-        """How often an image is there at most."""
+        """Return how often an image is there at most."""
         return int(self.weights.max(initial=0))
 
     @cached_property
@@ -106,69 +109,72 @@ class Times:
         return self.weights.astype(np.int16)
 
     def type_of(self, largest: int) -> type[np.int16 | np.int32]:
-        """One that is large enough for sums of `largest` weights."""
+        """Return an integer type that holds sums of up to `largest` weights."""
         return np.int16 if largest * self._most <= SMALL else np.int32
 
     def sum_products(self, matrix: csr_array, largest: int) -> NDArray[Any]:
-        """matrix [M, N], `small`, @ weights, where each sum is of `largest` weights at most."""
+        """Return matrix [M, N], from `small`, @ weights; no sum is of more than `largest` weights."""
         sums: NDArray[Any] = matrix @ (self._small if self.type_of(largest) is np.int16 else self.weights)
         return sums
 
 
 class Counts(NamedTuple):
-    """Whole numbers of each round, of each true positive, [layers, S, R]: what the true positives, and how many
-    predictions, of its class come to with it."""
+    """Running counts at each true positive, [layers, S, R] for R rounds. hits: what the true positives of its class are
+    worth together, up to and including it; rank: how many predictions of its class stand up to and including it."""
 
     hits: NDArray[Any]
     rank: NDArray[Any]
 
 
 class Piece:
-    """Rows of the classes `numbers` of ranked lists (`ListColumns.rows`), those with more rows first; classes [O] are
-    those that have some. weighted: for `count`, not for `alone` only."""
+    """The true positives of some classes (`numbers`) of ranked lists, those with more rows (`ListColumns.rows`) first.
+    classes [O]: those of the classes that have rows. weighted: whether `count` is needed, and not only `alone`."""
 
     def __init__(self, lists: ListColumns, numbers: Ints, *, weighted: bool = True) -> None:
-        every = lists.rows
-        counts = np.diff(every.bounds)[numbers]
+        all_rows = lists.rows
+        counts = np.diff(all_rows.bounds)[numbers]
         self.classes: Ints = numbers[counts > 0]
         counts = counts[counts > 0]
-        rows = expand_runs(every.bounds[self.classes], counts)[1]
+        rows = expand_runs(all_rows.bounds[self.classes], counts)[1]
         self._grid, self._cap, self._unit, self._area = lists.grid, lists.cap, lists.unit, lists.area
         self._strips = Strips(counts)
-        first, end = every.first[rows], every.first[rows + 1]
+        first, end = all_rows.first[rows], all_rows.first[rows + 1]
         self._row_of_hit: Ints = np.repeat(self._strips.place, end - first)
         self._gain: NDArray[Any] | None = None
         if lists.gain is not None:
             (gain,) = self._place_columns(lists.gain[lists.hits[first]])
             self._gain = self._strips.layers(gain)
-        of_row, begin, behind = end - first, every.begin[rows], lists.hits[end - 1] + 1 - every.begin[rows]
-        # the true positives of a list, and the predictions up to its last one
+        begin = all_rows.begin[rows]
+        row_hits, row_width = end - first, lists.hits[end - 1] + 1 - begin  # true positives, predictions of each row
+        # most true positives of a list, and most predictions up to a list's last true positive
         self._most, self._longest = (
-            int(np.add.reduceat(of, starts_of(counts)[:-1]).max(initial=0)) for of in (of_row, behind)
+            int(np.add.reduceat(column, starts_of(counts)[:-1]).max(initial=0)) for column in (row_hits, row_width)
         )
-        first, begin, self._of_row, self._behind = self._place_columns(first, begin, of_row, behind)
+        first, begin, self._row_hits, self._row_width = self._place_columns(first, begin, row_hits, row_width)
         if weighted:
-            hits = lists.hits[expand_runs(first, self._of_row)[1]]
+            hits = lists.hits[expand_runs(first, self._row_hits)[1]]
             # wide rows are cut, so that the sums of each part are small
-            parts = -(-self._behind // WIDEST)
+            parts = -(-self._row_width // WIDEST)
             self._cut: Ints = np.flatnonzero(parts > 1)
-            further = parts[self._cut] - 1
-            self._further: Ints = starts_of(further)[:-1]
-            cut, part = np.repeat(self._cut, further), WIDEST * expand_runs(np.ones_like(further), further)[1]
-            counts_of = np.minimum(np.append(self._behind, self._behind[cut] - part), WIDEST)
-            _, entry = expand_runs(np.append(begin, begin[cut] + part), counts_of)
-            counts_of = np.append(self._of_row, counts_of)
-            self._counted = _present(counts_of, lists.image[np.append(hits, entry)], lists.images)
-            self._widest = int(counts_of.max(initial=0))
+            further_parts = parts[self._cut] - 1
+            self._further: Ints = starts_of(further_parts)[:-1]
+            cut_row = np.repeat(self._cut, further_parts)
+            offset = WIDEST * expand_runs(np.ones_like(further_parts), further_parts)[1]
+            widths = np.minimum(np.append(self._row_width, self._row_width[cut_row] - offset), WIDEST)
+            _, prediction = expand_runs(np.append(begin, begin[cut_row] + offset), widths)
+            # one matrix for all sums: true positives by row, predictions by row, predictions of the further parts
+            sizes = np.append(self._row_hits, widths)
+            self._counted = _present(sizes, lists.image[np.append(hits, prediction)], lists.images)
+            self._widest = int(sizes.max(initial=0))
 
     def _place_columns(self, *columns: Ints) -> Ints:
-        """Columns of the rows where they stand in the strips, 0 where those are filled up."""
+        """Return columns of the rows, each value where its row stands in the strips; 0 where strips are filled up."""
         placed = np.zeros((len(columns), self._strips.size), dtype=np.int64)
         placed[:, self._strips.place] = columns
         return placed
 
     def count(self, times: Times) -> Counts:
-        """The counts when the images are there so many times."""
+        """Return the counts in each round, when the images are there so many `times`."""
         size, sums = self._strips.size, times.sum_products(self._counted, self._widest)
         copies = sums[:size].astype(times.type_of(self._most), copy=False)
         rank: NDArray[Any] = sums[size : 2 * size].astype(times.type_of(self._longest), copy=False)
@@ -177,50 +183,50 @@ class Piece:
         return self._running(copies, rank)
 
     def _running(self, copies: NDArray[Any], rank: NDArray[Any]) -> Counts:
-        """From those of each row alone [layers * S, R]; it may use them up."""
+        """Return the counts from the copies and predictions of each row alone [layers * S, R]; may overwrite these."""
         hits = self._strips.running(np.add, self._worth(self._strips.layers(copies)))
         return Counts(hits, self._strips.running(np.add, self._strips.layers(rank)))
 
     def alone(self, lists: ListColumns, start: int, end: int) -> Counts:
-        """The counts of each of the images from start to end alone; lists: of one class, to its last true positive."""
+        """Return the counts when one image alone is there, for each from `start` to `end`; lists: of one class."""
         chosen = np.flatnonzero((lists.image >= start) & (lists.image < end))
         row = self._row_of_hit[np.searchsorted(lists.hits, chosen)]
-        place, many = row * (end - start) + lists.image[chosen] - start, self._strips.size * (end - start)
+        cell, cells = row * (end - start) + lists.image[chosen] - start, self._strips.size * (end - start)
         worth = lists.hit[chosen] if lists.gain is None else lists.gain[chosen] * lists.hit[chosen]
-        alone = np.bincount(place, worth, many), np.bincount(place, minlength=many)
+        columns = np.bincount(cell, worth, cells), np.bincount(cell, minlength=cells)
         layers = (
-            self._strips.layers(of.astype(every.dtype).reshape(self._strips.size, -1))
-            for of, every in zip(alone, self._every, strict=True)
+            self._strips.layers(column.astype(whole.dtype).reshape(self._strips.size, -1))
+            for column, whole in zip(columns, self._every, strict=True)
         )
-        return Counts(*(self._strips.running(np.add, of) for of in layers))
+        return Counts(*(self._strips.running(np.add, layer) for layer in layers))
 
     def others(self, counts: Counts) -> Counts:
-        """Return those of every image once, less `counts`."""
-        return Counts(*(every - part for every, part in zip(self._every, counts, strict=True)))
+        """Return the counts when every image is there once, minus `counts`: those of all other images."""
+        return Counts(*(whole - part for whole, part in zip(self._every, counts, strict=True)))
 
     @cached_property
     def _every(self) -> Counts:
         once = Times(np.ones((1, 1), dtype=np.int32))
-        rank = self._behind.astype(once.type_of(self._longest))
-        return self._running(self._of_row.astype(once.type_of(self._most)), rank)
+        rank = self._row_width.astype(once.type_of(self._longest))
+        return self._running(self._row_hits.astype(once.type_of(self._most)), rank)
 
     def _worth(self, copies: NDArray[Any]) -> NDArray[Any]:
-        """Return what copies of each true positive are worth."""
+        """Return what so many copies of each true positive are worth."""
         return copies if self._gain is None else copies * self._gain
 
     def _copies(self, worth: NDArray[Any]) -> NDArray[Any]:
-        """Return how many copies of each true positive are worth so much."""
+        """Return how many copies of each true positive are worth so much: the inverse of `_worth`."""
         return worth if self._gain is None else worth // np.maximum(self._gain, 1)
 
     def rate(self, counts: Counts, positives: Sequence[NDArray[Any]], aps: Sequence[Floats]) -> None:
-        """Set the AP of `classes` in each of `aps` [C, R], for as much ground truth as `positives` [C, R] each have.
-        It uses the counts up: `others` comes before."""
-        annotated = [np.maximum(of[self.classes], 1) for of in positives]
+        """Write the AP of this piece's classes into each of `aps` [C, R]. positives: [C, R] the ground truth of each
+        class, an array for each of `aps`. The counts are overwritten, so call `others` before."""
+        annotated = [np.maximum(positive_counts[self.classes], 1) for positive_counts in positives]
         for ap, ap_found in zip(aps, self._ap(counts, annotated), strict=True):
             ap[self.classes] = ap_found
 
     def _ap(self, counts: Counts, annotated: Sequence[Ints]) -> Iterator[Floats]:
-        """[O, R] the AP of each of `classes` for each of `annotated` [O, R], how much ground truth there is."""
+        """Yield [O, R], the AP of each of `classes`, for each of `annotated` [O, R]: how much ground truth there is."""
         hits, rank = counts
         # of a true positive's copies, those up to the cap count
         if self._cap is not None and rank.max(initial=0) > self._cap:
@@ -239,17 +245,17 @@ class Piece:
             self._strips.running(np.maximum, precision, backwards=True)
         if not self._grid:  # the area: every copy is a step of recall
             total = self._strips.totals(precision, self._strips.steps(hits))
-            return (total / (of * float(self._unit**2)) for of in annotated)
-        # the mean over the grid: a point reads the precision of the first to reach it
+            return (total / (ground_truth * float(self._unit**2)) for ground_truth in annotated)
+        # the mean over the grid: a point takes the precision of the first true positive to reach it
         points = len(self._grid) * self._unit
-        steps = (self._strips.steps(self._count_reached(hits, of)) for of in annotated)
-        return (self._strips.totals(precision, of) / points for of in steps)
+        steps = (self._strips.steps(self._count_reached(hits, ground_truth)) for ground_truth in annotated)
+        return (self._strips.totals(precision, newly_reached) / points for newly_reached in steps)
 
     def _count_reached(self, hits: NDArray[Any], annotated: Ints) -> NDArray[Any]:
         """Return how many points of the grid the recall hits / annotated has reached."""
         if hits.max(initial=0) < np.iinfo(np.int8).max:  # compared in half the time
             hits = hits.astype(np.int8)
-        end = 1 << int(annotated.max(initial=1)).bit_length()
+        end = 1 << int(annotated.max(initial=1)).bit_length()  # a power of two, so that few tables are cached
         if end <= annotated.size:
             least_hits = np.take(_least_of_all(self._grid, self._unit, end, hits.dtype), annotated, axis=1)
         else:
@@ -257,15 +263,15 @@ class Piece:
         at_once = len(self._grid) - len(least_hits)  # recall is 0 at least
         reached = np.full(hits.shape, at_once, dtype=np.int8 if len(self._grid) < 128 else np.int16)
         reaches = np.empty(hits.shape, dtype=bool)
-        for of_point in least_hits:
-            np.greater_equal(hits, np.take(of_point, self._strips.owner, axis=0), out=reaches)
+        for least in least_hits:
+            np.greater_equal(hits, np.take(least, self._strips.owner, axis=0), out=reaches)
             np.add(reached, reaches.view(np.int8), out=reached)
         return reached
 
 
 def _least(grid: Sequence[float], annotated: Floats, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """[points above 0, ...] the least to be found for a recall at each point of the grid, of `annotated` [...]; the
-    largest of its type if that is too small, as `found` is not."""
+    """Return [points above 0, ...]: the least number of hits whose recall reaches each grid point, for `annotated`
+    [...] ground truth; a number that is too large for `dtype` becomes its largest value, which hits never reach."""
     points = np.array([point for point in grid if point > 0]).reshape(-1, *[1] * annotated.ndim)
     floors = np.floor(points * annotated)
     floors += floors / annotated < points  # where that, as a recall, falls short
@@ -274,18 +280,18 @@ def _least(grid: Sequence[float], annotated: Floats, dtype: np.dtype[Any]) -> ND
 
 @lru_cache(maxsize=8)
 def _least_of_all(grid: Sequence[float], unit: int, end: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """`_least` of ground truth 0, 1, ... up to `end`."""
+    """Return `_least` for each amount of ground truth 0, 1, ... below `end`."""
     return _least(grid, np.maximum(np.arange(float(end)), 1) * unit, dtype)
 
 
 def small(matrix: csr_array) -> csr_array:
-    """A matrix of whole numbers as small numbers, if they are."""
+    """Return a matrix of whole numbers as 16-bit integers if they fit, else as 32-bit ones."""
     return matrix.astype(np.int16 if matrix.max() <= SMALL else np.int32) if matrix.nnz else matrix
 
 
 def _present(counts: Ints, images: Ints, width: int) -> csr_array:
-    """[M, width] the images of each of M rows, one row's after the other's. An image that a row has twice has two
-    entries: to find these takes as long as some hundred products."""
+    """Return a sparse [M, width] with a 1 for each image of each row; counts: [M] images of a row; images: row by row.
+    An image that a row has twice has two entries: to find these takes as long as some hundred products."""
     from scipy.sparse import csr_array
 
     index = np.int32 if len(images) < 1 << 31 else np.int64

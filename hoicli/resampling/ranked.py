@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 Sides: TypeAlias = "tuple[tuple[Floats, Ints], tuple[Floats, Ints]]"
-"""AP and ground truth of both sides of a coin."""
+"""(AP, ground truth) of each of the two systems that swapping makes."""
 ROWS_AT_ONCE = 4096
-"""Rows worked on in one piece, if not of one class: few enough that their arrays of some blocks of rounds, 0.5 to 2 MB
-each, stay in a processor's cache, and enough that calls of NumPy do not count."""
+"""Rows worked on in one piece, unless one class has more: few enough that their arrays of some blocks of rounds, 0.5 to
+2 MB each, stay in a processor's cache, and enough that the overhead of NumPy's calls does not count."""
 IMAGES_AT_ONCE = 512
 """Images left out one by one in one piece."""
 MOST_LEFT_OUT = 16_384
@@ -39,36 +39,36 @@ MOST_LEFT_OUT = 16_384
 
 @dataclass(frozen=True)
 class RankedLists(ListColumns):
-    """Ranked lists, and what resampling asks of them."""
+    """The ranked lists of one model, with what resampling needs of them."""
 
     @property
     def classes(self) -> int:
-        """C."""
+        """Return C, the number of classes."""
         return len(self.bounds) - 1
 
     @property
     def true_positives(self) -> int:
-        """Return how many there are."""
+        """Return the number of true positives."""
         return int(self.hit.sum())
 
     @property
     def unannotated(self) -> Bools:
-        """[C] the classes without ground truth."""
+        """Return [C]: whether each class is without ground truth."""
         without: Bools = self.annotated[:, 0] == 0
         return without
 
     @property
     def truth_images(self) -> Ints:
-        """[C] how many images have ground truth of each class."""
+        """Return [C]: how many images have ground truth of each class."""
         images: Ints = np.diff(self.truth.indptr).astype(np.int64)
         return images
 
     def images_of_truth(self, members: Ints) -> int:
-        """Return how many images have ground truth of one of the classes."""
+        """Return how many images have ground truth of one of the classes `members`."""
         return len(np.unique(self.truth_image[np.isin(self.truth_class, members)]))
 
     def ap(self, weights: Weights) -> tuple[Floats, Ints]:
-        """(AP [C, R] in [0, 1], ground truth [C, R]) when image i counts weights[i, r] times in round r.
+        """Return (AP [C, R] in [0, 1], ground truth [C, R]) when image i counts weights[i, r] times in round r.
 
         weights [N, R] are whole numbers of at least 0. A class without ground truth in a round has AP 0 there. With
         weights of 1 it is the AP of `hoicli.evaluation.ranking`.
@@ -76,12 +76,12 @@ class RankedLists(ListColumns):
         return self._itself.ap(Times(weights))[0]
 
     def ap_of_sides(self, coins: Weights) -> Sides:
-        """(`ap` with the weights `coins` [N, R], of 0 and 1; `ap` with 1 - coins)."""
+        """Return `ap` with the weights `coins` [N, R], which are 0 or 1, and `ap` with the weights 1 - coins."""
         return self._itself.ap_of_sides(Times(coins))[0]
 
     @property
     def observed(self) -> Observed:
-        """The test set itself."""
+        """Return the AP on the test set itself, without resampling."""
         return self._itself.observed[0]
 
     @cached_property
@@ -89,15 +89,16 @@ class RankedLists(ListColumns):
         return Prepared([self])
 
     def interleave(self, other: RankedLists) -> RankedLists:
-        """This model's lists and another's as one, by place among all predictions of a model (without `score` by place
-        in the class's list); the other's images come after this one's, N + i for i. Entries of one place: by image,
-        this model's first.
+        """Return this model's lists and another's as one, ordered by place among all predictions of a model.
 
-        With weight 1 for one model's images and 0 for the other's it is that model's lists again.
+        Without `score` it is the place in the class's list. The other's images come after this one's, as N + i for
+        image i. Predictions of the same place are ordered by image, this model's first. With weight 1 for one model's
+        images and 0 for the other's, the result is that model's lists again.
         """
         longest = max(len(self.hit), len(other.hit))
-        keys = [(part._owner_of_entry * longest + part._place) * self.images + part.image for part in (self, other)]
-        order = np.argsort(np.concatenate(keys), kind="stable")  # each part is in order already
+        # one number that sorts by class, then place, then image; each of the two parts is in order already
+        keys = [(part._class_of * longest + part._place) * self.images + part.image for part in (self, other)]
+        order = np.argsort(np.concatenate(keys), kind="stable")
         mixed = replace(
             self,
             hit=np.concatenate([self.hit, other.hit])[order],
@@ -112,18 +113,18 @@ class RankedLists(ListColumns):
 
     @property
     def _place(self) -> Ints:
-        """[T] that of each prediction among those of all classes; without `score` among those of its class."""
+        """Return [T]: each prediction's place among those of all classes; without `score` among those of its class."""
         if self.place is not None:
             return self.place
-        row = np.arange(len(self.hit))
+        position = np.arange(len(self.hit))
         if self.score is None:
-            return row - self.bounds[self._owner_of_entry]
-        place = np.empty_like(row)
-        place[np.argsort(-self.score, kind="stable")] = row
+            return position - self.bounds[self._class_of]
+        place = np.empty_like(position)
+        place[np.argsort(-self.score, kind="stable")] = position
         return place
 
     def asking_both(self, first: RankedLists, second: RankedLists) -> RankedLists:
-        """These interleaved lists, with the ground truth of two models' lists."""
+        """Return these interleaved lists with the ground truth of both models' lists."""
         return replace(
             self,
             truth_image=np.concatenate([first.truth_image, second.truth_image + first.images]),
@@ -131,22 +132,22 @@ class RankedLists(ListColumns):
         )
 
     def images_with(self, numbers: Ints) -> Ints:
-        """The images that have predictions or ground truth of some classes, in order."""
+        """Return the images, rising, that have predictions or ground truth of the classes `numbers`."""
         rows, in_classes = self._rows_of(numbers), np.isin(self.truth_class, numbers)
         return np.flatnonzero(np.bincount(np.concatenate([self.image[rows], self.truth_image[in_classes]])))
 
     def select_classes(self, numbers: Ints, images: Ints) -> RankedLists:
-        """The lists of the classes `numbers`, on `images` alone, which have all that `images_with` has; both in
-        order. Their scores, which rank them among all classes, stay behind."""
+        """Return the lists of the classes `numbers`, on `images` alone, which must include all of `images_with`; both
+        rising. Scores are left out, as they rank predictions among all classes."""
         rows, in_classes = self._rows_of(numbers), np.isin(self.truth_class, numbers)
-        place = np.zeros(self.images, dtype=np.int64)
-        place[images] = np.arange(len(images))
+        new_number = np.zeros(self.images, dtype=np.int64)
+        new_number[images] = np.arange(len(images))
         return replace(
             self,
             hit=self.hit[rows],
-            image=place[self.image[rows]],
+            image=new_number[self.image[rows]],
             bounds=starts_of(np.diff(self.bounds)[numbers]),
-            truth_image=place[self.truth_image[in_classes]],
+            truth_image=new_number[self.truth_image[in_classes]],
             truth_class=np.searchsorted(numbers, self.truth_class[in_classes]),
             images=len(images),
             gain=None if self.gain is None else self.gain[rows],
@@ -158,13 +159,13 @@ class RankedLists(ListColumns):
         return expand_runs(self.bounds[numbers], np.diff(self.bounds)[numbers])[1]
 
     def without_each_image(self, members: Ints) -> Floats | None:
-        """[N] the mean AP over the classes `members` when one image is left out, the same where it changes nothing;
-        None if a class is in more images than MOST_LEFT_OUT.
+        """Return [N]: the mean AP over the classes `members` when one image is left out, for each image.
 
-        A class whose only ground truth is in the image is left out with it; one that has none at all counts 0.
+        None if a class is in more images than MOST_LEFT_OUT. A class whose only ground truth is in the image is left
+        out with it; one that has no ground truth at all counts 0.
         """
-        whole, positives = self.ap(np.ones((self.images, 1), dtype=np.int32))
-        change, lost = np.zeros(self.images), np.zeros(self.images, dtype=np.int64)
+        observed_ap, positives = self.ap(np.ones((self.images, 1), dtype=np.int32))
+        change, classes_lost = np.zeros(self.images), np.zeros(self.images, dtype=np.int64)
         for number in members[positives[members, 0] > 0].tolist():
             part, image = self._one_class(number)
             if len(image) > MOST_LEFT_OUT:
@@ -178,26 +179,25 @@ class RankedLists(ListColumns):
                 ap = np.zeros(annotated_elsewhere.shape)
                 if len(part.hit):
                     piece.rate(piece.others(piece.alone(part, start, end)), [annotated_elsewhere], [ap])
-                change[chosen] += ap[0] - whole[number, 0]  # ap is 0 where nothing is left
-                lost[chosen] += annotated_elsewhere[0] == 0
-        means: Floats = (whole[members, 0].sum() + change) / np.maximum(len(members) - lost, 1)
+                change[chosen] += ap[0] - observed_ap[number, 0]  # ap is 0 where nothing is left
+                classes_lost[chosen] += annotated_elsewhere[0] == 0
+        means: Floats = (observed_ap[members, 0].sum() + change) / np.maximum(len(members) - classes_lost, 1)
         return means
 
     def _one_class(self, number: int) -> tuple[RankedLists, Ints]:
-        """(the list of one class on the images alone whose leaving may change its AP, [M] which they are)."""
+        """Return one class's list on the images [M] whose leaving may change its AP, and these images' numbers."""
         rows = slice(int(self.bounds[number]), int(self.bounds[number + 1]))
         hit, image = self.hit[rows], self.image[rows]
-        counted = (
-            len(hit) - int(np.argmax(hit[::-1])) if hit.any() else 0
-        )  # what follows the last true positive is idle
+        # predictions behind the last true positive do not change AP: argmax of the reversed list counts them
+        counted = len(hit) - int(np.argmax(hit[::-1])) if hit.any() else 0
         images_annotated = self.truth_image[self.truth_class == number]
-        images, place = np.unique(np.concatenate([image[:counted], images_annotated]), return_inverse=True)
+        images, new_number = np.unique(np.concatenate([image[:counted], images_annotated]), return_inverse=True)
         part = replace(
             self,
             hit=hit[:counted],
-            image=place[:counted],
+            image=new_number[:counted],
             bounds=np.array([0, counted]),
-            truth_image=place[counted:],
+            truth_image=new_number[counted:],
             truth_class=np.zeros(len(images_annotated), dtype=np.int64),
             images=len(images),
             gain=None if self.gain is None else self.gain[rows][:counted],
@@ -207,89 +207,89 @@ class RankedLists(ListColumns):
         return part, images
 
     @property
-    def _owner_of_entry(self) -> Ints:
-        """[T] the class of each prediction."""
+    def _class_of(self) -> Ints:
+        """Return [T]: the class of each prediction."""
         return np.repeat(np.arange(self.classes), np.diff(self.bounds))
 
     @property
     def annotated(self) -> NDArray[np.int32]:
-        """[C, 1] the ground truth of each class."""
+        """Return [C, 1]: how much ground truth each class has."""
         return np.bincount(self.truth_class, minlength=self.classes).astype(np.int32)[:, np.newaxis]
 
     @cached_property
     def truth(self) -> csr_array:
-        """[C, N] ground truth of each class in each image."""
+        """Return a sparse [C, N]: how much ground truth each class has in each image."""
         ones, shape = np.ones_like(self.truth_class), (self.classes, self.images)
         return small(sum_by_image(self.truth_class, self.truth_image, ones, shape))
 
 
 @dataclass(frozen=True)
 class AveragedLists(RankedLists):
-    """Ranked lists of one model at several thresholds, whose AP is the mean of theirs: COCO's AP over IoU. Images and
-    ground truth are those of the first, which all share."""
+    """One model's ranked lists at several thresholds, whose AP is the mean over the thresholds: COCO's AP over IoU. The
+    fields it inherits (images, ground truth) are those of the first list; all lists share them."""
 
     lists: Sequence[RankedLists] = ()
 
     @classmethod
     def average(cls, lists: Sequence[RankedLists]) -> AveragedLists:
-        """The mean of some lists."""
+        """Return the given lists of one model as one object whose numbers are their mean."""
         first = {field.name: getattr(lists[0], field.name) for field in fields(RankedLists)}
         return cls(**first, lists=lists)
 
     @property
     def true_positives(self) -> int:
-        """Return how many there are in all lists together."""
+        """Return the number of true positives in all lists together."""
         return sum(lists.true_positives for lists in self.lists)
 
     def ap(self, weights: Weights) -> tuple[Floats, Ints]:
-        """The mean of all lists."""
+        """Return the mean over the thresholds of `RankedLists.ap`."""
         return _mean([lists.ap(weights) for lists in self.lists])
 
     def ap_of_sides(self, coins: Weights) -> Sides:
-        """The mean of all lists."""
-        first_ap, other = zip(*(lists.ap_of_sides(coins) for lists in self.lists), strict=True)
-        return _mean(first_ap), _mean(other)
+        """Return the mean over the thresholds of `RankedLists.ap_of_sides`."""
+        first_side, second_side = zip(*(lists.ap_of_sides(coins) for lists in self.lists), strict=True)
+        return _mean(first_side), _mean(second_side)
 
     @property
     def observed(self) -> Observed:
-        """The mean of all lists."""
-        every = [lists.observed for lists in self.lists]
-        return Observed(np.mean([each_observed.ap for each_observed in every], axis=0), every[0].images)
+        """Return the mean over the thresholds of the AP on the test set itself."""
+        all_observed = [lists.observed for lists in self.lists]
+        return Observed(np.mean([at_threshold.ap for at_threshold in all_observed], axis=0), all_observed[0].images)
 
     def interleave(self, other: RankedLists) -> RankedLists:
-        """At each threshold."""
+        """Return both models' lists interleaved at each threshold."""
         assert isinstance(other, AveragedLists)
         return AveragedLists.average(
-            [own_lists.interleave(two) for own_lists, two in zip(self.lists, other.lists, strict=True)]
+            [own.interleave(others) for own, others in zip(self.lists, other.lists, strict=True)]
         )
 
     def images_with(self, numbers: Ints) -> Ints:
-        """Return those of all lists."""
+        """Return the images with predictions (at any threshold) or ground truth of the classes `numbers`."""
         return np.unique(np.concatenate([lists.images_with(numbers) for lists in self.lists]))
 
     def select_classes(self, numbers: Ints, images: Ints) -> RankedLists:
-        """At each threshold."""
+        """Return `RankedLists.select_classes` at each threshold."""
         return AveragedLists.average([lists.select_classes(numbers, images) for lists in self.lists])
 
     def without_each_image(self, members: Ints) -> Floats | None:
-        """The mean of all lists."""
-        every = [lists.without_each_image(members) for lists in self.lists]
-        every_known = [each for each in every if each is not None]
-        means: Floats = np.mean(every_known, axis=0)
-        return means if len(every_known) == len(every) else None
+        """Return the mean over the thresholds of `RankedLists.without_each_image`; None where one of them has none."""
+        results = [lists.without_each_image(members) for lists in self.lists]
+        known = [each for each in results if each is not None]
+        means: Floats = np.mean(known, axis=0)
+        return means if len(known) == len(results) else None
 
 
 def _mean(several: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
-    """The mean of APs [C, R], and the ground truth [C, R] that all share."""
+    """Return the mean of several APs [C, R], and the ground truth [C, R] that all of them share."""
     aps, positives = zip(*several, strict=True)
     mean: Floats = np.mean(aps, axis=0)
     return mean, positives[0]
 
 
 class Prepared:
-    """Ranked lists with one ranking, each with ground truth of its own (`lists`), ready for rounds; of the lists it
-    keeps no more than that takes. pieces: the true positives of a few classes at a time, whose arrays stay in a
-    processor's cache; classes of like length are together."""
+    """Lists that share one ranking but each have ground truth of their own (`lists`), prepared for rounds of weights.
+    It keeps no more of the lists than rounds take. pieces: the true positives of a few classes at a time, so that their
+    arrays stay in a processor's cache; classes of similar length are together."""
 
     def __init__(self, lists: Sequence[RankedLists]) -> None:
         count = np.diff(lists[0].rows.bounds)
@@ -297,11 +297,11 @@ class Prepared:
         piece = (np.cumsum(count[order]) - count[order]) // ROWS_AT_ONCE
         parts = np.split(order, np.flatnonzero(np.diff(piece)) + 1) if len(order) else []
         self.pieces = [Piece(lists[0], part) for part in parts]
-        self._truth = [(lists_of.truth, lists_of.annotated) for lists_of in lists]
+        self._truth = [(one.truth, one.annotated) for one in lists]
 
     @cached_property
     def observed(self) -> list[Observed]:
-        """`RankedLists.observed` of each of the lists."""
+        """Return `RankedLists.observed` of each of the lists."""
         images = self._truth[0][0].shape[1]
         ap_found = self.ap(Times(np.ones((images, 1), dtype=np.int32)))
         return [
@@ -309,32 +309,32 @@ class Prepared:
         ]
 
     def positives(self, times: Times) -> list[Ints]:
-        """[C, R] the ground truth of each of the lists."""
+        """Return the ground truth [C, R] in each round, for each of the lists."""
         return [times.sum_products(truth, int(annotated.max(initial=0))) for truth, annotated in self._truth]
 
     def _count_positives(self, times: Times, annotated: Sequence[Ints] | None) -> Sequence[Ints]:
         return self.positives(times) if annotated is None else annotated[: len(self._truth)]
 
     def ap(self, times: Times, annotated: Sequence[Ints] | None = None) -> list[tuple[Floats, Ints]]:
-        """`RankedLists.ap` of each of the lists; annotated: `positives`, and perhaps more of them."""
+        """Return `RankedLists.ap` of each of the lists; annotated: what `positives` returns, or more of them."""
         positives = self._count_positives(times, annotated)
-        aps = [np.zeros(of.shape) for of in positives]
+        aps = [np.zeros(counts.shape) for counts in positives]
         for piece in self.pieces:
             piece.rate(piece.count(times), positives, aps)
         return list(zip(aps, positives, strict=True))
 
     def ap_of_sides(self, coins: Times, annotated_before: Sequence[Ints] | None = None) -> list[Sides]:
-        """`RankedLists.ap_of_sides` of each of the lists; annotated_before: as in `ap`.
+        """Return `RankedLists.ap_of_sides` of each of the lists; annotated_before: as `annotated` in `ap`.
 
         All counts of the second side are those of every image less those of the first.
         """
-        ones = self._count_positives(coins, annotated_before)
-        others = [annotated - of_first for (_, annotated), of_first in zip(self._truth, ones, strict=True)]
-        aps = [[np.zeros(of.shape) for of in side] for side in (ones, others)]
+        first = self._count_positives(coins, annotated_before)
+        second = [annotated - positives for (_, annotated), positives in zip(self._truth, first, strict=True)]
+        aps = [[np.zeros(positives.shape) for positives in side] for side in (first, second)]
         for piece in self.pieces:
             counts = piece.count(coins)
-            rest = piece.others(counts)
-            piece.rate(counts, ones, aps[0])
-            piece.rate(rest, others, aps[1])
-        first_ap, other = (zip(*side, strict=True) for side in zip(aps, (ones, others), strict=True))
-        return list(zip(first_ap, other, strict=True))
+            rest = piece.others(counts)  # before `rate`, which overwrites the counts
+            piece.rate(counts, first, aps[0])
+            piece.rate(rest, second, aps[1])
+        first_side, second_side = (zip(*side, strict=True) for side in zip(aps, (first, second), strict=True))
+        return list(zip(first_side, second_side, strict=True))

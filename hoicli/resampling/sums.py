@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class ImageSums:
     """A number of each of C classes: `of` takes the sums over images of each of `parts` [C, N], [C, R] each, and
-    returns [C, R]. counted [C, N]: what the number is over; a class without any in a round has none there."""
+    returns [C, R]. counted [C, N]: the items that the number is over; a class without any in a round has no number
+    there."""
 
     parts: Sequence[csr_array]
     counted: csr_array
@@ -27,48 +28,48 @@ class ImageSums:
 
     @property
     def images(self) -> int:
-        """N."""
+        """Return N, the number of images."""
         return int(self.counted.shape[1])
 
     @property
     def true_positives(self) -> int:
-        """Return how much work a round is."""
+        """Return how much work a round takes: the entries of all parts."""
         return sum(int(part.nnz) for part in self.parts)
 
     def ap(self, weights: Weights) -> tuple[Floats, Ints]:
-        """(the number [C, R], what it is over [C, R]) when image i counts weights[i, r] times in round r."""
+        """Return (the number [C, R], what it is over [C, R]) when image i counts weights[i, r] times in round r."""
         sums = [np.asarray(part @ weights, dtype=np.float64) for part in self.parts]
         return self.of(*sums), np.asarray(self.counted @ weights, dtype=np.int64)
 
     @property
     def unannotated(self) -> Bools:
-        """[C] the classes that the number is over nothing of."""
+        """Return [C]: whether a class has no items at all that its number is over."""
         without: Bools = np.asarray(self.counted.sum(axis=1)) == 0
         return without
 
     @property
     def observed(self) -> Observed:
-        """The test set itself."""
+        """Return the numbers of the test set itself."""
         values, _ = self.ap(np.ones((self.images, 1), dtype=np.int32))
         return Observed(values[:, 0], np.asarray((self.counted > 0).sum(axis=1)))
 
     def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
-        """(`ap` with the weights `coins` [N, R], of 0 and 1; `ap` with 1 - coins)."""
+        """Return `ap` with the weights `coins` [N, R], which are 0 or 1, and `ap` with the weights 1 - coins."""
         return self.ap(coins), self.ap(1 - coins)
 
     def interleave(self, other: ImageSums) -> ImageSums:
-        """This model's images and then the other's, N + i for i, as `RankedLists.interleave` has them."""
+        """Return this model's images and then the other's, N + i for i, as `RankedLists.interleave` has them."""
         from scipy.sparse import hstack
 
-        def beside(own_sums: csr_array, two: csr_array) -> Any:
-            return hstack([own_sums, two], format="csr")
+        def beside(own: csr_array, others: csr_array) -> Any:
+            return hstack([own, others], format="csr")
 
-        parts = [beside(own_part, two) for own_part, two in zip(self.parts, other.parts, strict=True)]
+        parts = [beside(own_sums, others) for own_sums, others in zip(self.parts, other.parts, strict=True)]
         return ImageSums(parts, beside(self.counted, other.counted), self.of)
 
 
 def sum_by_image(class_: Ints, image: Ints, values: Ints, shape: tuple[int, int]) -> csr_array:
-    """[C, N] the sums of values [M], each of a class and an image; classes of -1 are left out."""
+    """Return a sparse [C, N]: the sums of values [M], each of a class and an image. Values of class -1 are left out."""
     from scipy.sparse import coo_array
 
     used = class_ >= 0
@@ -76,7 +77,7 @@ def sum_by_image(class_: Ints, image: Ints, values: Ints, shape: tuple[int, int]
     return matrix.tocsr()
 
 
-def rate(some: Floats, of: Floats) -> Floats:
-    """some / of, 0 where there is nothing."""
-    share: Floats = np.divide(some, of, out=np.zeros(of.shape), where=of > 0)
+def rate(part: Floats, whole: Floats) -> Floats:
+    """Return part / whole, 0 where the whole is 0."""
+    share: Floats = np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0)
     return share

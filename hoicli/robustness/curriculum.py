@@ -34,7 +34,7 @@ EPSILON = 1e-8
 
 @dataclass(frozen=True)
 class Epoch:
-    """An epoch that is over: its number, the level (a number of LEVELS) it was trained at, its validation score."""
+    """A finished epoch: its number, the level it was trained at (a number of LEVELS) and its validation score."""
 
     epoch: int
     level: int
@@ -42,12 +42,12 @@ class Epoch:
 
 
 def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon: float = EPSILON) -> list[Record]:
-    """The decision before the first epoch and after each, for the epoch that follows; the last is for the one to come.
+    """Return the decision before the first epoch and the one after each; the last is for the epoch to come.
 
-    `epochs` in order, their numbers consecutive. A decision has the `severity`, with the cover `ratio` that `hoicli
-    mask` takes, and why: `relative_change`, `largest_change` and `threshold` (None before two epochs and after a score
-    of 0), `upgrade`, the highest level `unlocked`, how many epochs were trained at each level (`memory`), and the q of
-    the unlocked ones (`scores`; None before the first epoch).
+    epochs: in order, their numbers consecutive. A decision has the `severity`, the cover `ratio` that `hoicli mask`
+    takes, and why: `relative_change`, `largest_change` and `threshold` (None before two epochs and after a score of 0),
+    `upgrade`, the highest level `unlocked`, how many epochs were trained at each level (`memory`), and the q of the
+    unlocked ones (`scores`; None before the first epoch).
     """
     memory = [0] * len(LEVELS)
     decisions_made = [_decision(epochs[0].epoch if epochs else 0, 0, (None, None, None), False, memory, [None])]
@@ -61,7 +61,7 @@ def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon:
         unlocked = max(unlocked, epoch.level)
         upgrade = False
         changes: tuple[float | None, ...] = (None, None, None)
-        if previous:
+        if previous:  # neither before the second epoch nor after a score of 0
             change = (epoch.score - previous) / previous
             largest = max(largest, abs(change))
             limit = threshold * (largest + epsilon)
@@ -69,6 +69,7 @@ def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon:
             upgrade = abs(change) < limit and unlocked < len(LEVELS) - 1
         unlocked += upgrade
         scores = [latest.get(level, epoch.score) / (1 + memory[level]) for level in range(unlocked + 1)]
+        # the masked level of highest q, the lowest of equals; clean only while no other level is unlocked
         best = max(range(len(scores)), key=lambda level: (level > 0, scores[level], -level))
         chosen = best if scores[best] > scores[0] else 0
         decisions_made.append(_decision(epoch.epoch + 1, chosen, changes, upgrade, memory, scores))
@@ -94,9 +95,10 @@ def _decision(
 
 
 def read_epochs(lines: Iterable[Line]) -> list[Epoch]:
-    """The epochs of {"epoch": 3, "severity": "low", "score": 31.2} in their order, whatever that of the lines.
+    """Return the epochs of lines like {"epoch": 3, "severity": "low", "score": 31.2}, sorted by number.
 
-    `severity` is a level's name or number. Raises `DataError` for a bad line, an epoch that is there twice or missing.
+    `severity` is a level's name or number. Raises `DataError` for a bad line, a missing epoch, and one that is there
+    twice.
     """
     epochs: dict[int, tuple[Epoch, str]] = {}
     for line in lines:

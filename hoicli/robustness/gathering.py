@@ -17,7 +17,7 @@ from hoicli.tables.reading import sound_row
 from hoicli.tables.values import PlacedRow
 
 METRIC, SUBSET = "mAP", "full"
-"""What a benchmark is about, where nobody says otherwise."""
+"""The metric and subset that a benchmark is about unless the user names others."""
 VCOCO_PROTOCOL, VCOCO_SUBSET = "vcoco-s2", "24"
 """What the paper's M is on V-COCO (docs/robustness.md has the evidence): AP#2, the official scenario 2, and its mean
 over 24 action-roles."""
@@ -26,7 +26,7 @@ CLEAN = "clean"
 RECIPE_TAG = "recipe"
 """The tag that says what made the corrupted images: hoicli corrupt's records carry theirs under this key."""
 _SHOWN = 6
-"""Cells, names or settings that a message spells out before it only counts."""
+"""How many cells, names or settings a message spells out; it only counts further ones."""
 
 Cell = tuple[str, int]
 """(corruption, severity); the original images are CLEAN_CELL."""
@@ -36,8 +36,8 @@ Kind = tuple[str, str, str]
 
 
 class CellRow(NamedTuple):
-    """A row of a cell. value: as it stands, None where it had nothing to average; tags: without those that name the
-    cell and its recipe."""
+    """The row of one cell: a corruption at a severity, or the clean images. value: as the row gives it, None where it
+    had nothing to average; tags: without those that name the cell and its recipe."""
 
     cell: Cell
     value: float | None
@@ -49,22 +49,24 @@ class CellRow(NamedTuple):
 
     @property
     def truth(self) -> str:
-        """The digest of the ground truth, "" where the row does not say it."""
+        """Return the digest of the ground truth, "" where the row does not give it."""
         return self.settings.get("gt", "")
 
     @property
     def shared(self) -> str:
-        """The settings without the ground truth and its order: where boxes move, each cell has its own."""
+        """Return the settings that all cells share: without the ground truth, which moving boxes change, and its
+        order."""
         return joined_settings({key: value for key, value in self.settings.items() if key not in ("gt", "listed")})
 
     def is_of(self, other: CellRow) -> bool:
-        """Return whether two rows have one ground truth, in one order as far as both say it, as those of 1.0 do not."""
+        """Return whether two rows have the same ground truth, in the same order if both give one (rows of 1.0 do
+        not)."""
         orders = {row.settings["listed"] for row in (self, other) if "listed" in row.settings}
         return self.truth == other.truth and len(orders) < 2
 
 
 class Gathering:
-    """The rows of one or several models, read line by line; `hoicli.robustness.grids` makes them into grids.
+    """Collects the rows of one or several models, line by line; `hoicli.robustness.grids` makes grids of them.
 
     A stream may hold several metrics, subsets and protocols: those that are not asked for are the benchmark's own
     (`choose_rows`).
@@ -76,7 +78,7 @@ class Gathering:
         self._files: dict[str, None] = {}
 
     def read(self, lines: Iterable[Line], policy: ErrorPolicy) -> None:
-        """Take a stream of rows; a bad line goes to the policy."""
+        """Add a stream of rows; the errors of bad lines go to the policy."""
         for line in lines:
             self._files[line.file] = None
             with policy.item():
@@ -101,38 +103,39 @@ class Gathering:
             tags.get(RECIPE_TAG, ""),
             settings_of(row),
         )
-        of_kind = self._rows.setdefault((row["metric"], row["subset"], row.get("protocol", "")), {})
-        of_kind.setdefault(tags.get("model", ""), []).append(cell_row)
+        rows_by_model = self._rows.setdefault((row["metric"], row["subset"], row.get("protocol", "")), {})
+        rows_by_model.setdefault(tags.get("model", ""), []).append(cell_row)
 
     @property
     def place(self) -> str:
-        """The file of all rows, or how many there are."""
+        """Return what messages call the input: the file that all rows are from, or how many files there are."""
         files = list(self._files)
         return files[0] if len(files) == 1 else f"{len(files)} files" if files else ""
 
     def choose_rows(self) -> tuple[Kind, dict[str, list[CellRow]]]:
-        """The metric, subset and protocol that are meant, and the rows of each model, by name: what was asked for, or
-        the only one there is; else what the paper's M is, mAP of full on HICO-DET, and on V-COCO AP of scenario 2 over
-        24 action-roles. Raises `UsageError` where that is none or several, `DataError` where there are no rows."""
+        """Return the metric, subset and protocol that are meant, and the rows of each model, by name. These are what
+        was asked for, or the only ones there are; else what the paper's M is: mAP of full on HICO-DET, on V-COCO AP of
+        scenario 2 over 24 action-roles. Raises `UsageError` where none or several fit, `DataError` without any rows."""
         if not self._rows:
             text = "no result rows in it; hoicli eval --tag corruption=NAME --tag severity=1 writes them"
             raise DataError(text, place=self.place)
         metric = self.metric or METRIC
-        fitting = [kind for kind in self._rows if kind[0] == metric] or list(self._rows) * (self.metric is None)
+        fitting = [kind for kind in self._rows if kind[0] == metric]
+        fitting = fitting or (list(self._rows) if self.metric is None else [])  # METRIC is no must
         vcoco = all(is_vcoco(protocol) for _, _, protocol in fitting)
         fitting = [kind for kind in fitting if self.subset in (None, kind[1]) and self.protocol in (None, kind[2])]
         for usual in (VCOCO_PROTOCOL, VCOCO_SUBSET) if vcoco else (SUBSET,):
             fitting = [kind for kind in fitting if usual in kind[1:]] or fitting
         if len(fitting) != 1:
-            there = list_names(" ".join(kind).strip() for kind in sorted(fitting or self._rows))
+            kinds_text = list_names(" ".join(kind).strip() for kind in sorted(fitting or self._rows))
             options = f"{arg('metric')}, {arg('subset')} and {arg('protocol')}"
             problem = "the rows are of several kinds" if fitting else "no such rows"
-            raise UsageError(f"{problem}; there are {there}: choose with {options}")
+            raise UsageError(f"{problem}; there are {kinds_text}: choose with {options}")
         return fitting[0], dict(sorted(self._rows[fitting[0]].items()))
 
 
 def _cell_of(tags: Mapping[str, str], line: Line) -> Cell:
-    """The cell that a row's tags name; raises `DataError` where they name none."""
+    """Return the cell that a row's tags name; raise `DataError` where they name none."""
     corruption, severity = tags.get("corruption", ""), tags.get("severity", "")
     for key in ("corruption", RECIPE_TAG):
         if BAR in tags.get(key, ""):
@@ -156,17 +159,17 @@ def _cell_of(tags: Mapping[str, str], line: Line) -> Cell:
 
 
 def is_severity(text: str) -> bool:
-    """Whether a text is a whole number of at least 1, of at most nine digits."""
+    """Return whether a text is a whole number of at least 1, with at most nine digits."""
     return text.isascii() and text.isdigit() and not text.startswith("0") and len(text) < 10
 
 
 def is_vcoco(protocol: str) -> bool:
-    """Whether a protocol is one of V-COCO's."""
+    """Return whether a protocol is one of V-COCO's."""
     return protocol.startswith("vcoco-")
 
 
 def list_names(names: Iterable[object]) -> str:
-    """The first names with commas between, and how many more there are."""
+    """Return the first names, separated by commas, and how many more there are."""
     texts = list(map(str, names))
     more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
     return ", ".join(texts[:_SHOWN]) + more

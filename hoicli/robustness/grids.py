@@ -41,11 +41,12 @@ from hoicli.robustness.gathering import (
 
 @dataclass(frozen=True)
 class Grid:
-    """One model's values in percent. `clean` is None, and `cells` lacks those of `missing`, where that was allowed.
+    """One model's values in percent, by cell (corruption and severity).
 
-    `tags` are those that all its rows share; `settings` is their signature without the version, of the ground truth the
-    one whose boxes stay; `recipe` names what made the corrupted images, "" where the rows do not say. Cells and missing
-    ones stand in the benchmark's order.
+    `tags` are those that all its rows share. `settings` is the rows' signature without the version, naming the ground
+    truth whose boxes do not move. `recipe` names what made the corrupted images, "" where the rows do not say. `clean`
+    is None, and `cells` lacks those of `missing`, where that was allowed. Cells and missing ones are in the benchmark's
+    order.
     """
 
     model: str
@@ -62,7 +63,7 @@ class Grid:
     def levels(
         self, *, corruption: str | None = None, family: str | None = None, severity: int | None = None
     ) -> dict[str, list[float]]:
-        """corruption -> its values by severity: of all cells, or of one corruption, one family, one severity."""
+        """Return corruption -> its values by severity: of all cells, or of one corruption, one family, one severity."""
         values_by_corruption: dict[str, list[float]] = {}
         for (name, level), value in self.cells.items():
             if corruption in (None, name) and family in (None, family_of(name)) and severity in (None, level):
@@ -71,22 +72,22 @@ class Grid:
 
     @property
     def severities(self) -> list[int]:
-        """Return those that occur, rising."""
+        """Return the severities that occur, rising."""
         return sorted({severity for _, severity in self.cells})
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The corruptions and severities of a complete grid. Without names it has all of RoHOI's where more than half of
-    them occur (of the severities, too), else those that occur: what is mostly there is meant to be whole, and a few are
-    a choice."""
+    """The corruptions and severities that a complete grid has. Without names these are all of RoHOI's where more than
+    half of them occur, else those that occur: what is mostly there is meant to be complete, while a few are a choice.
+    The same goes for severities."""
 
     corruptions: tuple[str, ...] = ()
     severities: tuple[int, ...] = ()
 
     @classmethod
     def from_options(cls, corruptions: Sequence[str], severities: Sequence[str]) -> Benchmark:
-        """From options: names, or `rohoi`; numbers. Raises `UsageError` for anything else."""
+        """Return what a command's options name (or `rohoi`); raise `UsageError` for names or numbers that cannot be."""
         if "" in corruptions or CLEAN in corruptions:
             raise UsageError(f"{arg('corruption', ','.join(corruptions))}: give names with commas between, or rohoi")
         if not all(map(is_severity, severities)):
@@ -98,7 +99,7 @@ class Benchmark:
 def grids(
     gathering: Gathering, benchmark: Benchmark, *, unit: str | None = None, allow_missing: bool = False
 ) -> tuple[list[Grid], list[str]]:
-    """(a grid a model, by name; what a user should know of them). unit: "percent" or "fraction", whatever rows say.
+    """Return (a grid for each model, by name; remarks for the user). unit: "percent" or "fraction", whatever rows say.
 
     Raises `UsageError` where the selection finds no rows or several kinds, `DataError` for everything that would make
     an average quietly wrong.
@@ -109,18 +110,18 @@ def grids(
     settings = sorted({row.shared for row in chain.from_iterable(models.values()) if row.shared})
     if len(settings) > 1:
         remarks.append(f"the models were evaluated with different settings: {list_names(settings)}")
-    stated = {"listed" in row.settings for row in chain.from_iterable(models.values()) if row.truth}
-    if len(stated) > 1:
+    order_stated = {"listed" in row.settings for row in chain.from_iterable(models.values()) if row.truth}
+    if len(order_stated) > 1:
         remarks.append("some rows do not say in which order their ground truth is listed, as those of hoicli 1.0")
-    there = {cell for cell in chain.from_iterable(rows_of.values()) if cell != CLEAN_CELL}
-    corruptions, severities = _complete(benchmark, there)
-    names = {name for name, _ in there}
+    cells_found = {cell for cell in chain.from_iterable(rows_of.values()) if cell != CLEAN_CELL}
+    corruptions, severities = _complete(benchmark, cells_found)
+    names = {name for name, _ in cells_found}
     if names and names.isdisjoint(corruptions):
         meant = next(
             filter(None, (did_you_mean(name, names) for name in corruptions)), f"there are {list_names(sorted(names))}"
         )
         raise UsageError(f"{arg('corruption', ','.join(corruptions))}: no row is of it; {meant}")
-    remarks += _beyond(benchmark, there, corruptions, severities)
+    remarks += _beyond(benchmark, cells_found, corruptions, severities)
     if not corruptions or not severities:
         text = "only the clean row, no corruption; hoicli eval --tag corruption=NAME --tag severity=1 writes more"
         raise DataError(text, place=gathering.place)
@@ -133,7 +134,7 @@ def grids(
 
 
 def _index_cells(model: str, rows: Sequence[CellRow]) -> dict[Cell, CellRow]:
-    """The rows of a model by their cells. Raises `DataError` for a cell that is there twice, and for settings or
+    """Return the rows of a model by their cells. Raises `DataError` for a cell that is there twice, and for settings or
     recipes that differ."""
     rows_by_cell: dict[Cell, CellRow] = {}
     for row in rows:
@@ -145,32 +146,32 @@ def _index_cells(model: str, rows: Sequence[CellRow]) -> dict[Cell, CellRow]:
     settings = [(repr(row.shared), row.place) for row in rows if row.shared]
     _check_same(settings, "signature", "values of different settings do not average; evaluate with the same ones")
     recipes = [(*split_recipe_text(row.recipe), row.place) for row in rows if row.cell != CLEAN_CELL]
-    by_package: dict[str, list[tuple[str, str]]] = {}  # of which each made its corruptions in one version
-    for _, owner, place in recipes:
-        by_package.setdefault(owner.partition("@")[0], []).append((owner, place))
-    for same in ([(shared, place) for shared, _, place in recipes], *by_package.values()):
+    by_package: dict[str, list[tuple[str, str]]] = {}  # each package must have the same version in all rows
+    for _, package, place in recipes:  # package: NAME@VERSION of the one that made the corruption, or ""
+        by_package.setdefault(package.partition("@")[0], []).append((package, place))
+    for must_agree in ([(shared, place) for shared, _, place in recipes], *by_package.values()):
         problem = "images made in different ways do not average; corrupt with one recipe, and tag all rows with it"
-        _check_same(same, f"tags.{RECIPE_TAG}", problem)
+        _check_same(must_agree, f"tags.{RECIPE_TAG}", problem)
     return rows_by_cell
 
 
 def _check_same(values: Iterable[tuple[str, str]], field: str, problem: str) -> None:
-    """Raises `DataError` for two different ones among (value, place)."""
+    """Raise `DataError` if two values differ among (value, place)."""
     places: dict[str, str] = {}
     for value, place in values:
         places.setdefault(value, place)
     if len(places) > 1:
-        (first_value, first), (other, second) = list(places.items())[:2]
-        text = f"{other or 'missing'}, but {first} has {first_value or 'none'}: {problem}"
-        raise DataError(text, place=second, field=field)
+        (first_value, first_place), (other_value, other_place) = list(places.items())[:2]
+        text = f"{other_value or 'missing'}, but {first_place} has {first_value or 'none'}: {problem}"
+        raise DataError(text, place=other_place, field=field)
 
 
 def _grid(model: str, kind: Kind, rows: Mapping[Cell, CellRow], cells: Sequence[Cell], unit: str | None) -> Grid:
-    """The grid of a model. cells: those of a complete one, the clean one first."""
+    """Return the grid of a model. cells: those of a complete grid, the clean one first."""
     metric, subset, protocol = kind
     values = _percent(rows, unit)
     recipes = [split_recipe_text(row.recipe) for cell, row in rows.items() if cell != CLEAN_CELL]
-    owners = sorted({owner for _, owner in recipes if owner})
+    packages = sorted({package for _, package in recipes if package})
     return Grid(
         model=model,
         protocol=protocol,
@@ -178,7 +179,7 @@ def _grid(model: str, kind: Kind, rows: Mapping[Cell, CellRow], cells: Sequence[
         subset=subset,
         tags=dict(sorted(set.intersection(*(set(row.tags.items()) for row in rows.values())))),
         settings=_standing(model, rows, cells) or next((row.shared for row in rows.values() if row.shared), ""),
-        recipe="+".join([*(shared for shared, _ in recipes[:1]), *owners]),
+        recipe="+".join([*(shared for shared, _ in recipes[:1]), *packages]),
         clean=values.get(CLEAN_CELL),
         cells={cell: values[cell] for cell in cells[1:] if cell in values},
         missing=tuple(cell for cell in cells if cell not in values),
@@ -186,16 +187,20 @@ def _grid(model: str, kind: Kind, rows: Mapping[Cell, CellRow], cells: Sequence[
 
 
 def _alike(complete_grids: Sequence[Grid]) -> list[str]:
-    """Return what to say of corruptions with one value at all severities, which at 0 and 100 is no wonder."""
+    """Return remarks on corruptions that have one value at all severities; at 0 and 100 that is to be expected."""
     return [
-        f"{_model_text(grid.model)} has one value at all severities of {list_names(same)}: the same predictions?"
+        f"{_model_text(grid.model)} has one value at all severities of {list_names(constant)}: the same predictions?"
         for grid in complete_grids
-        if (same := [name for name, of in grid.levels().items() if len(of) > 1 and 0 < min(of) == max(of) < 100])
+        if (constant := [name for name, values in grid.levels().items() if _is_constant(values)])
     ]
 
 
+def _is_constant(values: Sequence[float]) -> bool:
+    return len(values) > 1 and 0 < min(values) == max(values) < 100
+
+
 def _vcoco_notes(gathering: Gathering, kind: Kind) -> list[str]:
-    """On V-COCO, which of its numbers M is, and whether it is the paper's, unless the user named that one."""
+    """Return remarks on which of V-COCO's numbers M is, and whether it is the paper's, unless the user named it."""
     metric, subset, protocol = kind
     if not is_vcoco(protocol):
         return []
@@ -209,32 +214,32 @@ def _vcoco_notes(gathering: Gathering, kind: Kind) -> list[str]:
 
 
 def _standing(model: str, rows: Mapping[Cell, CellRow], cells: Sequence[Cell]) -> str:
-    """The settings of the first row of the ground truth whose boxes stay, that of the original images, "" where no row
-    says it.
+    """Return the settings with the ground truth whose boxes do not move, that of the original images; "" where no row
+    has it.
 
-    Raises `DataError` for a cell of another one. Boxes that move do so otherwise in every cell, so two cells that share
-    a ground truth have it from the original images, too.
+    Raises `DataError` for a cell with another ground truth. Boxes that move do so differently in every cell, so two
+    cells that share a ground truth have it from the original images, too.
     """
     boxes_kept = any(
         split_recipe_text(row.recipe)[0].endswith(KEPT) for cell, row in rows.items() if cell != CLEAN_CELL
     )
-    standing = {CLEAN, *(name for name, row in CORRUPTIONS.items() if boxes_kept or not row.moves)}
+    standing = {CLEAN, *(name for name, entry in CORRUPTIONS.items() if boxes_kept or not entry.moves)}
     stated = {cell: rows[cell] for cell in cells if cell in rows and rows[cell].truth}
     stated_row = next((row for cell, row in stated.items() if cell[0] in standing), None)
     if stated_row is None:
         return ""
     moved: dict[str, Cell] = {}
     for cell, row in stated.items():
-        still = cell[0] in standing
-        other = cell if still else moved.setdefault(row.truth, cell)
-        if not row.is_of(stated_row) and (still or other != cell):
-            why = "its boxes" if still else f"{_cells([other])} has the same, so its boxes"
+        stands = cell[0] in standing
+        first_cell = cell if stands else moved.setdefault(row.truth, cell)  # the first cell with this ground truth
+        if not row.is_of(stated_row) and (stands or first_cell != cell):
+            why = "its boxes" if stands else f"{_cells([first_cell])} has the same, so its boxes"
             raise _other_truth(model, row, stated_row, f"{why} do not move: evaluate all cells on the same annotations")
     return joined_settings(stated_row.settings)
 
 
 def _check_models(models: Mapping[str, Mapping[Cell, CellRow]], cells: Sequence[Cell]) -> None:
-    """Raises `DataError` for a cell that two models were evaluated on with different ground truths."""
+    """Raise `DataError` for a cell that two models were evaluated on with different ground truths."""
     for cell in cells:
         stated = [(model, rows[cell]) for model, rows in models.items() if cell in rows and rows[cell].truth]
         for model, row in stated[1:]:
@@ -249,26 +254,28 @@ def _other_truth(model: str, row: CellRow, first_row: CellRow, advice: str) -> D
     return DataError(text, place=row.place, field="signature", code="mixed")
 
 
-def _complete(benchmark: Benchmark, there: set[Cell]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """(corruptions, severities) of a complete grid, given the cells that occur."""
-    names = {name for name, _ in there}
+def _complete(benchmark: Benchmark, cells_found: set[Cell]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return (corruptions, severities) of a complete grid, given the cells that occur."""
+    names = {name for name, _ in cells_found}
     published = tuple(name for name in ROHOI if name in names)
-    whole = 2 * len(published) > len(ROHOI)
-    corruptions = benchmark.corruptions or (ROHOI if whole else (*published, *sorted(names - set(published))))
-    levels = {severity for name, severity in there if name in corruptions}
-    whole &= 2 * len(levels & set(SEVERITIES)) > len(SEVERITIES)
-    return corruptions, benchmark.severities or (SEVERITIES if whole else tuple(sorted(levels)))
+    mostly_there = 2 * len(published) > len(ROHOI)
+    corruptions = benchmark.corruptions or (ROHOI if mostly_there else (*published, *sorted(names - set(published))))
+    levels = {severity for name, severity in cells_found if name in corruptions}
+    mostly_there &= 2 * len(levels & set(SEVERITIES)) > len(SEVERITIES)
+    return corruptions, benchmark.severities or (SEVERITIES if mostly_there else tuple(sorted(levels)))
 
 
-def _beyond(benchmark: Benchmark, there: set[Cell], corruptions: Sequence[str], severities: Sequence[int]) -> list[str]:
-    """Return what to say where the grid is not RoHOI's own, or there are cells beyond it."""
+def _beyond(
+    benchmark: Benchmark, cells_found: set[Cell], corruptions: Sequence[str], severities: Sequence[int]
+) -> list[str]:
+    """Return remarks where the grid is not RoHOI's own, or where cells occur that are not in it."""
     remarks = []
     if benchmark == Benchmark() and (corruptions, severities) != (ROHOI, SEVERITIES):
         averaged = f"{len(corruptions)} corruptions and severities {list_names(severities)}"
         remarks.append(f"averaging over {averaged}: RoHOI has 20, at 1 to 5")
-    not_in_grid = sorted({name for name, _ in there} - set(corruptions))
+    not_in_grid = sorted({name for name, _ in cells_found} - set(corruptions))
     not_in_grid += sorted(
-        {str(severity) for name, severity in there if name in corruptions} - set(map(str, severities))
+        {str(severity) for name, severity in cells_found if name in corruptions} - set(map(str, severities))
     )
     if not_in_grid:
         remarks.append(
@@ -278,12 +285,12 @@ def _beyond(benchmark: Benchmark, there: set[Cell], corruptions: Sequence[str], 
 
 
 def _percent(rows: Mapping[Cell, CellRow], unit: str | None) -> dict[Cell, float]:
-    """The cells that have a value, in percent; raises `DataError` for what cannot be percent.
+    """Return the values in percent of the cells that have one; raise `DataError` for what cannot be percent.
 
-    `unit` overrules what rows say of themselves.
+    unit: overrules the unit that rows give.
     """
     values: dict[Cell, float] = {}
-    unchecked: dict[Cell, CellRow] = {}  # neither row nor caller says they are fractions
+    unchecked: dict[Cell, CellRow] = {}  # those that neither row nor caller says are fractions
     for cell, row in rows.items():
         if row.value is None:
             continue
@@ -302,10 +309,10 @@ def _percent(rows: Mapping[Cell, CellRow], unit: str | None) -> dict[Cell, float
 
 
 def _look_like_fractions(values: Mapping[Cell, CellRow]) -> bool:
-    """Whether values said to be percent, or not said to be anything, cannot well be.
+    """Return whether values that should be percent look like fractions of 1.
 
-    No detector that is worth corrupting has 1 percent, or loses nearly all but not all in every cell: a clean value in
-    percent stands beside corrupted fractions, or the reverse.
+    No detector that is worth corrupting has 1 percent, or loses nearly all but not all in every cell. Clean and
+    corrupted values are judged apart, since one may be in percent beside the other in fractions.
     """
     sides: dict[bool, list[float]] = {}
     for cell, row in values.items():
@@ -316,8 +323,8 @@ def _look_like_fractions(values: Mapping[Cell, CellRow]) -> bool:
 def _lacking(
     gathering: Gathering, complete_grids: Sequence[Grid], cells: int, others: Sequence[str], *, allow_missing: bool
 ) -> list[str]:
-    """Return what to say of the cells that models lack; raises `DataError` unless that is allowed. `others`: the
-    corruptions that occur beside the benchmark's."""
+    """Return remarks on the cells that models lack; raise `DataError` unless that is allowed. cells: how many a
+    complete grid has; others: the corruptions that occur beside the benchmark's."""
     remarks = []
     for grid in (grid for grid in complete_grids if grid.missing):
         text = f"{_model_text(grid.model)} lacks {len(grid.missing)} of {cells} cells: {_cells(grid.missing)}"
@@ -335,7 +342,7 @@ def _lacking(
 
 
 def _recipes(recipes: set[str]) -> list[str]:
-    """Return what to say of what made the images."""
+    """Return remarks on what made the images."""
     if len(recipes) > 1:
         names = list_names(name or "none stated" for name in sorted(recipes))
         return [f"the models' images were made by different recipes: {names}"]
@@ -351,11 +358,11 @@ def _recipes(recipes: set[str]) -> list[str]:
 
 
 def _cells(cells: Sequence[Cell]) -> str:
-    """Cells in words: `clean, jpeg 1 2 3, moire 5`."""
+    """Return cells in words: `clean, jpeg 1 2 3, moire 5`."""
     groups = groupby(cells, key=lambda cell: cell[0])
     return list_names(" ".join([name, *(str(severity) for _, severity in group if severity)]) for name, group in groups)
 
 
 def _model_text(model: str) -> str:
-    """A model in a message."""
+    """Return how a message names a model."""
     return f"model {model}" if model else "the model"

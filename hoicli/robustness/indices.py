@@ -24,7 +24,7 @@ Levels = Mapping[str, Sequence[float]]
 
 
 def mean(values: Iterable[float]) -> float:
-    """The arithmetic mean; raises `ValueError` of nothing."""
+    """Return the arithmetic mean; raise `ValueError` without any values."""
     values = list(values)
     if not values:
         raise ValueError("a mean of no values")
@@ -32,19 +32,20 @@ def mean(values: Iterable[float]) -> float:
 
 
 def deviation(values: Iterable[float]) -> float:
-    """The population's standard deviation: the levels of a benchmark are all there are, no sample of more."""
+    """Return the population's standard deviation: the levels of a benchmark are all there are, not a sample of more."""
     values = list(values)
     middle = mean(values)
     return math.sqrt(mean((value - middle) ** 2 for value in values))
 
 
 def mri(levels: Levels) -> float:
-    """Mean Robustness Index, percent: the mean over corruptions of the mean over levels (equation 1)."""
+    """Return the Mean Robustness Index in percent: the mean over corruptions of the mean over levels (equation 1)."""
     return mean(mean(values) for values in levels.values())
 
 
 def cri(levels: Levels, clean: float) -> float:
-    """Composite Robustness Index: the mean of `cri_term` over corruptions (equation 2); 1 where nothing is lost.
+    """Return the Composite Robustness Index: the mean of `cri_term` over corruptions (equation 2); 1 where nothing is
+    lost.
 
     `clean` is M on the original images, percent, above 0. The index depends on the unit: the deviation of fractions
     would be a hundredth, and the penalty nearly none.
@@ -53,10 +54,10 @@ def cri(levels: Levels, clean: float) -> float:
 
 
 def cri_term(values: Sequence[float], clean: float) -> float:
-    """One corruption's share: mean / clean / (1 + ln(1 + deviation over its levels))."""
+    """Return one corruption's part of CRI: mean / clean / (1 + ln(1 + deviation over its levels))."""
     return mean(values) / clean / (1 + math.log(1 + deviation(values)))
 
 
 def relative_drop(value: float, clean: float) -> float:
-    """Return what is lost of the clean value, percent of it; negative where corruption helps."""
+    """Return how much of the clean value is lost, in percent of it; negative where corruption helps."""
     return 100 * (clean - value) / clean

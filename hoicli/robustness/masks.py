@@ -45,10 +45,10 @@ EXPAND = 0.1
 """The largest share of a side by which an edge moves outwards; ours."""
 
 MOST_MASKS = 1_000
-"""Of an image; HICO-DET has up to 322 boxes. More would not fit into a JPEG's comment, either."""
+"""The most masks of an image; HICO-DET has up to 322 boxes. More would not fit into a JPEG's comment, either."""
 
 SAME_INSTANCE = 0.7
-"""IoU; ours."""
+"""Boxes of one label with at least this IoU show one instance; ours."""
 FARTHEST = 1e9
 """Pixels from the origin that a coordinate may be: sums of larger ones would lose the pixel."""
 
@@ -60,21 +60,22 @@ Rectangle = tuple[int, int, int, int]
 
 
 class Change(NamedTuple):
-    """What is done to images. key: of records, which says what was done; of(record): what is done to an image, nothing
-    where that is empty or 0; painted(pixels, done): the changed copy of an image [height, width, channels]."""
+    """A change that is made to images, such as masking. key: where a record says what was done to its image;
+    of(record): what to do to the image, nothing where that is empty or 0; painted(pixels, done): a changed copy of an
+    image [height, width, channels]."""
 
     key: str
     of: Callable[[Record], Any]
     painted: Callable[[Pixels, Any], Pixels]
 
     def record(self, record: Record) -> Record:
-        """The image record with what is done. The record has been checked (`read_record`)."""
+        """Return the image record with what is done under `key`. The record must have been checked (`read_record`)."""
         return {**record, self.key: self.of(record)}
 
 
 def masking(ratio: str, seed: int) -> Change:
-    """Masks by the level's name or number of --ratio: 0 leaves the image as it is, 1 hides an instance. Raises
-    `UsageError` for what is out of range."""
+    """Return the change that masks instances, by a level's name or by number: 0 leaves the image as it is, 1 hides an
+    instance. Raises `UsageError` for a ratio that is out of range."""
     try:
         number = RATIOS[ratio] if ratio in RATIOS else float(ratio)
     except ValueError:
@@ -87,7 +88,7 @@ def masking(ratio: str, seed: int) -> Change:
 def masks_of(
     record: Record, *, ratio: float, seed: int = 0, dilate: float = DILATE, expand: float = EXPAND
 ) -> list[list[int]]:
-    """The rectangles of an image."""
+    """Return the rectangles to blacken in an image."""
     segments = record.get("segmentations") or [None] * len(record["boxes"])
     size = (record["width"], record["height"]) if "width" in record and "height" in record else None
     rectangles = []
@@ -96,7 +97,7 @@ def masks_of(
         edges = box_edges(record["boxes"][number]) if segment is None else segment_edges(segment)
         if edges is None:
             continue
-        outwards = [draw * expand for draw in chances(seed, str(record["image_id"]), number)]
+        outwards = [share * expand for share in chances(seed, str(record["image_id"]), number)]
         rectangle = mask_rectangle(edges, ratio=ratio, dilate=dilate, outwards=outwards, size=size)
         if rectangle is not None:
             rectangles.append([*rectangle])
@@ -104,7 +105,7 @@ def masks_of(
 
 
 def blacken(pixels: Pixels, rectangles: Sequence[Sequence[int]]) -> Pixels:
-    """A copy of an image with its rectangles black."""
+    """Return a copy of an image with its rectangles black."""
     copy = pixels.copy()
     for x1, y1, x2, y2 in rectangles:
         copy[y1 : y2 + 1, x1 : x2 + 1] = 0
@@ -112,7 +113,7 @@ def blacken(pixels: Pixels, rectangles: Sequence[Sequence[int]]) -> Pixels:
 
 
 def chosen_boxes(record: Mapping[str, Any]) -> list[int]:
-    """The numbers of the boxes to mask, rising: subjects and objects of interactions, but one an instance.
+    """Return the numbers of the boxes to mask, rising: subjects and objects of interactions, one box for each instance.
 
     HICO-DET draws an instance anew for every pair it is in: of boxes of one label that overlap by SAME_INSTANCE, the
     first stands for all. Raises `DataError` for more than MOST_MASKS.
@@ -122,10 +123,10 @@ def chosen_boxes(record: Mapping[str, Any]) -> list[int]:
     edges = np.array([box_edges(box) for box in record["boxes"]]).reshape(-1, 4).T
     by_label: dict[str | None, list[int]] = {}
     for number in sorted(numbers):
-        same = by_label.setdefault(record["labels"][number], [])
-        if not (iou(edges[:, [number]], edges[:, same], inclusive=False) >= SAME_INSTANCE).any():
-            same.append(number)
-        if len(same) > MOST_MASKS:
+        kept = by_label.setdefault(record["labels"][number], [])
+        if not (iou(edges[:, [number]], edges[:, kept], inclusive=False) >= SAME_INSTANCE).any():
+            kept.append(number)
+        if len(kept) > MOST_MASKS:
             break
     chosen = sorted(chain.from_iterable(by_label.values()))
     if len(chosen) > MOST_MASKS:
@@ -134,20 +135,20 @@ def chosen_boxes(record: Mapping[str, Any]) -> list[int]:
 
 
 def box_edges(box: Sequence[float]) -> Edges:
-    """A record's box, whose x2, y2 is its last pixel, as edges."""
+    """Return the edges of a record's box, whose x2, y2 is its last pixel."""
     x1, y1, x2, y2 = box
     return float(min(x1, x2)), float(min(y1, y2)), float(max(x1, x2)) + 1, float(max(y1, y2)) + 1
 
 
 def segment_edges(polygons: Any) -> Edges | None:
-    """The rectangle around COCO's polygons [[x1, y1, x2, y2, ...], ...]: all that is needed of an instance's mask. None
-    around none. Raises `ValueError` for anything else."""
+    """Return the rectangle around COCO's polygons [[x1, y1, x2, y2, ...], ...], all that masking needs of an instance's
+    mask. None without polygons. Raises `ValueError` for anything else."""
     if type(polygons) is not list:
         raise ValueError("no polygons; give COCO's, or null to use the box")
     for polygon in polygons:
         if type(polygon) is not list or len(polygon) < 6 or len(polygon) % 2 or not all(map(_is_place, polygon)):
             raise ValueError("a polygon is [x1, y1, x2, y2, x3, y3, ...], finite numbers")
-    xs, ys = (list(chain.from_iterable(polygon[at::2] for polygon in polygons)) for at in (0, 1))
+    xs, ys = (list(chain.from_iterable(polygon[axis::2] for polygon in polygons)) for axis in (0, 1))
     return (float(min(xs)), float(min(ys)), float(max(xs)), float(max(ys))) if polygons else None
 
 
@@ -156,32 +157,32 @@ def _is_place(value: object) -> bool:
 
 
 def chances(seed: int, image_id: str, number: int) -> tuple[float, ...]:
-    """Four numbers in [0, 1) for a box of an image."""
+    """Return four random numbers in [0, 1) for a box of an image, the same on every machine."""
     digest = hashlib.blake2b(f"{seed}\0{image_id}\0{number}".encode(), digest_size=16).digest()
-    return tuple(number / 2**32 for number in struct.unpack(">4I", digest))
+    return tuple(word / 2**32 for word in struct.unpack(">4I", digest))
 
 
 def mask_rectangle(
     edges: Edges, *, ratio: float, dilate: float, outwards: Sequence[float], size: tuple[float, float] | None
 ) -> Rectangle | None:
-    """The black rectangle of an instance: dilated by pixels, each edge (left, top, right, bottom) moved out by a share
-    of its side, shrunk to `ratio` about the centre, cut to the image (`size`: width, height). None outside the image.
+    """Return the black rectangle of an instance, at least one pixel wide and high; None if it lies outside the image.
 
-    At least one pixel wide and high, however small the instance.
+    The edges are moved out by `dilate` pixels, then each (left, top, right, bottom) by its share in `outwards` of the
+    side; the result is shrunk to `ratio` about its centre and cut to the image (`size`: width, height).
     """
     spans = []
-    for at, limit in enumerate(size or (None, None)):
-        low, end = edges[at] - dilate, edges[at + 2] + dilate
+    for axis, limit in enumerate(size or (None, None)):
+        low, end = edges[axis] - dilate, edges[axis + 2] + dilate
         side = end - low
-        low, end = low - outwards[at] * side, end + outwards[at + 2] * side
+        low, end = low - outwards[axis] * side, end + outwards[axis + 2] * side
         middle, half = (low + end) / 2, ratio * (end - low) / 2
         first = _nearest(middle - half)
-        after = max(_nearest(middle + half), first + 1)
+        stop = max(_nearest(middle + half), first + 1)
         first = max(first, 0)
-        after = after if limit is None else min(after, math.ceil(limit))
-        if after <= first:
+        stop = stop if limit is None else min(stop, math.ceil(limit))
+        if stop <= first:
             return None
-        spans.append((first, after - 1))
+        spans.append((first, stop - 1))
     (x1, x2), (y1, y2) = spans
     return x1, y1, x2, y2
 
@@ -191,7 +192,7 @@ def _nearest(value: float) -> int:
 
 
 def read_record(line: Line) -> Record:
-    """An image record with what masking reads of it; raises `DataError` for its first problem."""
+    """Return an image record, checked for what masking reads of it; raise `DataError` for its first problem."""
     record = parse(line)
     for problem in problems(record, None, scored=False, besides=("size",), nulls=NULLS):
         raise problem.error(line.place)
@@ -211,16 +212,16 @@ def read_record(line: Line) -> Record:
 
 
 def image_path(record: Record, place: str) -> PurePosixPath:
-    """Where in the folders the image of a record is; raises `DataError` for a missing name, and one that leads out."""
+    """Return where in the folders a record's image is; raise `DataError` without a name, or for one that leads out."""
     return PurePosixPath(file_name_of(record, place).replace("\\", "/"))
 
 
 def write_changed(record: Record, change: Change, images: str, out: str, place: str) -> Record:
-    """Write the image of a record under its name in `out`, changed; a copy byte for byte where nothing is changed.
-    Returns the record with what was done under the change's `key`: nothing if empty or 0.
+    """Write a record's image under its name in `out`, changed; a copy byte for byte where nothing is to be changed.
 
-    Raises `DataError`, in the name of `place`, for an image that cannot be read or is of another size than the record
-    says, and where an image of --images would or could be overwritten.
+    Returns the record with what was done under the change's `key`; it is empty or 0 where nothing was done. Raises
+    `DataError`, in the name of `place`, for an image that cannot be read or is of another size than the record says,
+    and where an image of --images would or could be overwritten.
     """
     from hoicli.corruption.images import add_stamp, encode, read_picture
 
@@ -230,6 +231,7 @@ def write_changed(record: Record, change: Change, images: str, out: str, place: 
     data, picture = read_picture(record, source, place)
     high, wide = picture.pixels.shape[:2]
     record = change.record({**record, "width": wide, "height": high})
+    # if `out` is around `images`, only a target inside `images` is a danger; else any source inside `out` is
     if lies_in(target, Path(images)) if lies_in(Path(images), Path(out)) else lies_in(source, Path(out)):
         problem = f"{path}: {arg('images')} and {arg('save_images')} are nested, and an image could be overwritten"
         raise DataError(f"{problem}; give a folder outside", place=place, field="file_name")

@@ -23,11 +23,11 @@ from hoicli.records.parsing import Record
 from hoicli.robustness.masks import Change, Pixels
 
 BLOCK = 8
-"""Pixels; ours."""
+"""The side of a block in pixels; ours."""
 
 
 def pixelation(probability: float, seed: int) -> Change:
-    """Pixelation of images with this probability; raises `UsageError` for what is none."""
+    """Return the change that pixelates images with this probability; raise `UsageError` for what is no probability."""
     if not 0 <= probability <= 1:
         problem = "give a probability from 0 to 1; SAMPL's baseline has 0.5"
         raise UsageError(f"{arg('pixelate', probability)}: {problem}")
@@ -35,17 +35,17 @@ def pixelation(probability: float, seed: int) -> Change:
 
 
 def block_of(record: Record, *, probability: float, seed: int) -> int:
-    """The side of an image's blocks, 0 where the image stays as it is."""
+    """Return the side of an image's blocks in pixels, 0 where the image stays as it is."""
     digest = hashlib.blake2b(f"{seed}\0{record['image_id']}\0pixelate".encode(), digest_size=4).digest()
     return BLOCK if int.from_bytes(digest, "big") / 2**32 < probability else 0
 
 
 def pixelate(pixels: Pixels, block: int) -> Pixels:
-    """An image [height, width, channels] in blocks of `block` by `block` pixels, each their mean, halves rounded up."""
+    """Return an image [height, width, channels] in blocks of `block` by `block` pixels, each their mean, halves up."""
     starts = [np.arange(0, side, block) for side in pixels.shape[:2]]
     high, wide = (np.diff(first, append=side) for first, side in zip(starts, pixels.shape[:2], strict=True))
     sums = np.add.reduceat(np.add.reduceat(pixels, starts[0], axis=0, dtype=np.int64), starts[1], axis=1)
     count = (high[:, np.newaxis] * wide)[..., np.newaxis]
-    means = ((2 * sums + count) // (2 * count)).astype(np.uint8)
+    means = ((2 * sums + count) // (2 * count)).astype(np.uint8)  # sums / count, rounded in whole numbers
     blocks: Pixels = means.repeat(high, axis=0).repeat(wide, axis=1)
     return blocks

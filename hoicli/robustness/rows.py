@@ -18,46 +18,47 @@ from hoicli.robustness.grids import Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
 
 OVER = "over severities"
-"""The heading of what a table's line says of all severities."""
+"""The heading of a table's columns that summarise all severities."""
 
 _PartOf = Mapping[str, Any]
-"""Of PARTS, those that name a part of a grid; none is the whole."""
+"""A part of a grid, by keys of PARTS (corruption, family, severity); {} is the whole grid."""
 _Value = tuple[str, _PartOf, float | None, int, str]
 """(metric, the part it is of, value, n, unit)."""
 
 
 def rank_grids(grids: Sequence[Grid]) -> list[Grid]:
-    """The highest MRI first, equals by name."""
+    """Return the grids by falling MRI, those with equal MRI by the model's name."""
     return sorted(grids, key=lambda grid: (-_measure(grid), grid.model))
 
 
 def _measure(grid: Grid) -> float:
-    """The MRI that models are ranked by, without the last digits, in which equal means may differ."""
+    """Return the MRI that models are ranked by, rounded, since equal means may differ in their last digits."""
     return round(mri(grid.levels()), 9)
 
 
 def robustness_rows(grids: Sequence[Grid], *, tags: Mapping[str, str] | None = None) -> list[Row]:
-    """All rows of all models, which come in the order of their rank.
+    """Return all result rows of all models, which must come in the order of their rank.
 
     Of a whole grid: `rank` (of several models: how many have a higher MRI, plus 1), `clean`, `mri`, `cri`,
     `relative_drop` and `worst` (the lowest cell, which it names). With a key `corruption` (and its `family`): `mean`,
     `sigma`, `cri_term`, `relative_drop`. With `family`, with `severity`, and with both: `mean` and `relative_drop`. A
-    mean is over corruptions of their means; `n` counts the cells it is over. What needs a clean value above 0 is null
-    without one.
+    mean is over corruptions of their means; `n` counts the cells it is over. A value that needs a clean value above 0
+    is null without one.
     """
     rows: list[Row] = []
     measures = [_measure(grid) for grid in grids]
     for grid, measure in zip(grids, measures, strict=True):
-        ends = {"protocol": grid.protocol, "tags": {**grid.tags, **(tags or {})}, "signature": grid_signature(grid)}
-        number = 1 + sum(other > measure for other in measures)
-        place: list[_Value] = [("rank", {}, number, len(grids), "models")] if len(grids) > 1 else []
-        for metric, part, value, n, unit in (*place, *_values(grid)):
-            rows.append(result_row(metric, subset=grid.subset, **part, value=value, n=n, unit=unit, **ends))
+        all_tags = {**grid.tags, **(tags or {})}
+        common_keys = {"protocol": grid.protocol, "tags": all_tags, "signature": grid_signature(grid)}
+        rank = 1 + sum(other > measure for other in measures)
+        rank_values: list[_Value] = [("rank", {}, rank, len(grids), "models")] if len(grids) > 1 else []
+        for metric, part, value, n, unit in (*rank_values, *_values(grid)):
+            rows.append(result_row(metric, subset=grid.subset, **part, value=value, n=n, unit=unit, **common_keys))
     return rows
 
 
 def _values(grid: Grid) -> Iterator[_Value]:
-    """Yield the values of the whole, then of each corruption, then of the other parts."""
+    """Yield the values of the whole grid, then of each corruption, then of the other parts."""
     return chain(_overall(grid), _corruptions(grid), _means(grid))
 
 
@@ -102,7 +103,8 @@ def _drop(value: float, grid: Grid) -> float | None:
 
 
 def grid_signature(grid: Grid) -> str:
-    """The rows' own settings, then what was averaged: the metric, the grid, what made its images, what is missing."""
+    """Return the rows' own settings, followed by what was averaged: metric, grid, recipe of the images, what is
+    missing."""
     cells = [cell for cell in (*grid.cells, *grid.missing) if cell[0] != CLEAN]
     names = {name for name, _ in cells}
     levels = sorted({severity for _, severity in cells})
@@ -121,10 +123,10 @@ def grid_signature(grid: Grid) -> str:
 
 
 def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
-    """The rows arranged for a reader, each list a table of its own for `tables.notations.render`.
+    """Return the rows arranged for a reader, each list a table of its own for `tables.notations.render`.
 
-    The summary, a line a model; then of one model every corruption and family by severity, of several their means side
-    by side, as the paper's Table 4 has them.
+    The first is the summary, a line for each model. The others have, of one model, every corruption and family by
+    severity; of several models, their means side by side, as in the paper's Table 4.
     """
     summary = [row for row in rows if row["metric"] == "worst" or not _part_of(row)]
     if len(grids) == 1:
@@ -143,34 +145,35 @@ def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
 
 
 def _part_of(row: Row) -> dict[str, str]:
-    """The part of a grid that a row is of, {} for the whole."""
+    """Return the part of a grid that a row is about, {} for the whole grid."""
     return {key: str(row[key]) for key in PARTS if key in row}
 
 
 def _cell(metric: str, column: str, value: float | None, line: Mapping[str, str]) -> Row:
-    """A cell of a table: `line` names its line, `column` stands below `metric`."""
+    """Return a cell of a table: `line` names its line, `column` stands below `metric`."""
     return {"metric": metric, "subset": column, "value": value, "tags": line}
 
 
 def _severity_cells(grid: Grid, **part: Any) -> list[Row]:
-    """The line of a part of the grid, a corruption with its family, or a family; none where it has no cells."""
+    """Return the table line of a part of the grid, a corruption with its family or a family; [] where it has no
+    cells."""
     line = {key: name or "all" for key, name in part.items()}
     levels = grid.levels(**part)
     if not levels:
         return []
-    there = {severity: grid.levels(**part, severity=severity) for severity in grid.severities}
-    means = {str(severity): mri(of) if of else None for severity, of in there.items()}
+    by_severity = {severity: grid.levels(**part, severity=severity) for severity in grid.severities}
+    means = {str(severity): mri(values) if values else None for severity, values in by_severity.items()}
     sigma = {"sigma": deviation(*levels.values())} if "corruption" in part else {}
-    over = {"mean": mri(levels), **sigma, "drop %": _drop(mri(levels), grid)}
+    summary = {"mean": mri(levels), **sigma, "drop %": _drop(mri(levels), grid)}
     return [
         _cell(metric, column, value, line)
-        for metric, values in ((f"{grid.metric} at severity", means), (OVER, over))
-        for column, value in values.items()
+        for metric, columns in ((f"{grid.metric} at severity", means), (OVER, summary))
+        for column, value in columns.items()
     ]
 
 
 def draw(grids: Sequence[Grid], path: str, *, kind: str = "curves", look: Look = PAPER) -> None:
-    """The models, the best first, as `kind` (one of `figures.robustness.PLOTS`) has them.
+    """Draw the models, the best first, as `kind` (one of `figures.robustness.PLOTS`) has them.
 
     Raises `UsageError` where there is no matplotlib.
     """
@@ -183,7 +186,7 @@ def draw(grids: Sequence[Grid], path: str, *, kind: str = "curves", look: Look =
 
 
 def _figure_means(grid: Grid) -> Means:
-    """The means of a grid as its figures want them."""
+    """Return the means of a grid, in the form that its figures need."""
     means = {} if grid.clean is None else {CLEAN_MEAN: grid.clean}
     for metric, part, value, _, _ in _values(grid):
         if metric in ("mri", "mean") and value is not None:

@@ -50,8 +50,8 @@ form but its own."""
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A server: `url` with or without /chat/completions, and the key if it needs one. Raises `UsageError` for an
-    invalid URL or key, or a URL that contains a secret; the message does not quote it."""
+    """A server of language models: its `url`, with or without /chat/completions, and its key if it needs one. Raises
+    `UsageError` for an invalid URL or key, or a URL that contains a secret; the message does not quote it."""
 
     url: str
     key: str | None = field(default=None, repr=False)
@@ -70,13 +70,13 @@ class Endpoint:
 
     @property
     def chat(self) -> str:
-        """The URL for conversations."""
+        """Return the URL that conversations are sent to."""
         return self.url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
 
     def hide_key(self, text: str) -> str:
-        """A text that is safe to print or store: without the key, which is replaced by IN_ITS_PLACE. WITHHELD if it has
-        the key in capitals, spaced out, in base64, in numbers of its bytes, or in pieces of FRAGMENT letters or more of
-        any of these, or escapes that may spell it."""
+        """Return the text in a form that is safe to print or store: with IN_ITS_PLACE instead of the key. Return
+        WITHHELD if it has the key in capitals, spaced out, in base64, in numbers of its bytes, or in pieces of FRAGMENT
+        letters or more of any of these, or if it has escapes that may spell the key."""
         text = text[:LONGEST_SHOWN]
         if not self.key:
             return text
@@ -87,13 +87,13 @@ class Endpoint:
         return WITHHELD if escapes or any(part in letters for part in _parts(self.key)) else text
 
     def quote(self, text: str) -> str:
-        """A text for a message: safe to print, on one line, cut to 120 characters."""
+        """Return a text as messages may quote it: safe to print, on one line, cut to 120 characters."""
         line = " ".join(self.hide_key(text)[:1000].split())
         return line if len(line) <= 120 else line[:117] + "..."
 
 
 def _is_url(text: str) -> bool:
-    """Whether a text is http://HOST[:PORT]/... or https://..., of plain characters."""
+    """Return whether a text is http://HOST[:PORT]/... or https://..., of plain characters."""
     try:
         parts = urlsplit(text)
         host, port = parts.hostname or "", parts.port  # raises for a bad number
@@ -105,31 +105,33 @@ def _is_url(text: str) -> bool:
 
 
 def _letters(text: str) -> str:
-    """The letters and digits of a text in lower case: other characters and capitals do not hide a key."""
+    """Return the letters and digits of a text in lower case: other characters and capitals do not hide a key."""
     return "".join(filter(str.isalnum, text)).lower()
 
 
 @lru_cache(maxsize=4)
 def _parts(key: str) -> frozenset[str]:
-    """Return what no shown text may have among its letters: every FRAGMENT letters of the key, of its bytes in
-    hexadecimal and decimal numbers, and of its base64 and base32 after any bytes before it (`Bearer `, `user:`)."""
+    """Return every piece that no shown text may have among its letters: FRAGMENT letters in a row of the key, of its
+    bytes in hexadecimal and decimal numbers, and of its base64 and base32 after any bytes before it (`Bearer `,
+    `user:`)."""
     data = key.encode()
     forms = [key, data.hex(), "".join(f"0x{byte:02x}" for byte in data), "".join(map(str, data))]
     for encode, block, bits in ((b64encode, 3, 6), (b32encode, 5, 5)):
-        for before in range(block):  # the first and the last letter may hold bits of the neighbours
-            whole = encode(bytes(before) + data).decode()
-            forms.append(whole[-(-8 * before // bits) : 8 * (before + len(data)) // bits])
+        for bytes_before in range(block):
+            encoded = encode(bytes(bytes_before) + data).decode()
+            # from the first character without bits of the bytes before (rounded up) to the last full one
+            forms.append(encoded[-(-8 * bytes_before // bits) : 8 * (bytes_before + len(data)) // bits])
     letters = [form for form in map(_letters, forms) if len(form) >= DISGUISED]
     starts = ((form, start) for form in letters for start in range(max(1, len(form) - FRAGMENT + 1)))
     return frozenset(form[start : start + FRAGMENT] for form, start in starts)
 
 
 class StoppedError(Exception):
-    """The run ends; waiting threads give up."""
+    """Raised in waiting threads when the run ends, so that they give up."""
 
 
 class _LaterError(Exception):
-    """The request may succeed later, after `seconds` at least."""
+    """Raised when the request may succeed later, after `seconds` at least."""
 
     def __init__(self, reason: str, seconds: float = 0.0) -> None:
         super().__init__(reason)
@@ -137,11 +139,11 @@ class _LaterError(Exception):
 
 
 class _LateError(_LaterError):
-    """There was no whole answer within TIMEOUT."""
+    """Raised when there was no complete answer within TIMEOUT."""
 
 
 class Client:
-    """Sends conversations to an `Endpoint`, with retries; used from many threads. `stop`: once set, nothing more is
+    """Sends conversations to an `Endpoint`, with retries; used from many threads. stop: once it is set, nothing more is
     sent or waited for, and `send` raises `StoppedError`."""
 
     def __init__(self, endpoint: Endpoint, stop: threading.Event) -> None:
@@ -152,9 +154,9 @@ class Client:
         self._late = False
 
     def send(self, model: str, messages: Sequence[Mapping[str, str]]) -> str:
-        """The model's reply, tried again with growing pauses while the server is busy, absent or broken.
+        """Return the model's reply, tried again with growing pauses while the server is busy, absent or broken.
 
-        Raises `DataError` when it refuses (a wrong key, an unknown model) or has failed `RETRIES` times.
+        Raises `DataError` when the server refuses (a wrong key, an unknown model) or has failed `RETRIES` times.
         """
         wait, reason = FIRST_WAIT, ""
         for attempt in range(RETRIES):
@@ -213,7 +215,7 @@ class Client:
         return _reply(data)
 
     def _raise_for_status(self, error: urllib.error.HTTPError, model: str) -> NoReturn:
-        """Turn an HTTP status into an exception."""
+        """Raise the exception that an HTTP status stands for."""
         try:
             server_text = self._endpoint.quote(_message(error.read(LONGEST_SHOWN)))
         except (HTTPException, OSError):
@@ -232,7 +234,7 @@ class Client:
 
 
 def _reply(data: bytes) -> str:
-    """The text of a chat completion. Raises `_LaterError` for anything else."""
+    """Return the text of a chat completion. Raises `_LaterError` for anything else."""
     try:
         text = json.loads(data)["choices"][0]["message"]["content"]
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
@@ -242,17 +244,17 @@ def _reply(data: bytes) -> str:
 
 
 def _message(data: bytes) -> str:
-    """The message of an error response."""
+    """Return the message of an error response."""
     try:
-        error_value = json.loads(data)["error"]
-        error_value = error_value["message"] if isinstance(error_value, dict) else error_value
+        message = json.loads(data)["error"]
+        message = message["message"] if isinstance(message, dict) else message
     except (ValueError, KeyError, TypeError, RecursionError):
-        error_value = data.decode("utf-8", "replace")
-    return str(error_value)
+        message = data.decode("utf-8", "replace")
+    return str(message)
 
 
 def _retry_after(value: str | None) -> float:
-    """Seconds of a Retry-After header; 0 without one that is a number."""
+    """Return the seconds that a Retry-After header asks to wait; 0 without one that is a number."""
     try:
         return min(max(0.0, float(value or 0)), LONGEST_RETRY_AFTER)  # nan becomes 0
     except ValueError:

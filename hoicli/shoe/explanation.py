@@ -17,41 +17,41 @@ Record = dict[str, Any]
 
 
 def explain(shoe: Shoe, matching: Matching) -> Iterator[Record]:
-    """By image id: every ground truth with its matched prediction, then every unmatched prediction with the ground
-    truth most similar to it.
+    """Yield, by image id, every ground truth with its matched prediction, then every unmatched prediction with the
+    ground truth most similar to it.
 
     `outcome` is matched, missed (no free prediction on its boxes), false_positive (counts against that class) or
-    ignored (less similar than delta, or no ground truth in the image). `gt` and `prediction` are places in the records'
-    `hois`; similarities are those of the verbs, of the objects (null where neither triplet has one) and of both.
-    better_prediction, better_similarity and better_taken_by, of a ground truth: a prediction on its boxes that is more
-    similar than its own, and the ground truth that has it (under the greedy assignment, an earlier one). Predictions
-    that `--min-score` or `--min-rank` left out have no record.
+    ignored (less similar than delta, or no ground truth in the image). `gt` and `prediction` are positions in the
+    records' `hois`; similarities are those of the verbs, of the objects (null where neither triplet has one) and of
+    both. better_prediction, better_similarity and better_taken_by, of a ground truth: a prediction on its boxes that is
+    more similar than its own, and the ground truth that has it (under the greedy assignment, an earlier one).
+    Predictions that `--min-score` or `--min-rank` left out have no record.
     """
     truths, predictions = shoe.truth, shoe.predictions
-    image_of = {int(number): at for at, number in enumerate(shoe.image)}
-    explained = _Told(shoe, matching)
+    predicted_image_of = {int(number): position for position, number in enumerate(shoe.image)}
+    records = _Records(shoe, matching)
     for number in sorted(range(len(truths.image_ids)), key=truths.image_ids.__getitem__):
-        named = {"image_id": truths.image_ids[number]}
+        image_key = {"image_id": truths.image_ids[number]}
         rows = range(*truths.hoi_start[number : number + 2].tolist())
         for truth in sorted(rows, key=shoe.places[0].__getitem__):
-            yield {**named, **explained.explain_truth(truth)}
-        at = image_of.get(number)
-        for prediction in () if at is None else range(*predictions.hoi_start[at : at + 2].tolist()):
+            yield {**image_key, **records.explain_truth(truth)}
+        image = predicted_image_of.get(number)
+        for prediction in () if image is None else range(*predictions.hoi_start[image : image + 2].tolist()):
             if matching.keep[prediction] and matching.truth_of[prediction] < 0:
-                yield {**named, **explained.explain_unmatched(prediction)}
+                yield {**image_key, **records.explain_unmatched(prediction)}
 
 
-class _Told:
-    """The record of one triplet, from arrays computed for all triplets together."""
+class _Records:
+    """Makes the record of one triplet, from arrays that are computed for all triplets together."""
 
     def __init__(self, shoe: Shoe, matching: Matching) -> None:
         self._shoe, self._matching, self._better = shoe, matching, _better(shoe, matching)
         self._counts_against = shoe.counts_against
         self._partner = np.where(matching.truth_of >= 0, matching.truth_of, shoe.nearest)
-        has = np.flatnonzero(self._partner >= 0)
+        paired = np.flatnonzero(self._partner >= 0)
         self._verb, self._object, self._both = (np.full(len(self._partner), np.nan) for _ in range(3))
-        self._verb[has], self._object[has] = shoe.parts(self._partner[has], has)
-        self._both[has] = shoe.similarities(self._partner[has], has) / UNIT
+        self._verb[paired], self._object[paired] = shoe.parts(self._partner[paired], paired)
+        self._both[paired] = shoe.similarities(self._partner[paired], paired) / UNIT
         self._truth_place, self._place = shoe.places
         meet, self._overlap = shoe.meetings, np.full((len(matching.prediction_of), 2), np.nan)
         is_match = matching.prediction_of[meet.truth] == meet.prediction
@@ -59,7 +59,8 @@ class _Told:
         self._verb_sense, self._object_sense = cache(shoe.verbs.sense), cache(shoe.objects.sense)
 
     def explain_truth(self, truth: int) -> Record:
-        """A ground truth with its prediction, and the better-fitting one on its boxes that another one has."""
+        """Return the record of a ground truth: its prediction, and a better-fitting one that another ground truth
+        took."""
         prediction, meetings = int(self._matching.prediction_of[truth]), self._shoe.meetings
         if prediction < 0:
             record = {"outcome": "missed", **self._truth(truth), "prediction": None}
@@ -67,19 +68,19 @@ class _Told:
             subject, object_ = map(_number, self._overlap[truth])
             overlaps = {"iou_subject": subject, "iou_object": object_}
             record = {"outcome": "matched", **self._truth(truth), **self._prediction(prediction), **overlaps}
-        at = int(self._better[truth])
-        if at < 0:
+        meeting = int(self._better[truth])
+        if meeting < 0:
             return record
-        better = int(meetings.prediction[at])
+        better = int(meetings.prediction[meeting])
         return {
             **record,
             "better_prediction": int(self._place[better]),
-            "better_similarity": _number(meetings.similarity[at] / UNIT),
+            "better_similarity": _number(meetings.similarity[meeting] / UNIT),
             "better_taken_by": int(self._truth_place[self._matching.truth_of[better]]),
         }
 
     def explain_unmatched(self, prediction: int) -> Record:
-        """An unmatched prediction with the ground truth most similar to it."""
+        """Return the record of an unmatched prediction, with the ground truth most similar to it."""
         outcome = "false_positive" if self._counts_against[prediction] else "ignored"
         truth = int(self._shoe.nearest[prediction])
         nearest = self._truth(truth) if truth >= 0 else {"gt": None}
@@ -97,7 +98,7 @@ class _Told:
         }
 
     def _prediction(self, prediction: int) -> Record:
-        """And how similar it is to the ground truth it is shown with."""
+        """Return the keys of a prediction, with its similarity to the ground truth that it is shown with."""
         predictions, classes, truth = self._shoe.predictions, self._shoe.classes, int(self._partner[prediction])
         verb, label = int(predictions.verb[prediction]), int(predictions.label[prediction])
         record: Record = {
@@ -119,22 +120,22 @@ class _Told:
 
 
 def _better(shoe: Shoe, matching: Matching) -> Ints:
-    """[G] the meeting with the prediction that fits each ground truth best (as `greedy` has it), where that is more
-    similar than the one it was given; -1 where it is not."""
+    """Return [G]: for each ground truth the meeting with the prediction that fits it best (in the order of `greedy`),
+    where that is more similar than its own prediction and taken by another one; else -1."""
     meet = shoe.meetings
     order = np.lexsort((shoe.rank[meet.prediction], -meet.similarity, meet.truth))
     order = order[shoe.allowed_rows(matching.keep)[order]]
     best = order[run_starts(meet.truth[order])]
-    match_overlap = np.full(len(matching.prediction_of), -1, dtype=np.int64)
+    own_similarity = np.full(len(matching.prediction_of), -1, dtype=np.int64)
     matched = np.flatnonzero(matching.prediction_of >= 0)
-    match_overlap[matched] = shoe.similarities(matched, matching.prediction_of[matched])
-    better = np.full(len(match_overlap), -1, dtype=np.int64)
+    own_similarity[matched] = shoe.similarities(matched, matching.prediction_of[matched])
+    better = np.full(len(own_similarity), -1, dtype=np.int64)
     taken = matching.truth_of[meet.prediction[best]] >= 0
-    best = best[taken & (meet.similarity[best] > match_overlap[meet.truth[best]])]
+    best = best[taken & (meet.similarity[best] > own_similarity[meet.truth[best]])]
     better[meet.truth[best]] = best
     return better
 
 
 def _number(value: float) -> float | None:
-    """A number for JSON; NaN is null."""
+    """Return a number for JSON: NaN as null."""
     return None if math.isnan(value) else float(value)

@@ -41,9 +41,9 @@ from hoicli.shoe.table import DATES, SCALE, Pair, Rated, days_of, is_rating
 from hoicli.wordnet.lexicon import open_wordnet
 
 ASKS = 3
-"""How often a question is asked if answers are not ratings."""
+"""How often a question is asked at most while the answers are not ratings."""
 CHARACTERS_A_TOKEN, TOKENS_AN_ANSWER = 4, 8
-"""For the estimate of a dry run: English text in current tokenizers, and `{"rating": 3}`."""
+"""What a dry run assumes: characters in a token of English text, and tokens of the answer `{"rating": 3}`."""
 
 WHAT = {"n": "objects", "v": "actions"}
 
@@ -72,7 +72,7 @@ SETUP = hashlib.sha256(json.dumps([SYSTEM, TASK, {}], sort_keys=True).encode()).
 
 @dataclass(frozen=True)
 class Question:
-    """Two senses of one part of speech, `a` before `b`, with their glosses."""
+    """A question about two senses of one part of speech, `a` before `b` by name, with their glosses."""
 
     pos: str
     a: str
@@ -81,13 +81,13 @@ class Question:
     gloss_b: str
 
     def messages(self) -> list[dict[str, str]]:
-        """The conversation that asks the question."""
+        """Return the conversation that asks the question."""
         task = TASK.format(what=WHAT[self.pos], a=self.a, b=self.b, gloss_a=self.gloss_a, gloss_b=self.gloss_b)
         return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": task}]
 
 
 def parse_rating(text: str) -> int | None:
-    """The rating in an answer, None where it has none, several different ones, or one outside 0..4.
+    """Return the rating in an answer, None where it has none, several different ones, or one outside 0..4.
 
     A model's reasoning (`<think>` to `</think>`), code fences and words around the object are ignored; "3" and 3.0 are
     3.
@@ -105,7 +105,7 @@ _RATING = re.compile(r"""["']rating["']\s*:\s*(?:["']([0-4](?:\.0+)?)["']|([0-4]
 
 
 def questions(pairs: Sequence[Pair]) -> list[Question]:
-    """The pairs with their glosses. Raises `DataError` for a sense that WordNet does not have."""
+    """Return a question for each pair, with its glosses. Raises `DataError` for a sense that WordNet does not have."""
     wordnet = open_wordnet()
     names = {sense: wordnet.graph.names[row] for sense, row in synsets_of(pairs).items()}
     gloss = {sense: wordnet.reader.synset(name).definition() for sense, name in names.items()}
@@ -113,7 +113,7 @@ def questions(pairs: Sequence[Pair]) -> list[Question]:
 
 
 Key = tuple[str, str, str, str, str]
-"""(model, setup, pos, a, b)."""
+"""What identifies an asked question: (model, setup, pos, a, b)."""
 
 _BEGINNING = b'{"model":'
 
@@ -133,11 +133,11 @@ class Answer:
 
     @property
     def key(self) -> Key:
-        """The question: two answers with one key answer the same question."""
+        """Return what identifies the question: answers with the same key answer the same question."""
         return self.model, self.setup, self.pos, self.a, self.b
 
     def line(self) -> bytes:
-        """The answer as a line of the file."""
+        """Return the answer as a line of the file."""
         fields = {name: value for name, value in vars(self).items() if value is not None or name == "rating"}
         return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
 
@@ -160,12 +160,12 @@ class AnswerCache:
             raise UsageError(f"{arg('cache', path)}: {error.strerror}; give a file that can be written") from None
 
     def rating(self, key: Key) -> int | None:
-        """The rating of a question, None if there is none yet; of two answers the first counts."""
+        """Return the rating of a question, None if there is none yet; of two answers the first counts."""
         answer = self._answers.get(key)
         return None if answer is None else answer.rating
 
     def days(self, model: str, setup: str) -> set[str]:
-        """The days on which a model answered, where that is known."""
+        """Return the days on which a model answered, as far as they are known."""
         answers = self._answers.values()
         return {
             answer.date
@@ -202,7 +202,7 @@ class AnswerCache:
             self._answers.setdefault(answer.key, answer)
 
     def _take(self) -> None:
-        """Take the file for this run, where the system can (Windows cannot), and read it."""
+        """Lock the file for this run, where the system can (Windows cannot), and read it."""
         if not stat.S_ISREG(os.fstat(self._file).st_mode):
             raise UsageError(f"{arg('cache', self._path)}: no regular file, so answers cannot be kept there")
         try:
@@ -228,7 +228,7 @@ class AnswerCache:
 
 
 def _parse_answer(line: bytes) -> Answer:
-    """The question and the rating of a line. Raises `KeyError`, `TypeError` or ValueError for one that is no answer."""
+    """Return the answer in a line. Raises `KeyError`, `TypeError` or `ValueError` for a line that holds no answer."""
     record = orjson.loads(line)
     model, setup, pos, a, b, rating = (record[name] for name in ("model", "setup", "pos", "a", "b", "rating"))
     if any(type(part) is not str for part in (model, setup, pos, a, b)) or not (rating is None or is_rating(rating)):
@@ -240,9 +240,9 @@ def _parse_answer(line: bytes) -> Answer:
 
 
 class Interview:
-    """Asks `models` about pairs of senses, `jobs` at a time, and stores every answer. If the model `screen`, a rater
-    too, rates a pair 0, the others are not asked. skip: a server that does not answer costs a rating; without, it ends
-    the run. `failures`: why, for each question without a rating, in their order."""
+    """Asks `models` about pairs of senses, `jobs` at a time, and stores every answer. screen: a model that is also a
+    rater; if it rates a pair 0, the others are not asked. skip: whether a server that does not answer only costs a
+    rating; otherwise it ends the run. failures: the questions without a rating, with the reason."""
 
     def __init__(
         self,
@@ -259,7 +259,7 @@ class Interview:
         self._endpoint, self._cache, self._screen, self._jobs, self._skip = endpoint, cache, screen, jobs, skip
 
     def ratings(self, questions_asked: Sequence[Question]) -> list[dict[str, int]]:
-        """The ratings of each question by model."""
+        """Return, for each question, the rating of each model that has one."""
         screen, related = self._screen, questions_asked
         if screen is not None:
             self._ask([(screen, question) for question in questions_asked], f"screening with {screen}")
@@ -267,16 +267,17 @@ class Interview:
         self._ask([(model, question) for question, model in product(related, self.models) if model != screen], "asking")
         table = []
         for question in questions_asked:
-            ratings_known = {model: self._cached_rating(model, question) for model in sorted(self.models)}
-            scores = {model: rating for model, rating in ratings_known.items() if rating is not None}
+            cached = {model: self._cached_rating(model, question) for model in sorted(self.models)}
+            scores = {model: rating for model, rating in cached.items() if rating is not None}
             if screen is not None and scores.get(screen) == 0:
                 scores = {screen: 0}  # another run may have asked the other models; this table is the screened one
             table.append(scores)
         return table
 
     def rate_pairs(self, work: TableWork, policy: ErrorPolicy) -> Iterator[Record]:
-        """Ask the models: the lines of the rated pairs. Raises `DataError` after the last if questions have no usable
-        answer: stdout then has the complete pairs, an output file is not written, and the cache has all answers."""
+        """Ask the models, and yield the lines of the rated pairs. Raises `DataError` after the last one if questions
+        have no usable answer: stdout then has the complete pairs, an output file is not written, and the cache has all
+        answers."""
         ratings = self.ratings(questions(work.pairs))
         days = {model: self._cache.days(model, SETUP) for model in self.models}
         failed = {(question.pos, question.a, question.b) for question, _ in self.failures}
@@ -296,18 +297,20 @@ class Interview:
         policy.report()
 
     def plan_rows(self, work: TableWork, price: tuple[float, float] | None = None) -> Iterator[Row]:
-        """Nothing is asked: one row for each model, with the questions that `rate_pairs` would ask, including those
-        that screening may save, their tokens, and with a price of a million tokens in and out their cost."""
+        """Yield one row for each model with what `rate_pairs` would cost, without asking anything. A row has the
+        questions, including those that screening may save, their tokens, and their cost if `price` gives that of a
+        million tokens in and out."""
         questions_asked = questions(work.pairs)
         for model in self.models:
-            rest = [question for question in questions_asked if self._cached_rating(model, question) is None]
+            unanswered = [question for question in questions_asked if self._cached_rating(model, question) is None]
             if self._screen is not None and model != self._screen:
-                rest = [question for question in rest if self._cached_rating(self._screen, question) != 0]
+                unanswered = [question for question in unanswered if self._cached_rating(self._screen, question) != 0]
             characters = sum(
-                len(message["content"]) for message in chain.from_iterable(question.messages() for question in rest)
+                len(message["content"])
+                for message in chain.from_iterable(question.messages() for question in unanswered)
             )
-            tokens_in, tokens_out = -(-characters // CHARACTERS_A_TOKEN), TOKENS_AN_ANSWER * len(rest)
-            row = {"model": model, "pairs": len(questions_asked), "questions": len(rest)}
+            tokens_in, tokens_out = -(-characters // CHARACTERS_A_TOKEN), TOKENS_AN_ANSWER * len(unanswered)
+            row = {"model": model, "pairs": len(questions_asked), "questions": len(unanswered)}
             row |= {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}
             cost = {} if price is None else {"cost": round((tokens_in * price[0] + tokens_out * price[1]) / 1e6, 4)}
             yield {**row, **cost}
@@ -320,33 +323,35 @@ class Interview:
         return self._cache.rating(self._key(model, question))
 
     def _ask(self, tasks: Sequence[tuple[str, Question]], label: str) -> None:
-        """Ask every (model, question) without an answer. Raises the first error after all threads have ended; Ctrl-C
-        waits for none of them, as a request may take minutes."""
+        """Ask each (model, question) that has no answer yet. Raises the first error after all threads have ended;
+        Ctrl-C waits for none of them, as a request may take minutes."""
         tasks = [(model, question) for model, question in tasks if self._cached_rating(model, question) is None]
         stop = threading.Event()
         client = Client(self._endpoint, stop)
-        waiting, reasons = deque(enumerate(tasks)), [""] * len(tasks)
-        faults: list[BaseException] = []
-        counting = threading.Lock()
+        queue, reasons = deque(enumerate(tasks)), [""] * len(tasks)
+        errors: list[BaseException] = []
+        progress_lock = threading.Lock()
 
         def work() -> None:
             while not stop.is_set():
                 try:
-                    number, task = waiting.popleft()
+                    number, task = queue.popleft()
                 except IndexError:
                     return
                 try:
                     reasons[number] = self._rate(client, *task)
                 except BaseException as error:  # noqa: BLE001  the main thread raises it
-                    faults.append(error)
+                    errors.append(error)
                     stop.set()  # what is under way ends with a `StoppedError`, after this error
-                with counting:
+                with progress_lock:
                     progress.advance()
 
         with Progress(label, total=len(tasks), unit=" questions") as progress:
-            at_once = min(self._jobs, len(tasks))
+            thread_count = min(self._jobs, len(tasks))
             # Each with its own copy of the context, which says where notes go.
-            threads = [threading.Thread(target=copy_context().run, args=(work,), daemon=True) for _ in range(at_once)]
+            threads = [
+                threading.Thread(target=copy_context().run, args=(work,), daemon=True) for _ in range(thread_count)
+            ]
             try:
                 for thread in threads:
                     thread.start()
@@ -354,14 +359,14 @@ class Interview:
                     thread.join()
             finally:
                 stop.set()
-        if faults:
-            raise faults[0]
+        if errors:
+            raise errors[0]
         for (model, question), reason in zip(tasks, reasons, strict=True):
             if reason:
                 self.failures.append((question, f"{model} on {question.a} and {question.b} ({reason})"))
 
     def _rate(self, client: Client, model: str, question: Question) -> str:
-        """Ask until there is a rating; returns why there is none, "" if there is one."""
+        """Ask until there is a rating; return why there is none, "" if there is one."""
         messages, text = question.messages(), ""
         for _ in range(ASKS):
             try:
@@ -378,6 +383,6 @@ class Interview:
             if rating is not None:
                 return ""
             # The same question would get the same answer at temperature 0, so a reminder is added.
-            reply_before = [{"role": "assistant", "content": text}] if text.strip() else []
-            messages = [*question.messages(), *reply_before, {"role": "user", "content": REMINDER}]
+            assistant_turn = [{"role": "assistant", "content": text}] if text.strip() else []
+            messages = [*question.messages(), *assistant_turn, {"role": "user", "content": REMINDER}]
         return f"said {self._endpoint.quote(text)!r}"

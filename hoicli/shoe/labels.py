@@ -26,20 +26,22 @@ GroundTruthSense = Callable[[str, str | None], tuple[str | None, str | None]]
 
 
 NONE = -1
-"""The number of no label, and of no sense."""
+"""The number that stands for "no label" and for "no sense"."""
 
 
 def normalise(label: str) -> str:
-    """The spelling in which labels are compared: lower case, one underscore between words, a keyboard's signs."""
+    """Return a label as labels are compared: lower case, one underscore between words, a keyboard's characters."""
     return in_one_spelling(label).lower()
 
 
 @dataclass(frozen=True)
 class TruthClasses:
-    """The names of the G triplets of the ground truth.
+    """The classes of the G ground-truth triplets, and the senses of their labels.
 
-    classes [C] (verb, object), sorted, the object "" of an action without one; class_of [G] their numbers. verb_row,
-    object_row [G] index `verbs` and `objects`: labels with their sense here (None: without one)."""
+    classes [C]: (verb, object), sorted, with the object "" for an action without one; class_of [G]: each triplet's
+    class number. verb_row, object_row [G] index `verbs` and `objects`: labels with their sense here (None: without
+    one).
+    """
 
     classes: list[tuple[str, str]]
     class_of: Ints
@@ -50,27 +52,29 @@ class TruthClasses:
 
 
 def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates) -> TruthClasses:
-    """The classes of the ground truth, and the sense of each label: the record's own, else the dataset's `table`'s
-    (it may depend on the other label, as in fly a kite and fly an airplane), else the first of `candidates`."""
+    """Return the classes of the ground truth, with the sense of each label: the record's own, else the one in the
+    dataset's `table` (it may depend on the other label, as in fly a kite and fly an airplane), else the first of
+    `candidates`."""
     width = max(len(truth.objects), 1)
-    combinations, which = np.unique(truth.verb * width + truth.label, return_inverse=True)
-    pair_names = [(truth.verbs[code // width], truth.objects[code % width]) for code in combinations.tolist()]
+    # a number for each (verb, label) that occurs; `which` has the place of each triplet's own among them
+    codes, pair_of_hoi = np.unique(truth.verb * width + truth.label, return_inverse=True)
+    pair_names = [(truth.verbs[code // width], truth.objects[code % width]) for code in codes.tolist()]
     named = named_pairs(pair_names, table, candidates)
     verbs, objects = Numbered[Name](), Numbered[Name]()
     row = np.zeros((len(pair_names), 2), dtype=np.int64)
     # By name, so that the numbers of rows do not depend on the order of lines.
-    for at in sorted(
-        range(len(pair_names)), key=lambda at: [text or "" for text in chain.from_iterable(pair_names[at])]
+    for pair_number in sorted(
+        range(len(pair_names)), key=lambda number: [text or "" for text in chain.from_iterable(pair_names[number])]
     ):
-        row[at] = verbs[named[at][0]], objects[named[at][1]]
+        row[pair_number] = verbs[named[pair_number][0]], objects[named[pair_number][1]]
     pairs = [(verb or "", name or "") for (verb, _), (name, _) in named]
     classes = sorted(set(pairs))
     number = {pair: index for index, pair in enumerate(classes)}
     return TruthClasses(
         classes=classes,
-        class_of=np.array([number[pair] for pair in pairs], dtype=np.int64)[which],
-        verb_row=row[which, 0],
-        object_row=row[which, 1],
+        class_of=np.array([number[pair] for pair in pairs], dtype=np.int64)[pair_of_hoi],
+        verb_row=row[pair_of_hoi, 0],
+        object_row=row[pair_of_hoi, 1],
         verbs=list(verbs),
         objects=list(objects),
     )
@@ -79,9 +83,9 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
 def named_pairs(
     pair_names: Iterable[tuple[Name, Name]], table: GroundTruthSense, candidates: Candidates
 ) -> list[tuple[Name, Name]]:
-    """(verb, object) of each pair under its normalised label and with its sense, as `classes_of` has them."""
+    """Return (verb, object) of each pair, each under its normalised label and with its sense, as `classes_of` says."""
 
-    def sense_candidates(name: Name, listed: str | None, pos: str) -> Name:
+    def with_sense(name: Name, listed: str | None, pos: str) -> Name:
         label, sense = name
         if label is None:
             return NOTHING
@@ -94,19 +98,18 @@ def named_pairs(
     for verb, name in pair_names:
         # First as spelled, since SWIG-HOI's names have capitals; then normalised.
         spelled = table((verb[0] or "").strip(), name[0] and name[0].strip())
-        alike = table(normalise(verb[0] or ""), name[0] and normalise(name[0]))
-        pairs.append(
-            (sense_candidates(verb, spelled[0] or alike[0], "v"), sense_candidates(name, spelled[1] or alike[1], "n"))
-        )
+        normalised = table(normalise(verb[0] or ""), name[0] and normalise(name[0]))
+        verb_sense, object_sense = spelled[0] or normalised[0], spelled[1] or normalised[1]
+        pairs.append((with_sense(verb, verb_sense, "v"), with_sense(name, object_sense, "n")))
     return pairs
 
 
 def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]]) -> Ints:
-    """[P] the class with the same spelling of verb and object as the prediction, -1 for none or without a label; for
-    plain mAP."""
+    """Return [P]: the class with the same spelling of verb and object as each prediction, -1 for none or without a
+    label; for plain mAP."""
     verbs, objects = Numbered[str](), Numbered[str]()
     class_numbers = verbs.numbers_of([verb for verb, _ in classes]), objects.numbers_of([name for _, name in classes])
-    others, width = len(verbs), len(objects) + 1  # the last number is that of all other names
+    others, width = len(verbs), len(objects) + 1  # the last number stands for all names that no class has
     verb = np.array([verbs.get(normalise(label or ""), others) for label, _ in predictions.verbs], dtype=np.int64)
     object_ = np.array([
         width - 1 if name == UNLABELLED else objects.get(normalise(name[0] or ""), width - 1)
@@ -118,42 +121,45 @@ def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]])
 
 
 class Likeness:
-    """Similarities of ground-truth names (rows) and predicted names (columns), of those that meet. asked: the pairs of
-    senses they need, sorted; missing: those of them that the table lacks, which count 0; senseless: the labels without
-    a sense, compared by spelling. `rate` takes the table; then `look_up` and `sense` answer.
-    """
+    """Similarities between ground-truth names (rows) and predicted names (columns), for those that share an image.
+    asked: the pairs of senses that are needed, sorted; missing: those of them that the table lacks, which count 0;
+    senseless: the labels without a sense, which are compared by spelling. Call `rate` with the table first; then
+    `look_up` and `sense` answer."""
 
     def __init__(
         self, pos: str, truth: Sequence[Name], predicted: Sequence[Name], candidates: Candidates, met: tuple[Ints, Ints]
     ) -> None:
-        """`pos`: "v" for verbs, "n" for objects. Names of the truth are normalised (`classes_of` makes them so). met:
-        the rows and columns that meet, each two once."""
+        """Find the pairs of senses to look up, and the similarities that spelling decides. pos: "v" for verbs, "n" for
+        objects. truth: names that are normalised (`classes_of` makes them so). met: the rows and columns of the names
+        that share an image, each two once."""
         self._pos, self._truth = pos, truth
         self._predicted = [(label and normalise(label), sense) for label, sense in predicted]
         pools = {name: pool_of(name, pos, candidates) for name in dict.fromkeys(self._predicted)}
         self._names = sorted({sense for _, sense in truth if sense is not None}.union(*pools.values()))
         """All senses; their numbers are in alphabetical order."""
-        number: dict[str | None, int] = {None: NONE, **{sense: at for at, sense in enumerate(self._names)}}
+        number: dict[str | None, int] = {None: NONE, **{sense: place for place, sense in enumerate(self._names)}}
         self._pools = [pools[name] for name in self._predicted]
         self._sizes = np.array([len(pool) for pool in self._pools], dtype=np.int64)
         self._members = np.array([number[sense] for sense in chain.from_iterable(self._pools)], dtype=np.int64)
         self._sense = np.array([number[sense] for _, sense in truth], dtype=np.int64)
         spelled: dict[str | None, int] = Numbered({None: NONE})
-        label, other = (
+        label, predicted_label = (
             np.array([spelled[text] for text, _ in names], dtype=np.int64) for names in (truth, self._predicted)
         )
-        named = np.array([sense is not None for _, sense in self._predicted], dtype=bool)
+        states_sense = np.array([sense is not None for _, sense in self._predicted], dtype=bool)
 
         row, column = met
-        alike = label[row] == other[column]
-        lacking, without = self._sense[row] == NONE, self._sizes[column] == 0
-        labelled = (label[row] != NONE) & (other[column] != NONE)
-        self.senseless = {str(truth[at][0]) for at in distinct(row[labelled & lacking]).tolist()}
-        self.senseless |= {str(self._predicted[at][0]) for at in distinct(column[labelled & without]).tolist()}
+        alike = label[row] == predicted_label[column]
+        no_sense, no_candidates = self._sense[row] == NONE, self._sizes[column] == 0
+        labelled = (label[row] != NONE) & (predicted_label[column] != NONE)
+        self.senseless = {str(truth[name][0]) for name in distinct(row[labelled & no_sense]).tolist()}
+        self.senseless |= {
+            str(self._predicted[name][0]) for name in distinct(column[labelled & no_candidates]).tolist()
+        }
         self._value = np.full((len(truth), len(predicted)), np.nan)
         self._value[row, column] = alike
         # A label's curated sense may not be among its candidates; equal labels still have similarity 1.
-        by_sense = labelled & ~(lacking | without) & (~alike | named[column])
+        by_sense = labelled & ~(no_sense | no_candidates) & (~alike | states_sense[column])
         self._row, self._column = row[by_sense], column[by_sense]
         shared = np.zeros(len(self._row), dtype=bool)
         codes = [np.zeros(0, dtype=np.int64)]
@@ -167,7 +173,7 @@ class Likeness:
         self.missing: list[Pair] = []
 
     def rate(self, table: SimilarityTable) -> None:
-        """Take the similarities of the pairs that were asked for: that of two names is their most similar senses'."""
+        """Take the similarities of the pairs that were asked for; names are as similar as their most similar senses."""
         self._table, numbers = table, table.numbers(self._names)
         codes = [np.zeros(0, dtype=np.int64)]
         for which, first, second in self._compare_pools():
@@ -182,15 +188,15 @@ class Likeness:
         self.missing = self._pairs(codes)
 
     def _compare_pools(self) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """(place among the names that go by senses, the truth's sense, a sense of the predicted name's pool) of all
-        pools, so many at a time as memory allows."""
+        """Yield every comparison of a ground truth's sense with a sense of a predicted name's pool, as many as memory
+        allows at a time: (place among the names compared by senses, the truth's sense, the predicted name's sense)."""
         start, count = starts_of(self._sizes)[self._column], self._sizes[self._column]
-        for which, at in counterparts(start, count):
+        for which, member in counterparts(start, count):
             if len(which):
-                yield which, self._sense[self._row[which]], self._members[at]
+                yield which, self._sense[self._row[which]], self._members[member]
 
     def _codes(self, first: Ints, second: Ints) -> Ints:
-        """A number for each pair of senses, the same either way round."""
+        """Return a number for each pair of senses, the same for both orders."""
         return np.minimum(first, second) * len(self._names) + np.maximum(first, second)
 
     def _pairs(self, codes: Sequence[Ints]) -> list[Pair]:
@@ -199,12 +205,12 @@ class Likeness:
         return [(self._pos, a, b) for a, b in zip(*names, strict=True)]
 
     def look_up(self, row: Ints, column: Ints) -> Floats:
-        """[M] the similarity of each pair of names, in [0, 1]."""
+        """Return [M]: the similarity of each pair of names, in [0, 1]."""
         return self._value.take(row * self._value.shape[1] + column)
 
     def sense(self, row: int, column: int) -> str | None:
-        """The predicted name's sense that is most similar to the truth's, the first of equals; None if spelling
-        decides."""
+        """Return the predicted name's sense that is most similar to the truth's, the first of equally similar ones;
+        None if spelling decides."""
         (label, sense), pool = self._truth[row], self._pools[column]
         if sense is None or not pool:
             return None
@@ -216,37 +222,38 @@ class Likeness:
 def likenesses(
     truth: Triplets, predictions: Triplets, classes: TruthClasses, candidates: Candidates
 ) -> tuple[Likeness, Likeness]:
-    """Return the likenesses of the verbs and of the objects that share an image; without similarities yet."""
+    """Return the likenesses of the verbs and of the objects that share an image, still without similarities."""
     sides = (
         ("v", classes.verbs, classes.verb_row, predictions.verbs, predictions.verb),
         ("n", classes.objects, classes.object_row, predictions.objects, predictions.label),
     )
     verbs, objects = (
-        Likeness(pos, names, others, candidates, _distinct_pairs(truth, predictions, row, column))
-        for pos, names, row, others, column in sides
+        Likeness(pos, names, predicted_names, candidates, _distinct_pairs(truth, predictions, row, column))
+        for pos, names, row, predicted_names, column in sides
     )
     return verbs, objects
 
 
 def _distinct_pairs(truth: Triplets, predictions: Triplets, row: Ints, column: Ints) -> tuple[Ints, Ints]:
-    """Each (row, column) that occurs together in some image, once. row [G] of the ground truth's triplets, column [P]
-    of the predictions'."""
-    place = {image_id: number for number, image_id in enumerate(truth.image_ids)}
-    image = np.array([place[image_id] for image_id in predictions.image_ids], dtype=np.int64)
+    """Return each (row, column) that occurs together in some image, once. row: [G] the row of each ground-truth
+    triplet; column: [P] the column of each predicted triplet."""
+    image_number = {image_id: number for number, image_id in enumerate(truth.image_ids)}
+    image = np.array([image_number[image_id] for image_id in predictions.image_ids], dtype=np.int64)
     width, height = int(row.max(initial=0)) + 1, int(column.max(initial=0)) + 1
-    places_left = distinct(truth.image_of_hoi * width + row)
-    right = distinct(image[predictions.image_of_hoi] * height + column, below=len(truth.image_ids) * height)
-    starts = np.searchsorted(right, places_left // width * height)
-    counts = np.searchsorted(right, (places_left // width + 1) * height) - starts
+    # (image, row) and (image, column) as numbers that sort by image
+    truth_codes = distinct(truth.image_of_hoi * width + row)
+    codes = distinct(image[predictions.image_of_hoi] * height + column, below=len(truth.image_ids) * height)
+    starts = np.searchsorted(codes, truth_codes // width * height)
+    counts = np.searchsorted(codes, (truth_codes // width + 1) * height) - starts
     met = np.zeros((width, height), dtype=bool)
-    for which, at in counterparts(starts, counts):
-        met[places_left[which] % width, right[at] % height] = True
+    for pair, partner in counterparts(starts, counts):
+        met[truth_codes[pair] % width, codes[partner] % height] = True
     rows, columns = np.nonzero(met)
     return rows, columns
 
 
 def pool_of(name: Name, pos: str, candidates: Candidates) -> tuple[str, ...]:
-    """The senses a predicted name may have."""
+    """Return the senses that a predicted name may have."""
     label, sense = name
     if sense:
         return tuple(candidates(sense, pos)) or (sense,)

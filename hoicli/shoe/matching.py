@@ -45,20 +45,20 @@ from hoicli.shoe.labels import Likeness, TruthClasses
 from hoicli.shoe.settings import ShoeOptions
 
 Overlap = Callable[[Ints, Ints], Floats]
-"""IoU of predicted and ground-truth boxes [M], each two of one image."""
+"""(predicted boxes [M], ground-truth boxes [M]) -> the IoU of each two, which are of one image."""
 
 IOU_THRESHOLD = 0.5
 UNIT = 1_000_000_000
 IMAGES_AT_ONCE = 256
-"""Images whose boxes are compared together: their overlaps stay in cache."""
+"""How many images' boxes are compared together: so few that their overlaps stay in cache."""
 MOST_MEETINGS = 1 << 22
-"""Pairs of triplets that may overlap in one image: a hundred thousand predictions on forty annotations, all in one
+"""How many pairs of triplets may overlap in one image: a hundred thousand predictions on forty annotations, all in one
 place."""
 
 
 class Meetings(NamedTuple):
-    """The K pairs of a ground-truth and a predicted triplet that overlap enough on both boxes, in ascending order of
-    (prediction, truth). iou_object is NaN where neither has an object. similarity: combined, in UNITs."""
+    """The K pairs of a ground-truth and a predicted triplet that overlap enough on both boxes, sorted by (prediction,
+    truth). iou_object is NaN where neither has an object; similarity is that of the whole triplets, in UNITs."""
 
     truth: Ints
     prediction: Ints
@@ -67,15 +67,16 @@ class Meetings(NamedTuple):
     similarity: Ints
 
     def select(self, rows: Ints | Bools) -> Meetings:
-        """The meetings of some rows."""
+        """Return the meetings at the given rows."""
         columns: Any = (column[rows] for column in self)
         return Meetings(*columns)
 
 
 @dataclass(frozen=True)
 class Matching:
-    """The outcome of Algorithm 1, lines 5 to 31. prediction_of [G] the prediction that each ground truth took, truth_of
-    [P] the other way round, -1 for none; keep [P] the predictions that took part."""
+    """The outcome of Algorithm 1, lines 5 to 31. prediction_of [G]: the prediction that each ground truth took, -1 for
+    none; truth_of [P]: the ground truth that took each prediction, -1 for none; keep [P]: whether a prediction took
+    part."""
 
     prediction_of: Ints
     truth_of: Ints
@@ -83,14 +84,14 @@ class Matching:
 
 
 def places_of(triplets: Triplets) -> Ints:
-    """[T] the place of each triplet among those of its image."""
+    """Return [T]: the position of each triplet among those of its image."""
     return np.arange(len(triplets.verb)) - triplets.hoi_start[triplets.image_of_hoi]
 
 
 class Shoe:
-    """Ground truth and predictions of the same images, and the columns that both algorithms need. places: of both, the
-    place of each triplet in its record. scored: whether every prediction has a score; unlabelled: whether some
-    predicted object has no label."""
+    """Ground truth and predictions of the same images, with the columns that both algorithms need. places: the position
+    of each triplet in its record, of the truth and of the predictions. scored: whether every prediction has a score;
+    unlabelled: whether some predicted object has no label."""
 
     def __init__(
         self,
@@ -100,8 +101,8 @@ class Shoe:
         likenesses: tuple[Likeness, Likeness],
         options: ShoeOptions,
     ) -> None:
-        """Every image of the predictions must be in the truth; `classes`: of the truth; `likenesses`: of verbs and of
-        objects, with their similarities."""
+        """Compare the predictions with the truth, which must have every image of the predictions. classes: of the
+        truth; likenesses: of verbs and of objects, with their similarities."""
         self.truth, self.predictions, self.classes, self.options = truth, predictions, classes, options
         self.delta = options.deltas[0]
         self.places = places_of(truth), places_of(predictions)
@@ -118,7 +119,7 @@ class Shoe:
         self.meetings = self._find_meetings()
 
     def similarities(self, truth: Ints, prediction: Ints) -> Ints:
-        """[M] of ground-truth and predicted triplets, combined, in UNITs."""
+        """Return [M]: the similarity of ground-truth to predicted triplets, verb and object combined, in UNITs."""
         verb, object_ = self.parts(truth, prediction)
         weight = self.options.verb_weight
         if self.options.combine == "mean":
@@ -132,26 +133,26 @@ class Shoe:
         return np.rint(combined * UNIT).astype(np.int64)
 
     def parts(self, truth: Ints, prediction: Ints) -> tuple[Floats, Floats]:
-        """[M] similarity of the verbs, and of the objects, which is NaN where neither triplet has one or the predicted
-        one has no label."""
+        """Return [M] each: the similarity of the verbs, and of the objects; the latter is NaN where neither triplet has
+        an object or the predicted one has no label."""
         label, row = self.predictions.label[prediction], self.classes.object_row[truth]
         verb = self.verbs.look_up(self.classes.verb_row[truth], self.predictions.verb[prediction])
         object_ = self.objects.look_up(row, label)
         if self._both_alone:
             object_[self._truth_alone[row] & self._alone[label]] = np.nan
         if self.unlabelled:
-            bare = self._unlabelled[label]
-            object_[bare] = np.where(self._truth_alone[row[bare]], 0.0, np.nan)
+            no_label = self._unlabelled[label]
+            object_[no_label] = np.where(self._truth_alone[row[no_label]], 0.0, np.nan)
         return verb, object_
 
     def allowed_rows(self, keep: Bools) -> Bools:
-        """[K] the meetings with the `keep` predictions [P] that are similar enough to be a match (min_similarity)."""
+        """Return [K]: the meetings with `keep` predictions [P] that are similar enough for a match."""
         threshold = round(self.options.min_similarity * UNIT)
         allowed: Bools = keep[self.meetings.prediction] & (self.meetings.similarity >= threshold)
         return allowed
 
     def match(self, keep: Bools | None = None) -> Matching:
-        """Lines 9 to 22 of both algorithms, over the `keep` predictions [P] (None: all)."""
+        """Return the matching of lines 9 to 22 of both algorithms, over the `keep` predictions [P] (None: all)."""
         keep = np.ones(len(self.predictions.verb), dtype=bool) if keep is None else keep
         allowed = self.allowed_rows(keep)
         meet = self.meetings if allowed.all() else self.meetings.select(allowed)
@@ -167,13 +168,13 @@ class Shoe:
 
     def change_delta(self, delta: float) -> Shoe:
         """Return the same evaluation at another delta, which changes what counts against a class, and no match."""
-        other = copy(self)
-        other.delta = delta
-        return other
+        changed = copy(self)
+        changed.delta = delta
+        return changed
 
     @cached_property
     def ranking(self) -> Ints:
-        """[P] the predictions by score, then image id, then `Triplets.sort_keys`; without a score they are last."""
+        """Return [P]: the predictions by falling score (none: last), then image id, then `Triplets.sort_keys`."""
         predictions = self.predictions
 
         def tie_keys(rows: Ints) -> list[Ints | Floats]:
@@ -183,43 +184,43 @@ class Shoe:
 
     @cached_property
     def rank(self) -> Ints:
-        """[P] the place of each prediction in the ranking."""
+        """Return [P]: the place of each prediction in the ranking."""
         rank = np.empty(len(self.ranking), dtype=np.int64)
         rank[self.ranking] = np.arange(len(rank))
         return rank
 
     @property
     def counts_against(self) -> Bools:
-        """[P] whether the most similar ground truth is near enough (delta) for a false positive of its class."""
+        """Return [P]: whether the most similar ground truth is near enough (delta) for a false positive."""
         return self.nearest_similarity >= round(self.delta * UNIT)
 
     def _blocks(self) -> list[slice]:
-        """The images that are compared together, one after the other. Raises `DataError` for an image of too many
+        """Return the images in slices that are compared together. Raises `DataError` for an image with too many
         pairs."""
         counts = np.zeros(len(self.image), dtype=np.int64)
-        for what, predicted_names, annotated in (
+        for what, predicted_start, truth_start in (
             ("triplets", self.predictions.hoi_start, self.truth.hoi_start),
             ("boxes", self.predictions.box_start, self.truth.box_start),
         ):
-            pairs = np.diff(predicted_names) * np.diff(annotated)[self.image]
+            pairs = np.diff(predicted_start) * np.diff(truth_start)[self.image]
             check_pairs(pairs, np.arange(len(pairs)), self.predictions.image_ids, what)
             counts = np.maximum(counts, pairs)
         return blocks_of(np.maximum(counts, PAIRS_AT_ONCE // IMAGES_AT_ONCE))
 
     def _find_meetings(self) -> Meetings:
-        """The meetings. Sets `nearest`, of each prediction the most similar ground truth, of equals the first, and how
-        similar that is."""
+        """Return the meetings. Sets `nearest`, the ground truth that is most similar to each prediction (the first of
+        equally similar ones), and `nearest_similarity`."""
         nothing = np.zeros(0, dtype=np.int64)
         meetings = [Meetings(nothing, nothing, np.zeros(0), np.zeros(0), nothing)]
         for block in self._blocks():
-            overlap, met = self._overlap(block), 0
+            overlap, count = self._overlap(block), 0
             for prediction, row in self._pairs(block):
                 similarity = self.similarities(row, prediction)
                 best = first_largest(prediction, similarity)
                 self.nearest[prediction[best]], self.nearest_similarity[prediction[best]] = row[best], similarity[best]
                 meetings.append(self._meet(overlap, prediction, row, similarity))
-                met += len(meetings[-1].truth)
-                if met > MOST_MEETINGS:  # so many are of an image that is a block by itself
+                count += len(meetings[-1].truth)
+                if count > MOST_MEETINGS:  # so many are of an image that is a block by itself
                     raise DataError(
                         f"image {self.predictions.image_ids[block.start]!r}: more than {MOST_MEETINGS:,} pairs of "
                         "predicted and annotated triplets overlap; does the record hold many images?"
@@ -227,8 +228,8 @@ class Shoe:
         return Meetings(*map(np.concatenate, zip(*meetings, strict=True)))
 
     def _pairs(self, block: slice) -> Iterator[tuple[Ints, Ints]]:
-        """(prediction, ground truth) of every two triplets of an image, for the predictions of some images: by
-        prediction, then ground truth, and few at a time."""
+        """Yield (prediction, ground truth) for every two triplets of an image, for the images of a block, a few at a
+        time. They are sorted by prediction, then ground truth."""
         starts = self.predictions.hoi_start[block.start : block.stop + 1]
         image = np.repeat(self.image[block], np.diff(starts))
         first, count = self.truth.hoi_start[image], np.diff(self.truth.hoi_start)[image]
@@ -236,21 +237,21 @@ class Shoe:
             yield run + starts[0], row
 
     def _meet(self, overlap: Overlap, prediction: Ints, row: Ints, similarity: Ints) -> Meetings:
-        """The pairs from `_pairs`, of that similarity, that overlap enough."""
+        """Return the meetings among pairs from `_pairs`, given their similarity: those that overlap enough."""
         truth, predictions = self.truth, self.predictions
         iou_subject = overlap(predictions.subject[prediction], truth.subject[row])
         near = np.flatnonzero(iou_subject >= IOU_THRESHOLD)
         row, prediction, iou_subject = row[near], prediction[near], iou_subject[near]
-        object_, other = predictions.object[prediction], truth.object[row]
-        neither, both = (object_ == NO_BOX) & (other == NO_BOX), (object_ != NO_BOX) & (other != NO_BOX)
+        object_, truth_object = predictions.object[prediction], truth.object[row]
+        neither, both = (object_ == NO_BOX) & (truth_object == NO_BOX), (object_ != NO_BOX) & (truth_object != NO_BOX)
         iou_object = np.where(neither, np.nan, 0.0)
-        iou_object[both] = overlap(object_[both], other[both])
+        iou_object[both] = overlap(object_[both], truth_object[both])
         enough = neither | (iou_object >= IOU_THRESHOLD)
         parts = iou_subject[enough], iou_object[enough], similarity[near[enough]]
         return Meetings(row[enough], prediction[enough], *parts)
 
     def _overlap(self, block: slice) -> Overlap:
-        """IoU of the boxes of some images: every two are compared once, here."""
+        """Return a function that looks up the IoU of two boxes of a block's images, each computed once, here."""
         truth, predictions = self.truth, self.predictions
         begin, end = predictions.box_start[[block.start, block.stop]]
         image = self.image[predictions.image_of_box[begin:end]]
@@ -264,18 +265,20 @@ class Shoe:
                 take_columns(truth.boxes, truth_box),
                 inclusive=False,
             )
-        place = start[:-1] - first  # of each predicted box with ground-truth box 0, if that were of its image
-        return lambda box, truth_box: iou_of[place[box - begin] + truth_box]
+        # adding the number of a ground-truth box of its image gives the place of a predicted box's IoU with it
+        offset = start[:-1] - first
+        return lambda box, truth_box: iou_of[offset[box - begin] + truth_box]
 
 
 def greedy(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, turn: Ints) -> Ints:
-    """[G] the prediction that each ground truth takes, -1 for none.
+    """Return [G]: the prediction that each ground truth takes, -1 for none.
 
-    truth, prediction, similarity [K] of the pairs that overlap enough; rank [P] the place of each
-    prediction by `Shoe.ranking`, in its image at least; turn [G] the place of each ground truth in its
-    image. The most similar free prediction is taken, of equals the one of the lowest rank.
+    truth, prediction, similarity: [K] the pairs that overlap enough; rank: [P] the place of each prediction in
+    `Shoe.ranking`, or at least among those of its image; turn: [G] the place of each ground truth in its image. The
+    most similar free prediction is taken; of equally similar ones, the one of the lowest rank.
     """
     count = max(len(rank), 1)
+    # one number that sorts by similarity, then by rank, and from which the rank can be read again
     worth = similarity * count + (count - 1 - rank[prediction])
     of_rank = np.empty(len(rank), dtype=np.int64)
     of_rank[rank] = np.arange(len(rank))
@@ -284,31 +287,30 @@ def greedy(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, turn: In
     order = np.argsort(turn, kind="stable")
     seat = np.empty(len(turn), dtype=np.int64)
     seat[order] = np.arange(len(turn))
-    at = sorted_by(seat[truth], len(turn))
-    truth, prediction, worth = truth[at], prediction[at], worth[at]
+    by_turn = sorted_by(seat[truth], len(turn))
+    truth, prediction, worth = truth[by_turn], prediction[by_turn], worth[by_turn]
     starts = np.append(run_starts(truth), len(truth))
-    owners = truth[starts[:-1]]
-    bounds = np.searchsorted(turn[owners], np.arange(turn.max(initial=-1) + 2))
+    choosers = truth[starts[:-1]]
+    bounds = np.searchsorted(turn[choosers], np.arange(turn.max(initial=-1) + 2))
     # The first triplets of all images choose together, then the second ones: two of one image never compete.
     for begin, end in pairwise(bounds.tolist()):
         if begin == end:
             continue
-        own_span = slice(starts[begin], starts[end])
-        best = np.maximum.reduceat(
-            np.where(free[prediction[own_span]], worth[own_span], -1), starts[begin:end] - starts[begin]
-        )
-        some = np.flatnonzero(best >= 0)
-        chosen = of_rank[count - 1 - best[some] % count]
-        taken[owners[begin:end][some]] = chosen
+        pairs = slice(starts[begin], starts[end])
+        free_worth = np.where(free[prediction[pairs]], worth[pairs], -1)
+        best = np.maximum.reduceat(free_worth, starts[begin:end] - starts[begin])
+        served = np.flatnonzero(best >= 0)
+        chosen = of_rank[count - 1 - best[served] % count]
+        taken[choosers[begin:end][served]] = chosen
         free[chosen] = False
     return taken
 
 
 def optimal(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, image_of_truth: Ints) -> Ints:
-    """[G] the prediction that each ground truth takes, -1 for none, as `greedy` has it; image_of_truth [G].
+    """Return [G]: the prediction that each ground truth takes, -1 for none, in `greedy`'s terms; image_of_truth: [G].
 
-    SciPy's `linear_sum_assignment`, an image at a time. A pair is worth its similarity (a whole number), then 1 for
-    being a match, then its prediction's rank by score: whole numbers that are added without rounding as long as an
+    SciPy's `linear_sum_assignment` solves an image at a time. A pair is worth its similarity (a whole number), then 1
+    for being a match, then its prediction's rank by score: whole numbers that are added without rounding as long as an
     image has fewer than some hundred ground-truth triplets with a thousand predictions on them.
     """
     from scipy.optimize import linear_sum_assignment
@@ -320,14 +322,15 @@ def optimal(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, image_o
     for begin, end in pairwise(bounds):
         rows, row = np.unique(truth[begin:end], return_inverse=True)
         _, first, column = np.unique(prediction[begin:end], return_index=True, return_inverse=True)
-        by_score = np.argsort(first)  # entries are by score, so a prediction's first place is its rank
-        place = np.argsort(by_score)[column]
+        by_score = np.argsort(first)  # pairs are sorted by score, so predictions first occur in the order of rank
+        rank_column = np.argsort(by_score)[column]
         columns = prediction[begin:end][first[by_score]]
-        assigned, wide = min(len(rows), len(columns)), len(columns)
-        match = assigned * wide + 1  # more than all ranks together
+        most_matches, width = min(len(rows), len(columns)), len(columns)
+        match = most_matches * width + 1  # more than all ranks together
         worth = np.zeros((len(rows), len(columns)))
-        worth[row, place] = similarity[begin:end] * float(assigned * (match + wide) + 1) + match + (wide - place)
-        assigned_rows, other = linear_sum_assignment(worth, maximize=True)
-        met = worth[assigned_rows, other] > 0
-        taken[rows[assigned_rows[met]]] = columns[other[met]]
+        one_unit = float(most_matches * (match + width) + 1)  # of similarity: more than all the rest together
+        worth[row, rank_column] = similarity[begin:end] * one_unit + match + (width - rank_column)
+        assigned_rows, assigned_columns = linear_sum_assignment(worth, maximize=True)
+        met = worth[assigned_rows, assigned_columns] > 0  # 0: the two do not overlap
+        taken[rows[assigned_rows[met]]] = columns[assigned_columns[met]]
     return taken

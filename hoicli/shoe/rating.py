@@ -36,14 +36,14 @@ NAMES = {"n": "noun", "v": "verb", "a": "adjective", "r": "adverb"}
 LABELS = ("n", "v")
 
 Words = tuple[tuple[int, ...], tuple[int, ...]]
-"""The synsets of two words."""
+"""The synsets that each of two words may mean."""
 
 
 def read_predictions(
     predictions: Stream, policy: ErrorPolicy, known_ids: Container[str], *, unlabelled: bool = False
 ) -> Triplets:
-    """All predictions, about `known_ids` images; a large file is shared out. unlabelled: labels may be null. Raises
-    `DataError` for a bad line."""
+    """Return all predictions, which must be about `known_ids` images; several processes share a large file. unlabelled:
+    whether labels may be null. Raises `DataError` for a bad line."""
 
     def gather(lines: Stream, own_policy: ErrorPolicy) -> list[Triplets]:
         with no_garbage_collection():
@@ -56,7 +56,7 @@ def read_predictions(
 
 
 def evaluation_pairs(gt: Stream, predictions: Stream, dataset: str, policy: ErrorPolicy) -> list[Pair]:
-    """Return what evaluating these predictions needs.
+    """Return the pairs of senses that evaluating these predictions looks up.
 
     Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have.
     """
@@ -72,7 +72,7 @@ def evaluation_pairs(gt: Stream, predictions: Stream, dataset: str, policy: Erro
 
 
 def dataset_pairs(dataset: str) -> list[Pair]:
-    """The senses of a dataset's classes among themselves."""
+    """Return all pairs of two senses of a dataset's verbs, and of two senses of its objects."""
     vocabulary = load(dataset)
     classes: Iterable[tuple[str, str]] = vocabulary.interactions
     if vocabulary.roles:  # the classes are verbs with roles; every verb may have every object
@@ -80,36 +80,36 @@ def dataset_pairs(dataset: str) -> list[Pair]:
     pair_names: list[tuple[Name, Name]] = [((verb, None), (name, None)) for verb, name in classes]
     verbs, objects = map(set, zip(*named_pairs(pair_names, senses_of(vocabulary), candidates), strict=True))
     note_senseless({label for label, sense in verbs | objects if sense is None and label})
-    own_names = (("v", verbs), ("n", objects))
-    senses = ((pos, sorted({sense for _, sense in names if sense is not None})) for pos, names in own_names)
-    return [(pos, a, b) for pos, among in senses for a, b in combinations(among, 2)]
+    names_by_pos = (("v", verbs), ("n", objects))
+    senses = ((pos, sorted({sense for _, sense in names if sense is not None})) for pos, names in names_by_pos)
+    return [(pos, a, b) for pos, pos_senses in senses for a, b in combinations(pos_senses, 2)]
 
 
 def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> tuple[list[Record], DataError | None]:
-    """The pairs that tables lack, as lines {pos, a, b}, and the error that says how many those are. A note says what
-    the tables have, and where that is from."""
+    """Return the pairs that tables lack, as lines {pos, a, b}, and the error that says how many these are, None for
+    none. A note says what the tables have, and where that is from."""
     table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
     similarity = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs])
-    missing = [pair for pair, value in zip(pairs, np.isnan(similarity).tolist(), strict=True) if value]
+    missing = [pair for pair, is_missing in zip(pairs, np.isnan(similarity).tolist(), strict=True) if is_missing]
     signed = ", ".join(f"{key} {value}" for key, value in table.signature().items())
-    had = f"{len(pairs) - len(missing):,} of the {len(pairs):,} that are needed"
-    note(f"{tables.name}: {len(table):,} pairs of senses, {had} ({signed})")
+    found = f"{len(pairs) - len(missing):,} of the {len(pairs):,} that are needed"
+    note(f"{tables.name}: {len(table):,} pairs of senses, {found} ({signed})")
     rows: list[Record] = [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in missing]
     problem = f"lacks {len(missing):,} pairs; rate them with hoicli shoe-sim --pairs, and add the lines"
     return rows, DataError(problem, place=tables.name, code="not-whole") if missing else None
 
 
 def note_senseless(labels: Set[str]) -> None:
-    """Say which labels have no sense, if any."""
+    """Print a note that names the labels without a sense, if there are any."""
     if labels:
         first_labels = ", ".join(sorted(labels)[:5]) + (", ..." if len(labels) > 5 else "")
-        which = f"{len(labels):,} label{'s' if len(labels) != 1 else ''} ({first_labels})"
-        note(f"no WordNet sense for {which}: similarity 1 to the same spelling, else 0")
+        labels_text = f"{len(labels):,} label{'s' if len(labels) != 1 else ''} ({first_labels})"
+        note(f"no WordNet sense for {labels_text}: similarity 1 to the same spelling, else 0")
 
 
 def rate(backend: str, pairs: Sequence[Pair]) -> list[Rated]:
-    """The rating of each pair by a measure (of OFFLINE) of the WordNet in use, from the first sense to the second (wup
-    is not quite symmetric). Equal ratings are one object, since a measure has few values."""
+    """Return the rating of each pair by a measure (`backend`, of OFFLINE) of the WordNet in use, from the first sense
+    to the second (wup is not quite symmetric). Equal ratings are one object, since a measure has few values."""
     wordnet = open_wordnet()
     synset = synsets_of(pairs)
     rows = np.array([[synset[pair[side]] for pair in pairs] for side in (1, 2)], dtype=np.int64).T
@@ -125,15 +125,15 @@ def rate(backend: str, pairs: Sequence[Pair]) -> list[Rated]:
 
 
 def measure_of(backend: str) -> str:
-    """Return what lines and signatures call an offline backend: with the WordNet in use, if that is not the embedded
-    one."""
+    """Return the name of an offline backend in lines and signatures; it includes the WordNet in use, unless that is the
+    embedded one."""
     signature = open_wordnet().signature
     return backend if signature is None else f"{backend}@{signature}"
 
 
 def synsets_of(pairs: Iterable[Pair]) -> dict[str, int]:
-    """The synset of each sense in the pairs. Raises `DataError` for a sense that WordNet lacks, or of another part of
-    speech."""
+    """Return the synset of each sense in the pairs. Raises `DataError` for a sense that WordNet lacks, or of another
+    part of speech."""
     wordnet, synsets = open_wordnet(), dict[str, int]()
     for pos, sense in sorted({(pos, sense) for pos, *senses in pairs for sense in senses}):
         try:
@@ -146,27 +146,27 @@ def synsets_of(pairs: Iterable[Pair]) -> dict[str, int]:
 
 
 class TableWork:
-    """A table: one line for each of the pairs that has a rating."""
+    """The work on a table of similarities: the pairs to rate, and a line for each of them that has a rating."""
 
     def __init__(self, pairs: Iterable[Pair]) -> None:
         self.pairs: Sequence[Pair] = sorted(pairs)
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
-        """The lines to write, from the ratings of `pairs`."""
+        """Yield the lines to write, given the ratings of `pairs`."""
         for pair, rating in zip(self.pairs, rated, strict=True):
             if rating.similarity is not None:
                 yield rating.line(pair)
 
 
 class PairLines(TableWork):
-    """Lines {pos, a, b} of words or senses, written back with a `similarity`. The similarity of two words is that of
-    their most similar senses (`lexical` has its own measure of words); equal words, and words that share a sense, have
-    1. If a word has no sense, the similarity is null, and a note names the first such word. A WordNet measure compares
-    in the order of the line, as in nltk.
-    """
+    """The work on lines {pos, a, b} of words or senses, which are written back with a `similarity`. The similarity of
+    two words is that of their most similar senses (`lexical` has its own measure of words); equal words, and words that
+    share a sense, have 1. If a word has no sense, the similarity is null, and a note names the first such word. A
+    WordNet measure compares in the order of the line, as in nltk."""
 
     def __init__(self, lines: Iterable[Line], policy: ErrorPolicy, backend: str | None = None) -> None:
-        """`backend`: the one of OFFLINE that will rate the pairs, None for language models."""
+        """Read the lines, and find the pairs to rate. backend: the one of OFFLINE that will rate, None for language
+        models."""
         self._lexical = backend == "lexical"
         self._ordered = backend is not None and not self._lexical
         self._senseless: dict[str, str] = {}
@@ -175,32 +175,32 @@ class PairLines(TableWork):
             with policy.item(line.place):
                 record = parse(line)
                 self._lines.append((record, self._find_needs(record, line.place)))
-        super().__init__(set(chain.from_iterable(want for _, want in self._lines if isinstance(want, list))))
+        super().__init__(set(chain.from_iterable(needs for _, needs in self._lines if isinstance(needs, list))))
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
-        """The lines with their answers."""
+        """Yield the lines with their similarities."""
         rating_of = dict(zip(self.pairs, rated, strict=True))
         by_words: dict[Words, float] = {}
-        if words := list(dict.fromkeys(want for _, want in self._lines if isinstance(want, tuple))):
+        if words := list(dict.fromkeys(needs for _, needs in self._lines if isinstance(needs, tuple))):
             from hoicli.wordnet.lexical import word_similarities
 
             by_words = dict(zip(words, word_similarities(open_wordnet().graph, words).tolist(), strict=True))
-        for record, want in self._lines:
-            if isinstance(want, list):
-                answers = [rating_of[pair] for pair in want if rating_of[pair].similarity is not None]
+        for record, needs in self._lines:
+            if isinstance(needs, list):
+                answers = [rating_of[pair] for pair in needs if rating_of[pair].similarity is not None]
                 best = max(answers, key=lambda rating: rating.similarity or 0.0, default=Rated(None))
-                # Of two senses it is a line of a table, where models are named.
-                named = best.scores and all(_is_sense(record[key]) for key in ("a", "b"))
-                yield {**record, "similarity": best.similarity, **(best.told if named else {})}
+                # A line of two senses can go into a table, where it says which models rated it.
+                as_in_table = best.scores and all(_is_sense(record[key]) for key in ("a", "b"))
+                yield {**record, "similarity": best.similarity, **(best.told if as_in_table else {})}
             else:
-                yield {**record, "similarity": by_words[want] if isinstance(want, tuple) else want}
+                yield {**record, "similarity": by_words[needs] if isinstance(needs, tuple) else needs}
         if self._senseless:
             word, place = next(iter(self._senseless.items()))
             note(f"words without a WordNet sense: {len(self._senseless):,} (the first: {word!r}, {place})")
 
     def _find_needs(self, record: Record, place: str) -> float | Words | list[Pair]:
-        """Return what a line needs: 1.0 for equal words, two words, or pairs of senses (empty if a word has no
-        sense)."""
+        """Return what the similarity of a line needs: 1.0 for equal words, else two words, or pairs of senses (none if
+        a word has no sense)."""
         pos = str(record.get("pos"))
         if pos not in (NAMES if self._lexical else LABELS):
             raise DataError("neither n nor v; say what part of speech the words are", field="pos")
@@ -211,9 +211,9 @@ class PairLines(TableWork):
         if normalise(words[0]) == normalise(words[1]):
             return 1.0
         if self._lexical and not any(map(_is_sense, words)):
-            first_senses, other = (tuple(open_wordnet().word_senses(word, pos)) for word in words)
-            if first_senses and other:
-                return first_senses, other
+            first_senses, second_senses = (tuple(open_wordnet().word_senses(word, pos)) for word in words)
+            if first_senses and second_senses:
+                return first_senses, second_senses
         pools = [_pool(word, pos) for word in words]
         for word, pool in zip(words, pools, strict=True):
             if not pool:
@@ -225,14 +225,13 @@ class PairLines(TableWork):
 
 
 def _is_sense(word: str) -> bool:
-    """Whether a text looks like a sense's name, pet.v.01."""
+    """Return whether a text looks like a sense's name, pet.v.01."""
     return word.count(".") >= 2 and word.rpartition(".")[2].isdecimal()
 
 
 def _pool(word: str, pos: str) -> list[str]:
-    """The named sense under WordNet's name, or all senses that a word may have. Raises `DataError` for an unknown name
-    of a sense.
-    """
+    """Return the named sense under WordNet's own name, or all senses that a word may have. Raises `DataError` for an
+    unknown name of a sense."""
     if _is_sense(word):
         return [open_wordnet().graph.names[row] for row in synsets_of([(pos, word, word)]).values()]
     return candidates(word, pos) if pos in LABELS else []

@@ -50,14 +50,13 @@ ONE_BOX_IOU = 0.8
 
 
 class Evaluation:
-    """Ground truth and similarities, by which one model or several are evaluated."""
+    """The ground truth and the similarities by which one model or several are evaluated."""
 
     def __init__(
         self, gt: Stream, sim: Stream | str, options: ShoeOptions, policy: ErrorPolicy, *, dataset: str
     ) -> None:
-        """Reads the ground truth, and `sim`, the tables of similarities; it may be the name of an offline backend
-        instead, which rates the pairs that predictions need. Raises `DataError` for a bad line or empty ground
-        truth."""
+        """Read the ground truth and `sim`, the tables of similarities, or the name of an offline backend that rates the
+        pairs that predictions need. Raises `DataError` for a bad line or empty ground truth."""
         self._vocabulary, self._options, self._policy, self._sim = load(dataset), options, policy, sim
         with no_garbage_collection():
             both = None if isinstance(sim, str) else _read_in_parallel(gt, sim)
@@ -67,17 +66,17 @@ class Evaluation:
             check_annotated(self._truth, gt.name)
             if not isinstance(sim, str):
                 self._table = both[1] if both else SimilarityTable.read(sim, policy, open_wordnet().canonical)
-        self._known = dict.fromkeys(self._truth.image_ids)  # in their order, as a message names the first
+        self._known = dict.fromkeys(self._truth.image_ids)  # not a set: a message names the first one
         self._signed = {"data": self._vocabulary.signed, **truth_settings(total_of(self._truth.hashes))}
 
     def run(self, predictions: Stream) -> Run:
-        """Evaluate a model; notes go to stderr. Raises `DataError` for a bad line, `UsageError` for an option that
-        needs scores where a prediction has none."""
+        """Return the evaluation of a model; notes go to stderr. Raises `DataError` for a bad line, `UsageError` for an
+        option that needs scores where a prediction has none."""
         options = self._options
         roles = bool(self._vocabulary.roles)
         predictions_read = read_predictions(predictions, self._policy, self._known, unlabelled=roles)
         check_scores(options, predictions_read)
-        position = {image_id: place for place, image_id in enumerate(self._truth.image_ids)}
+        position = {image_id: number for number, image_id in enumerate(self._truth.image_ids)}
         fit = Fit().add(
             predictions_read, np.array([position[image_id] for image_id in predictions_read.image_ids], dtype=np.int64)
         )
@@ -93,16 +92,16 @@ class Evaluation:
                 f"pair (boxes of one label that overlap at IoU > {ONE_BOX_IOU:g} are one) and show "
                 f"{len(classes.classes):,} classes"
             )
-        alike = likenesses(truth, predictions_read, classes, candidates)
+        compared = likenesses(truth, predictions_read, classes, candidates)
         if isinstance(self._sim, str):
-            pairs = sorted(chain.from_iterable(likeness.asked for likeness in alike))  # as shoe-sim rates them
+            pairs = sorted(chain.from_iterable(likeness.asked for likeness in compared))  # as shoe-sim rates them
             table, measure = SimilarityTable.from_pairs(pairs, rate(self._sim, pairs)), measure_of(self._sim)
             rated = {"sim": measure, "raters": measure}  # and not by the pairs that these predictions happen to need
         else:
             table, rated = self._table, self._table.signature()
-        for likeness in alike:
+        for likeness in compared:
             likeness.rate(table)
-        shoe = Shoe(truth, predictions_read, classes, alike, options)
+        shoe = Shoe(truth, predictions_read, classes, compared, options)
         shoe.places = places
         keep = kept_by(options, predictions_read)
         missing = self._missing(shoe)
@@ -120,13 +119,14 @@ class Evaluation:
         return Run(shoe, matching, loose, "single_hoi" if options.single_hoi else "full", signature)
 
     def _missing(self, shoe: Shoe) -> int:
-        """Return how many pairs of senses the table lacks; a note says so. Raises `DataError` for any that may not."""
-        names_compared = len(shoe.verbs.asked) + len(shoe.objects.asked)
+        """Return how many pairs of senses the table lacks, with a note; raise `DataError` unless some may be
+        missing."""
+        asked_count = len(shoe.verbs.asked) + len(shoe.objects.asked)
         missing = shoe.verbs.missing + shoe.objects.missing
         if missing:
             first, second = min((a, b) for _, a, b in missing)
-            which = f"{len(missing):,} of {names_compared:,} pairs of senses are not in the similarity table"
-            problem = f"{which}, for example {first} and {second}"
+            missing_text = f"{len(missing):,} of {asked_count:,} pairs of senses are not in the similarity table"
+            problem = f"{missing_text}, for example {first} and {second}"
             if not self._options.allow_missing:
                 how = "hoicli shoe-sim makes them from these files"
                 allowed = f"shoe-eval {arg('allow_missing')} counts them 0"
@@ -135,8 +135,8 @@ class Evaluation:
         return len(missing)
 
     def _asked_for(self, predictions: Triplets) -> tuple[Triplets, Triplets, tuple[Ints, Ints]]:
-        """The ground truth, in the order of `_turn`, and the predictions that the options ask for, and the place of
-        each triplet in its record."""
+        """Return the ground truth, in the order of `_turn`, and the predictions that the options ask for, and the
+        position of each triplet in its record."""
         truth = self._truth
         if self._options.single_hoi:
             truth = truth.select_images(single_pair_images(truth))
@@ -146,12 +146,12 @@ class Evaluation:
             )
         places = places_of(truth), places_of(predictions)
         if self._options.ignore_no_interaction:
-            here, there = self._interacts(truth), self._interacts(predictions)
-            truth, predictions = truth.select_triplets(here), predictions.select_triplets(there)
-            places = places[0][here], places[1][there]
+            kept_truth, kept = self._interacts(truth), self._interacts(predictions)
+            truth, predictions = truth.select_triplets(kept_truth), predictions.select_triplets(kept)
+            places = places[0][kept_truth], places[1][kept]
             note(
-                f"{arg('ignore_no_interaction')}: {(~here).sum():,} triplets of the ground truth and "
-                f"{(~there).sum():,} of the predictions are left out"
+                f"{arg('ignore_no_interaction')}: {(~kept_truth).sum():,} triplets of the ground truth and "
+                f"{(~kept).sum():,} of the predictions are left out"
             )
         if self._vocabulary.roles and predictions.role.any():
             stated = self._is_triplet(predictions)
@@ -162,34 +162,35 @@ class Evaluation:
         return truth.select_triplets(turn), predictions, (places[0][turn], places[1])
 
     def _turn(self, truth: Triplets) -> Ints:
-        """[G] the rows of the ground truth, image by image, in the order in which they choose: by the dataset's
+        """Return [G]: the rows of the ground truth, image by image, in the order in which they choose: by the dataset's
         classes, as official annotations are listed, then by values; names that are no class of it come last."""
         ids, width = self._vocabulary.interaction_ids, max(len(truth.objects), 1)
-        codes, which = np.unique(truth.verb * width + truth.label, return_inverse=True)
+        codes, pair_of_hoi = np.unique(truth.verb * width + truth.label, return_inverse=True)
         pair_names = [(truth.verbs[code // width][0], truth.objects[code % width][0]) for code in codes.tolist()]
-        number = np.array([ids[pair] if pair in ids else len(ids) for pair in pair_names], dtype=np.int64)[which]
-        return np.lexsort((*truth.sort_keys(np.arange(len(which))), number, truth.image_of_hoi))
+        number = np.array([ids[pair] if pair in ids else len(ids) for pair in pair_names], dtype=np.int64)[pair_of_hoi]
+        return np.lexsort((*truth.sort_keys(np.arange(len(pair_of_hoi))), number, truth.image_of_hoi))
 
     def _interacts(self, triplets: Triplets) -> Bools:
-        """[T] the triplets whose verb is not the dataset's no_interaction."""
+        """Return [T]: whether a triplet's verb is not the dataset's no_interaction."""
         nothing = self._vocabulary.no_interaction
         verbs = [nothing is None or normalise(verb or "") != normalise(nothing) for verb, _ in triplets.verbs]
         return np.array(verbs, dtype=bool)[triplets.verb]
 
     def _is_triplet(self, predictions: Triplets) -> Bools:
-        """[T] all but V-COCO's scores of an action alone (an agent), which go with those of the action's roles."""
+        """Return [T]: all but V-COCO's scores of an action alone (an agent), which go with those of its roles."""
         roles, alone = (
             self._vocabulary.roles_of,
             np.array([name == NOTHING for name in predictions.objects], dtype=bool),
         )
         has_roles = np.array([bool(roles.get(verb or "")) for verb, _ in predictions.verbs], dtype=bool)
-        of_triplet: Bools = predictions.role | ~alone[predictions.label] | ~has_roles[predictions.verb]
-        return of_triplet
+        is_triplet: Bools = predictions.role | ~alone[predictions.label] | ~has_roles[predictions.verb]
+        return is_triplet
 
 
 def _read_in_parallel(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTable] | None:
-    """Ground truth and tables, each read by a process, which is worth it for large files; None for small ones, and
-    where one fails. Meanwhile the words of the ground truth are looked up: most are those of the predictions."""
+    """Return the ground truth and the tables, each read by a process of its own; None for small files, where that is
+    not worth it, and where one fails. Meanwhile the words of the ground truth are looked up: most predictions have
+    them, too."""
 
     def read_truth() -> Triplets:
         truth = merge(triplet_batches(gt, policy=ErrorPolicy(), truth=True))
@@ -213,7 +214,7 @@ _CONCERNED = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_T
 
 
 def _report(shoe: Shoe, unscored: int) -> None:
-    """On stderr: what a user should know before quoting the numbers."""
+    """Print notes on stderr about what a user should know before quoting the numbers."""
     total, prediction_count = len(shoe.truth.image_ids), len(shoe.predictions.image_ids)
     if prediction_count < total:
         note(
@@ -229,7 +230,7 @@ def _report(shoe: Shoe, unscored: int) -> None:
 
 
 def check_scores(options: ShoeOptions, predictions: Triplets) -> None:
-    """Raises `UsageError` where predictions that are to be filtered have no scores, or have no such rank."""
+    """Raise `UsageError` where predictions to be filtered have no scores, or scores without such a rank."""
     unscored = int(np.isnan(predictions.score).sum()) if options.filters else 0
     if unscored:
         problem = f"need scores, and {unscored:,} predictions have none: leave them out"
@@ -239,7 +240,7 @@ def check_scores(options: ShoeOptions, predictions: Triplets) -> None:
 
 
 def kept_by(options: ShoeOptions, predictions: Triplets) -> Bools:
-    """[P] the predictions of at least that score and rank; a note says that a rank is a reading."""
+    """Return [P]: the predictions with the least score and rank asked for; a note says how the rank is read."""
     score, image, least_rank = predictions.score, predictions.image_of_hoi, options.min_rank
     keep = np.ones(len(score), dtype=bool)
     if options.min_score is not None:
@@ -258,25 +259,27 @@ def kept_by(options: ShoeOptions, predictions: Triplets) -> Bools:
 
 
 def share_not_above(group: Ints, score: Floats) -> Floats:
-    """[P] the share of each one's group that does not score higher than it, itself among them: 1 for the best."""
+    """Return [P]: the share of each prediction's group that does not score higher, itself included; 1 for the best."""
     order = np.lexsort((score, group))
     group, score = group[order], score[order]
     starts = run_starts(group)
     size = np.diff(starts, append=len(group))
+    # where runs of equal scores begin, and for each prediction where its own run ends
     changes = np.flatnonzero(np.r_[True, (group[1:] != group[:-1]) | (score[1:] != score[:-1])])
-    upto = np.repeat(np.append(changes[1:], len(group)), np.diff(changes, append=len(group)))  # past its equals
+    run_end = np.repeat(np.append(changes[1:], len(group)), np.diff(changes, append=len(group)))
     share = np.empty(len(group))
-    share[order] = (upto - np.repeat(starts, size)) / np.repeat(size, size)
+    share[order] = (run_end - np.repeat(starts, size)) / np.repeat(size, size)
     return share
 
 
 def single_pair_images(truth: Triplets) -> Bools:
-    """[N] the images whose triplets are all of one pair, a person with an object (or without any).
+    """Return [N]: the images whose triplets are all of one pair, a person with an object (or without any).
 
     Boxes of an image that have the same label and an IoU above ONE_BOX_IOU (x2, y2 as far edges, as everywhere in SHOE)
     count as one, and so do two boxes that a chain of such overlaps connects, so the order of boxes does not matter. A
-    box that no triplet uses connects nothing."""
-    instance = np.append(_instances(truth), -1)  # the last, for no object
+    box that no triplet uses connects nothing.
+    """
+    instance = np.append(_instances(truth), -1)  # NO_BOX, as an index, is the last one
     pair = instance[truth.subject] * (len(instance) + 1) + instance[truth.object] + 1
     _, first = np.unique(pair, return_index=True)
     single: Bools = np.bincount(truth.image_of_hoi[first], minlength=len(truth.image_ids)) == 1
@@ -284,20 +287,22 @@ def single_pair_images(truth: Triplets) -> Bools:
 
 
 def _instances(truth: Triplets) -> Ints:
-    """[B] a number for each box, equal for boxes that count as one."""
+    """Return [B]: a number for each box, equal for boxes that count as one."""
     boxes = np.union1d(truth.subject, truth.object[truth.object != NO_BOX])
     image = truth.image_of_box[boxes]
-    alike = np.unique(np.array([normalise(label) for label in truth.labels], dtype=object), return_inverse=True)[1]
-    group = image * (len(alike) + 1) + alike[truth.box_label[boxes]]
+    label_number = np.unique(np.array([normalise(label) for label in truth.labels], dtype=object), return_inverse=True)[
+        1
+    ]
+    group = image * (len(label_number) + 1) + label_number[truth.box_label[boxes]]
     order = np.argsort(group, kind="stable")
     boxes, group = boxes[order], group[order]
     # Each box beside those of its image and label that come after it.
-    place = np.arange(len(boxes))
-    count = np.searchsorted(group, group, side="right") - place - 1
+    position = np.arange(len(boxes))
+    count = np.searchsorted(group, group, side="right") - position - 1
     pairs = []
-    for run, after in counterparts(place + 1, count):
-        first_boxes, other = boxes[run], boxes[after]
-        close = iou(truth.boxes[first_boxes].T, truth.boxes[other].T, inclusive=False) > ONE_BOX_IOU
-        pairs.append((first_boxes[close], other[close]))
-    first_boxes, other = map(np.concatenate, zip(*pairs, strict=True))
-    return groups(first_boxes, other, len(truth.boxes))
+    for run, later in counterparts(position + 1, count):
+        first_boxes, later_boxes = boxes[run], boxes[later]
+        close = iou(truth.boxes[first_boxes].T, truth.boxes[later_boxes].T, inclusive=False) > ONE_BOX_IOU
+        pairs.append((first_boxes[close], later_boxes[close]))
+    first_boxes, later_boxes = map(np.concatenate, zip(*pairs, strict=True))
+    return groups(first_boxes, later_boxes, len(truth.boxes))

@@ -36,12 +36,13 @@ from hoicli.shoe.matching import UNIT, Matching, Shoe
 from hoicli.shoe.settings import METRICS
 
 OF_CLASS = {"soft_map": "soft_ap", "mf1": "f1", "map": "ap"}
-"""The metrics that are means over classes, and what they are means of."""
+"""The metrics that are means over classes, with the name of a class's own value."""
 
 
 @dataclass(frozen=True)
 class ClassScores:
-    """The scores of one (verb, object), as fractions. soft_ap, ap: None without scores, ap also without labels."""
+    """The scores of one class (verb, object), as fractions. soft_ap, ap: None without scores; ap: nor without
+    labels."""
 
     verb: str
     object: str
@@ -53,9 +54,9 @@ class ClassScores:
 
 @dataclass(frozen=True)
 class Scores:
-    """The means over the classes that have ground truth, fractions, None where there is nothing to average.
+    """The means over the classes that have ground truth, as fractions; None where there is nothing to average.
 
-    gt_miss_rate of `truths`, prediction_miss_rate of `predictions` (those the mF1 kept).
+    gt_miss_rate is the share of `truths`, prediction_miss_rate of `predictions` (those that mF1 kept).
     """
 
     classes: list[ClassScores]
@@ -68,13 +69,13 @@ class Scores:
     predictions: int
 
     def count(self, metric: str) -> int:
-        """The count behind a metric's value: classes, or ground truth or predictions for a miss rate."""
+        """Return the count behind a metric's value: classes, or ground truth or predictions for a miss rate."""
         return {"gt_miss_rate": self.truths, "prediction_miss_rate": self.predictions}.get(metric, len(self.classes))
 
 
 def scores_of(shoe: Shoe, strict: Matching, loose: Matching | None = None) -> Scores:
-    """All numbers: mF1 and the miss rates over the predictions that `strict` kept, soft mAP and mAP over those of
-    `loose` (None: the same)."""
+    """Return all numbers: mF1 and the miss rates over the predictions that `strict` kept, soft mAP and mAP over those
+    that `loose` kept (None: the same)."""
     counts = len(shoe.classes.classes)
     positives = np.bincount(shoe.classes.class_of, minlength=counts)
     f1 = _f1(shoe, strict, counts)
@@ -83,8 +84,8 @@ def scores_of(shoe: Shoe, strict: Matching, loose: Matching | None = None) -> Sc
         loose = loose or strict
         soft = _areas(shoe, soft_entries(shoe, loose), positives)
         plain = None if shoe.unlabelled else _areas(shoe, plain_entries(shoe, loose.keep), positives)
-    none = [None] * counts
-    columns = (shoe.classes.classes, positives.tolist(), soft or none, f1, plain or none)
+    no_values = [None] * counts
+    columns = (shoe.classes.classes, positives.tolist(), soft or no_values, f1, plain or no_values)
     rows = [ClassScores(verb, name, *rest) for (verb, name), *rest in zip(*columns, strict=True)]
     truths, kept_count = len(shoe.truth.verb), int(strict.keep.sum())
     missed = int((strict.prediction_of < 0).sum())
@@ -102,8 +103,8 @@ def scores_of(shoe: Shoe, strict: Matching, loose: Matching | None = None) -> Sc
 
 @dataclass(frozen=True)
 class Entries:
-    """The lists of Algorithm 1, S and L, of all classes one after the other: prediction [T] in ranking order (by score,
-    then image id, then values), gain [T] the similarity gained, in UNITs; class c owns the rows
+    """The lists of Algorithm 1, S and L, of all classes one after the other. prediction [T]: in ranking order (by
+    score, then image id, then values); gain [T]: the similarity that each gained, in UNITs; class c has the rows
     bounds[c]:bounds[c + 1]."""
 
     prediction: Ints
@@ -112,40 +113,41 @@ class Entries:
 
 
 def soft_entries(shoe: Shoe, matching: Matching) -> Entries:
-    """Every prediction that was taken, in the list of its ground truth's class, and the others that count against a
+    """Return every matched prediction in the list of its ground truth's class, and the others that count against a
     class, with a gain of 0."""
-    entry, gain = np.full(len(matching.truth_of), -1), np.zeros(len(matching.truth_of), dtype=np.int64)
-    taken, loose = np.flatnonzero(matching.truth_of >= 0), loose_of(shoe, matching)
-    entry[taken] = shoe.classes.class_of[matching.truth_of[taken]]
-    entry[loose] = shoe.classes.class_of[shoe.nearest[loose]]
+    class_of, gain = np.full(len(matching.truth_of), -1), np.zeros(len(matching.truth_of), dtype=np.int64)
+    taken, unmatched = np.flatnonzero(matching.truth_of >= 0), loose_of(shoe, matching)
+    class_of[taken] = shoe.classes.class_of[matching.truth_of[taken]]
+    class_of[unmatched] = shoe.classes.class_of[shoe.nearest[unmatched]]
     gain[taken] = shoe.similarities(matching.truth_of[taken], taken)
-    return _rank_entries(shoe, entry, gain)
+    return _rank_entries(shoe, class_of, gain)
 
 
 def plain_entries(shoe: Shoe, keep: Bools) -> Entries:
-    """The `keep` predictions [P] in the lists of their own classes, with UNIT for a true positive of hoicli's own
-    matching: a prediction belongs to the ground truth of its class with the largest min(IoU), the first of equals, and
-    the highest score takes it."""
-    entry = np.where(keep, predicted_classes(shoe.predictions, shoe.classes.classes), -1)
+    """Return the `keep` predictions [P] in the lists of their own classes, for plain mAP, with a gain of UNIT for a
+    true positive of hoicli's own matching: a prediction belongs to the ground truth of its class with the largest
+    min(IoU), the first of equally large ones, and of those that belong to it, a ground truth takes the one with the
+    highest score."""
+    class_of = np.where(keep, predicted_classes(shoe.predictions, shoe.classes.classes), -1)
     meet = shoe.meetings
-    same = np.flatnonzero(entry[meet.prediction] == shoe.classes.class_of[meet.truth])
-    overlap = np.fmin(meet.iou_subject[same], meet.iou_object[same])
-    best = same[first_largest(meet.prediction[same], overlap)]
+    same_class = np.flatnonzero(class_of[meet.prediction] == shoe.classes.class_of[meet.truth])
+    overlap = np.fmin(meet.iou_subject[same_class], meet.iou_object[same_class])  # fmin skips the NaN of no object
+    best = same_class[first_largest(meet.prediction[same_class], overlap)]
     truth, prediction = meet.truth[best], meet.prediction[best]
     order = np.lexsort((shoe.rank[prediction], truth))
-    gain = np.zeros(len(entry), dtype=np.int64)
+    gain = np.zeros(len(class_of), dtype=np.int64)
     gain[prediction[order[run_starts(truth[order])]]] = UNIT
-    return _rank_entries(shoe, entry, gain)
+    return _rank_entries(shoe, class_of, gain)
 
 
-def _rank_entries(shoe: Shoe, entry: Ints, gain: Ints) -> Entries:
-    """The lists, from the class (-1: none) and the gain of each prediction [P]."""
-    used = order_by_class(entry, shoe.ranking[entry[shoe.ranking] >= 0])
-    return Entries(used, gain[used], np.searchsorted(entry[used], np.arange(len(shoe.classes.classes) + 1)))
+def _rank_entries(shoe: Shoe, class_of: Ints, gain: Ints) -> Entries:
+    """Return the lists, given the class (-1: none) and the gain of each prediction [P]."""
+    used = order_by_class(class_of, shoe.ranking[class_of[shoe.ranking] >= 0])
+    return Entries(used, gain[used], np.searchsorted(class_of[used], np.arange(len(shoe.classes.classes) + 1)))
 
 
 def _areas(shoe: Shoe, entries: Entries, positives: Ints) -> list[float]:
-    """[C] the average precision of each class."""
+    """Return [C]: the average precision of each class."""
     bounds = entries.bounds.tolist()
     return [
         average_precision(entries.gain[begin:end], count, shoe.options.ap)
@@ -154,48 +156,49 @@ def _areas(shoe: Shoe, entries: Entries, positives: Ints) -> list[float]:
 
 
 def outcomes(shoe: Shoe, matching: Matching) -> tuple[Ints, Ints, Ints]:
-    """Algorithm 2, lines 15 to 28: (class, true, false), a row for each ground truth and each unmatched prediction that
-    counts against a class: its class, and what it adds to that class's TP and FP, in UNITs. Ground truth that is missed
-    adds to neither; the first rows, [G], are the ground truth in its order."""
-    of_truth = shoe.classes.class_of
-    true = np.zeros(len(of_truth), dtype=np.int64)
+    """Return (class, true, false) as Algorithm 2, lines 15 to 28, has them: what counts in each class's TP and FP, in
+    UNITs. There is a row for each ground truth, [G] in its order, and then for each unmatched prediction that counts
+    against a class. Ground truth that is missed adds to neither."""
+    truth_class = shoe.classes.class_of
+    true = np.zeros(len(truth_class), dtype=np.int64)
     matched = np.flatnonzero(matching.prediction_of >= 0)
     true[matched] = shoe.similarities(matched, matching.prediction_of[matched])
     false = np.where(matching.prediction_of >= 0, UNIT - true, 0)
-    loose = loose_of(shoe, matching)
-    classes = np.concatenate([of_truth, of_truth[shoe.nearest[loose]]])
-    true = np.concatenate([true, np.zeros(len(loose), dtype=np.int64)])
-    return classes, true, np.concatenate([false, np.full(len(loose), UNIT)])
+    unmatched = loose_of(shoe, matching)
+    classes = np.concatenate([truth_class, truth_class[shoe.nearest[unmatched]]])
+    true = np.concatenate([true, np.zeros(len(unmatched), dtype=np.int64)])
+    return classes, true, np.concatenate([false, np.full(len(unmatched), UNIT)])
 
 
 def loose_of(shoe: Shoe, matching: Matching) -> Ints:
-    """The predictions that were kept, are unmatched, and count against a class."""
+    """Return the predictions that were kept, are unmatched, and count against a class."""
     return np.flatnonzero(matching.keep & (matching.truth_of < 0) & shoe.counts_against)
 
 
 def f1_of(true: Floats, false: Floats, missed: Floats) -> Floats:
-    """F1 of sums of any shape: lines 30 to 35."""
-    none = np.zeros(true.shape)
-    precision = np.divide(true, true + false, out=none.copy(), where=true > 0)
-    recall = np.divide(true, true + missed, out=none.copy(), where=true > 0)
-    f1: Floats = np.divide(2 * precision * recall, precision + recall, out=none, where=true > 0)
+    """Return F1, of sums of any shape, as in lines 30 to 35 of Algorithm 2."""
+    zeros = np.zeros(true.shape)
+    precision = np.divide(true, true + false, out=zeros.copy(), where=true > 0)
+    recall = np.divide(true, true + missed, out=zeros.copy(), where=true > 0)
+    f1: Floats = np.divide(2 * precision * recall, precision + recall, out=zeros, where=true > 0)
     return f1
 
 
 def _f1(shoe: Shoe, matching: Matching, count: int) -> list[float]:
-    """[C] Algorithm 2."""
+    """Return [C]: the F1 of each class by Algorithm 2."""
     classes, true, false = outcomes(shoe, matching)
     # Weights are whole numbers, so these float sums are exact.
     missed = np.where(matching.prediction_of < 0, UNIT, 0)
     columns = (classes, true), (classes, false), (shoe.classes.class_of, missed)
-    sums: list[Any] = [np.bincount(of, weights=gain, minlength=count) for of, gain in columns]
+    sums: list[Any] = [np.bincount(class_number, weights=gain, minlength=count) for class_number, gain in columns]
     f1: list[float] = f1_of(*sums).tolist()
     return f1
 
 
 def average_precision(gain: Ints, positives: int, area: str) -> float:
-    """Algorithm 1, lines 35 to 39, in [0, 1]: of gains in UNITs, best score first, for a class of `positives` ground
-    truth, under the curve of soft precision and recall that `area` (a key of AREAS) names. Without any gain it is 0."""
+    """Return the average precision of a class in [0, 1], by Algorithm 1, lines 35 to 39; without any gain it is 0.
+    gain: in UNITs, best score first; positives: how much ground truth the class has; area: a key of AREAS, which names
+    what is measured under the curve of soft precision and recall."""
     rank = np.flatnonzero(gain) + 1  # precision is highest at gains, and only they change recall
     if len(rank) == 0 or positives == 0:
         return 0.0
@@ -207,19 +210,19 @@ def average_precision(gain: Ints, positives: int, area: str) -> float:
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
     if area == "envelope":
         return math.fsum((gain[rank - 1] * envelope).tolist()) / (positives * UNIT)
-    at = np.searchsorted(recall, GRID_TENTHS)
-    return math.fsum(envelope[at[at < len(recall)]].tolist()) / len(GRID_TENTHS)
+    first_to_reach = np.searchsorted(recall, GRID_TENTHS)
+    return math.fsum(envelope[first_to_reach[first_to_reach < len(recall)]].tolist()) / len(GRID_TENTHS)
 
 
 def _mean(values: list[float] | None) -> float | None:
-    """The mean, exactly independent of the order of values; None for no values."""
+    """Return the mean, exactly independent of the order of values; None for no values."""
     return math.fsum(values) / len(values) if values else None
 
 
 @dataclass(frozen=True)
 class Run:
-    """An evaluation and what its signature says. matching: of the predictions that mF1 and the miss rates are over;
-    loose: of those that soft mAP is over."""
+    """The evaluation of one model, with what its signature says. matching: of the predictions that mF1 and the miss
+    rates are over; loose: of those that soft mAP is over."""
 
     shoe: Shoe
     matching: Matching
@@ -228,7 +231,7 @@ class Run:
     signature: dict[str, str]
 
     def each(self) -> list[tuple[dict[str, str], Run]]:
-        """(tags, evaluation) at each delta; a delta changes no match. One alone has no tag."""
+        """Return (tags, evaluation) at each delta, which changes no match; a single delta gets no tag."""
         deltas = self.shoe.options.deltas
         tags = [{"delta": write_number(delta)} for delta in deltas]
         runs = [
@@ -239,33 +242,33 @@ class Run:
 
     @cached_property
     def scores(self) -> Scores:
-        """Its numbers."""
+        """Return all numbers of the evaluation."""
         return scores_of(self.shoe, self.matching, self.loose)
 
     @cached_property
     def images(self) -> dict[str, int]:
-        """Return how many images have what each metric is over."""
+        """Return, for each metric, how many images have what it is computed over."""
         truth = len(distinct(self.shoe.truth.image_of_hoi))
         kept_images = len(distinct(self.shoe.predictions.image_of_hoi[self.matching.keep]))
         return {**dict.fromkeys(METRICS, truth), "prediction_miss_rate": kept_images}
 
 
 def weighted_metrics(run: Run) -> dict[str, Weighted]:
-    """Each metric that has a value, for weights of the images in the order of their ids. Of the means over classes the
-    classes are the run's, in their order; a rate has one class."""
+    """Return each metric that has a value, in a form that takes weights of the images, in the order of their ids. A
+    metric that is a mean over classes has the run's classes, in their order; a rate has one class."""
     shoe, truth = run.shoe, run.shoe.truth
     rank, classes = rank_by_id(truth.image_ids), len(shoe.classes.classes)
-    of_truth = rank[truth.image_of_hoi]
-    of_prediction = rank[shoe.image[shoe.predictions.image_of_hoi]]
+    truth_image = rank[truth.image_of_hoi]
+    prediction_image = rank[shoe.image[shoe.predictions.image_of_hoi]]
     shape, one_row = (classes, len(rank)), (1, len(rank))
 
     def lists(entries: Entries) -> RankedLists:
         grid = GRID_TENTHS if shoe.options.ap == "11-point" else ()
         return RankedLists(
             hit=entries.gain > 0,
-            image=of_prediction[entries.prediction],
+            image=prediction_image[entries.prediction],
             bounds=entries.bounds,
-            truth_image=of_truth,
+            truth_image=truth_image,
             truth_class=shoe.classes.class_of,
             images=len(rank),
             grid=grid,
@@ -275,27 +278,27 @@ def weighted_metrics(run: Run) -> dict[str, Weighted]:
             score=shoe.predictions.score[entries.prediction],
         )
 
-    def share(image: Ints, some: Ints) -> ImageSums:
-        """The rate of rows, one an image's."""
-        every = sum_by_image(np.zeros_like(image), image, np.ones_like(image), one_row)
-        return ImageSums([sum_by_image(np.zeros_like(image), image, some, one_row), every], every, rate)
+    def share(image: Ints, counted: Ints) -> ImageSums:
+        """Return the share of items that count (`counted`: 1 or 0 for each), given the image of each."""
+        totals = sum_by_image(np.zeros_like(image), image, np.ones_like(image), one_row)
+        return ImageSums([sum_by_image(np.zeros_like(image), image, counted, one_row), totals], totals, rate)
 
     metrics: dict[str, Weighted] = {}
     if classes and shoe.scored:
         metrics["soft_map"] = lists(soft_entries(shoe, run.loose))
     if classes:
         class_, true, false = outcomes(shoe, run.matching)
-        image = np.concatenate([of_truth, of_prediction[loose_of(shoe, run.matching)]])
+        image = np.concatenate([truth_image, prediction_image[loose_of(shoe, run.matching)]])
         missed = np.where(run.matching.prediction_of < 0, UNIT, 0)
         parts = [sum_by_image(class_, image, values, shape) for values in (true, false)]
-        parts.append(sum_by_image(shoe.classes.class_of, of_truth, missed, shape))
-        every = sum_by_image(shoe.classes.class_of, of_truth, np.ones_like(of_truth), shape)
-        metrics["mf1"] = ImageSums(parts, every, f1_of)
-        metrics["gt_miss_rate"] = share(of_truth, np.where(run.matching.prediction_of < 0, 1, 0))
+        parts.append(sum_by_image(shoe.classes.class_of, truth_image, missed, shape))
+        totals = sum_by_image(shoe.classes.class_of, truth_image, np.ones_like(truth_image), shape)
+        metrics["mf1"] = ImageSums(parts, totals, f1_of)
+        metrics["gt_miss_rate"] = share(truth_image, np.where(run.matching.prediction_of < 0, 1, 0))
     if run.matching.keep.any():
         kept_rows = np.flatnonzero(run.matching.keep)
         metrics["prediction_miss_rate"] = share(
-            of_prediction[kept_rows], np.where(run.matching.truth_of[kept_rows] < 0, 1, 0)
+            prediction_image[kept_rows], np.where(run.matching.truth_of[kept_rows] < 0, 1, 0)
         )
     if classes and shoe.scored and not shoe.unlabelled:
         metrics["map"] = lists(plain_entries(shoe, run.loose.keep))
@@ -303,43 +306,43 @@ def weighted_metrics(run: Run) -> dict[str, Weighted]:
 
 
 def means(metric: str, rounds: Rounds) -> Floats:
-    """[R] a metric in each round: the mean over the classes that have ground truth in it."""
-    every, hidden = np.arange(len(rounds.ap)), HIDDEN_OF_MEANS if metric == "soft_map" else HIDDEN
-    return rounds.means(every, np.zeros(len(every), dtype=bool), hidden)
+    """Return [R]: a metric in each round, the mean over the classes that have ground truth in it."""
+    classes, hidden = np.arange(len(rounds.ap)), HIDDEN_OF_MEANS if metric == "soft_map" else HIDDEN
+    return rounds.means(classes, np.zeros(len(classes), dtype=bool), hidden)
 
 
 def interval_of(run: Run, metric: str, rounds: Rounds) -> tuple[float, float] | None:
-    """The 95 % interval of a metric that has a value, in [0, 1]; None where fewer than two images have what it is
-    over."""
+    """Return the 95 % interval, in [0, 1], of a metric that has a value; None where fewer than two images have what it
+    is computed over."""
     return interval(getattr(run.scores, metric), means(metric, rounds), run.images[metric], lowest=0.0, highest=1.0)
 
 
 def intervals_of(run: Run, resampling: Resampling) -> dict[str, tuple[float, float] | None]:
-    """The interval of each metric that has a value."""
+    """Return the interval of each metric that has a value."""
     metrics = weighted_metrics(run)
-    every = resample(list(metrics.values()), resampling, "shoe: resamples") if metrics else []
-    return {metric: interval_of(run, metric, rounds) for metric, rounds in zip(metrics, every, strict=True)}
+    rounds_by_metric = resample(list(metrics.values()), resampling, "shoe: resamples") if metrics else []
+    return {metric: interval_of(run, metric, rounds) for metric, rounds in zip(metrics, rounds_by_metric, strict=True)}
 
 
 def evaluation_rows(
     run: Run, tags: Mapping[str, str], resampling: Resampling | None = None, *, per_class: bool = False
 ) -> Iterator[Row]:
-    """The five numbers of each delta in percent, with intervals from `resampling`, then with `per_class` soft_ap, f1
-    and ap of each class. tags: on every row, and the delta's where there are several.
+    """Yield the five numbers of each delta in percent, with intervals from `resampling`, then with `per_class` soft_ap,
+    f1 and ap of each class. tags: of every row; where there are several deltas, the delta's is added.
 
     `n` is the count behind a value: classes for a mean, ground truth or predictions for a rate, ground truth for a
     class. A value is null where there is nothing to average, or no scores to rank by.
     """
     resampling_settings = {} if resampling is None else resampling.signature()
-    for delta, done in run.each():
-        intervals = None if resampling is None else intervals_of(done, resampling)
-        common = {"unit": "%", **row_ends("shoe", {**tags, **delta}, {**done.signature, **resampling_settings})}
+    for delta, run_at_delta in run.each():
+        intervals = None if resampling is None else intervals_of(run_at_delta, resampling)
+        common = {"unit": "%", **row_ends("shoe", {**tags, **delta}, {**run_at_delta.signature, **resampling_settings})}
         for metric in METRICS:
-            number = {"value": percent(getattr(done.scores, metric)), "n": done.scores.count(metric)}
-            ends = {} if intervals is None else interval_keys(intervals.get(metric))
-            yield result_row(metric, subset=done.subset, **number, **ends, **common)
-        for row in done.scores.classes if per_class else ():
+            number = {"value": percent(getattr(run_at_delta.scores, metric)), "n": run_at_delta.scores.count(metric)}
+            interval_columns = {} if intervals is None else interval_keys(intervals.get(metric))
+            yield result_row(metric, subset=run_at_delta.subset, **number, **interval_columns, **common)
+        for row in run_at_delta.scores.classes if per_class else ():
             for metric in OF_CLASS.values():
-                class_ = {"subset": done.subset, "verb": row.verb, "object": row.object}
+                class_ = {"subset": run_at_delta.subset, "verb": row.verb, "object": row.object}
                 numbers = {"value": percent(getattr(row, metric)), "n": row.positives}
                 yield result_row(metric, **class_, **numbers, **common)

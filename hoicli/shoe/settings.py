@@ -24,7 +24,7 @@ METRICS = {metric.name: metric.says for metric in printed_by("shoe-eval") if met
 """SHOE's metrics, in the order of rows."""
 
 COMBINE = ("mean", "geometric", "min")
-"""How the similarities of verb and object are combined; the paper uses the (weighted) mean."""
+"""Ways to combine the similarities of verb and object; the paper uses the (weighted) mean."""
 
 AREAS = {
     "envelope": "area under the precision envelope: each recall step times the best precision at that recall or beyond",
@@ -44,19 +44,19 @@ RANKS = {
     "image": "of-its-image's-predictions",
     "best": "of-its-image's-best-score",
 }
-"""Of what `--min-rank` is: the share of these that do not score higher, or (best) the score as a share of that."""
+"""What `--min-rank` is a share of: the predictions that do not score higher among these, or (best) that score."""
 
 
 @dataclass(frozen=True)
 class ShoeOptions:
-    """The options of `hoicli shoe-eval` by their names. Raises `UsageError` for what they cannot be.
+    """The options of `hoicli shoe-eval`, by their names. Raises `UsageError` for values that they cannot have.
 
-    delta: one similarity or several, as text; from it on an unmatched prediction counts against a class (the paper
-    does not publish it; 0.5 is ours). verb_weight: weight of the verb in the combined similarity; the object has the
-    rest. min_similarity: a match's least similarity. min_score, min_rank: which predictions mF1 and the miss rates are
-    over; filter_map: soft mAP and mAP, too. single_hoi: only images with one human-object pair. ignore_no_interaction:
-    triplets of that verb are left out, of ground truth and predictions. allow_missing: pairs of senses that the table
-    of similarities lacks count 0; else they are an error.
+    delta: the similarity, or several as text, from which an unmatched prediction counts against a class (the paper does
+    not publish it; 0.5 is ours). verb_weight: the verb's weight in the combined similarity; the object has the rest.
+    min_similarity: the least similarity of a match. min_score, min_rank: which predictions mF1 and the miss rates are
+    over; filter_map: whether soft mAP and mAP are, too. single_hoi: use only images with one human-object pair.
+    ignore_no_interaction: leave out triplets of that verb, of ground truth and predictions. allow_missing: count pairs
+    of senses that the table of similarities lacks as 0; otherwise they are an error.
     """
 
     delta: str = "0.5"
@@ -91,24 +91,24 @@ class ShoeOptions:
 
     @cached_property
     def deltas(self) -> tuple[float, ...]:
-        """The values of delta; there are rows of each."""
+        """Return the values of delta; each has rows of its own."""
         from hoicli.evaluation.views import parse_thresholds
 
         return parse_thresholds([self.delta], option="delta", what="similarity", minimum=0).values
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags that rows get of it."""
+        """Return the names of the tags that these options add to rows."""
         return ("delta",) if len(self.deltas) > 1 else ()
 
     @property
     def filters(self) -> bool:
-        """Whether any prediction may be left out for its score."""
+        """Return whether any prediction may be left out for its score."""
         return self.min_score is not None or self.min_rank is not None
 
     def signature(self) -> dict[str, str]:
-        """How matches are made and what they are worth: all of it, since nothing has a standard value, but for the two
-        settings that depart from the algorithms."""
+        """Return the settings that say how matches are made and what they are worth: all of them, as none has a
+        standard value, but the two that depart from the algorithms only where they do."""
         signed = {"delta": write_number(self.deltas[0]), "against": "image", "combine": self.combine}
         signed |= {} if self.combine == "min" else {"verb": write_number(self.verb_weight)}
         signed |= {"ap": self.ap, "ties": "higher-score,values"}
@@ -116,7 +116,7 @@ class ShoeOptions:
         return signed | ({"minsim": write_number(self.min_similarity)} if self.min_similarity else {})
 
     def filter_signature(self) -> dict[str, str]:
-        """Which predictions count; a rank says that it is a reading."""
+        """Return the settings that say which predictions count; a rank says that it is our interpretation."""
         signed = {} if self.min_score is None else {"minscore": write_number(self.min_score)}
         if self.min_rank is not None:
             signed["minrank"] = f"{write_number(self.min_rank)}-{RANKS[self.rank_of]}(a-reading)"

@@ -32,7 +32,7 @@ from hoicli.records.triplets import Numbered
 from hoicli.shoe.settings import RULES
 
 Pair = tuple[str, str, str]
-"""(pos, a, b), a < b."""
+"""(part of speech, sense a, sense b), a < b."""
 
 SCALE = 4
 """The highest rating."""
@@ -43,9 +43,9 @@ DATES = re.compile(r"\d{4}-\d\d-\d\d(?:/\d{4}-\d\d-\d\d)?")
 ROUNDED = 0.005
 """How far a similarity may be from what its scores give: tables are written with two digits, too."""
 BATCH = 1024
-"""Lines that are checked together."""
+"""How many lines are checked together."""
 MOST_SENSES = 1 << 31
-"""More than any table has."""
+"""More senses than any table has, so that two numbers of senses fit into one."""
 UNNAMED = "unnamed"
 """The measure of lines that say neither scores nor measure, where they are joined with others that have scores."""
 
@@ -56,11 +56,12 @@ _KEYS = {"pos", "a", "b", "similarity", "measure"}
 
 @dataclass(frozen=True)
 class Rated:
-    """similarity: in [0, 1], None if the backend has no answer.
+    """The rating of a pair: similarity is in [0, 1], None if the backend has no answer.
 
-    Where it is from: scores, each model's rating, or measure, the name of an offline backend; prompt, the digest of
-    what the models were asked; date, the day or days (DATES) on which they answered; merge, the rule that combined
-    several raters, if not the mean."""
+    The others say where it is from. scores: each model's rating; measure: the name of an offline backend; prompt: the
+    digest of what the models were asked; date: the day or days (DATES) on which they answered; merge: the rule that
+    combined several raters, if not the mean.
+    """
 
     similarity: float | None
     scores: Mapping[str, int] | None = None
@@ -71,29 +72,29 @@ class Rated:
 
     @cached_property
     def told(self) -> Record:
-        """Return what a line of a table says of it."""
+        """Return what a line of a table says of the rating."""
         content = {"scores": self.scores and dict(sorted(self.scores.items())), "similarity": self.similarity}
         content |= {key: getattr(self, key) for key in ("merge", "measure", "prompt", "date")}
         return {key: value for key, value in content.items() if value is not None or key == "similarity"}
 
     def line(self, pair: Pair) -> Record:
-        """A line of a table."""
+        """Return the line of a table for this rating of a pair."""
         return {**dict(zip(("pos", "a", "b"), pair, strict=True)), **self.told}
 
 
 def pair_of(pos: str, first: str, second: str) -> Pair:
-    """The pair of two different senses."""
+    """Return the pair of two different senses, in the order of their names."""
     return (pos, first, second) if first < second else (pos, second, first)
 
 
 def days_of(dates: Iterable[str | None]) -> str | None:
-    """Several dates as one: the first day and the last; None for none."""
+    """Return several dates as one: the first day and the last; None for no dates."""
     days = sorted(chain.from_iterable(date.split("/") for date in dates if date is not None))
     return None if not days else days[0] if days[0] == days[-1] else f"{days[0]}/{days[-1]}"
 
 
 def is_rating(value: object) -> bool:
-    """A whole number from 0 to SCALE."""
+    """Return whether a value is a whole number from 0 to SCALE."""
     return type(value) is int and 0 <= value <= SCALE
 
 
@@ -102,18 +103,18 @@ class SimilarityTable:
     identifies its content."""
 
     def __init__(self, senses: Numbered[str], key: Ints, similarity: Floats, **sources: set[str]) -> None:
-        """key [P]: two of the `senses`, as `_keys`, each pair once; similarity [P] in [0, 1]. sources, by the key of
-        signatures: who rated (models and measures), what they were asked, and how several were combined."""
+        """Make a table of pairs. key [P]: two of the `senses` as one number (`_keys`), each pair once; similarity [P]:
+        in [0, 1]. sources, by the key of signatures: who rated (models and measures), what they were asked, how several
+        were combined."""
         self._ids, self._sources = senses, sources
         order = np.argsort(key)
         self._key, self._similarity = key[order], similarity[order] + 0.0  # -0.0 would have a digest of its own
 
     @classmethod
     def read(cls, lines: Iterable[Line], policy: ErrorPolicy, canonical: Callable[[str], str] = str) -> SimilarityTable:
-        """The table of all lines, in any order, of one or several files, with senses under their `canonical` names.
-        Raises `DataError` with file and line for a bad line or a pair with two different ratings; if the policy skips,
-        bad lines are dropped, and all lines of such a pair.
-        """
+        """Return the table of all lines, in any order, of one or several files, with senses under their `canonical`
+        names. Raises `DataError` with file and line for a bad line or a pair with two different ratings; if the policy
+        skips, bad lines are dropped, and all lines of such a pair."""
         reading, lines = _Reading(canonical), iter(lines)
         for batch in iter(lambda: list(islice(lines, BATCH)), []):
             for line in batch if attempt(reading.take, batch) is None else ():
@@ -121,42 +122,42 @@ class SimilarityTable:
                     reading.add(parse(line))
         key = np.fromiter(reading.pairs, dtype=np.int64, count=len(reading.pairs))
         similarity = np.fromiter(reading.pairs.values(), dtype=np.float64, count=len(key))
-        once = ~np.isnan(similarity)
+        usable = ~np.isnan(similarity)  # NaN marks a pair with two different ratings
         raters, prompts = reading.raters | _parts(reading.measures), _parts(reading.prompts)
-        return cls(reading.senses, key[once], similarity[once], raters=raters, prompt=prompts, merge=reading.rules)
+        return cls(reading.senses, key[usable], similarity[usable], raters=raters, prompt=prompts, merge=reading.rules)
 
     @classmethod
     def from_pairs(cls, pairs: Sequence[Pair], rated: Sequence[Rated]) -> SimilarityTable:
-        """The table of rated pairs, each once."""
+        """Return the table of rated pairs, each of which must be there once."""
         senses = Numbered[str]()
         first, second = (senses.numbers_of([pair[side] for pair in pairs]) for side in (1, 2))
         similarity = np.array([rating.similarity for rating in rated], dtype=np.float64)
         return cls(senses, _keys(first, second), similarity, raters=_parts(rating.measure for rating in rated))
 
     def __len__(self) -> int:
-        """The number of pairs."""
+        """Return the number of pairs."""
         return len(self._key)
 
     def values(self, first: Sequence[str], second: Sequence[str]) -> Floats:
-        """[M] similarity of each first[i] and second[i]: 1 for equal senses, NaN if the table lacks the pair."""
+        """Return [M]: the similarity of each first[i] and second[i], 1 for equal senses, NaN if the table has none."""
         similarity = self.look_up(self.numbers(first), self.numbers(second))
         similarity[np.fromiter(map(eq, first, second), dtype=bool, count=len(first))] = 1.0
         return similarity
 
     def numbers(self, senses: Sequence[str]) -> Ints:
-        """[M] the number of each sense here, -1 of one that the table lacks."""
+        """Return [M]: the number of each sense in this table, -1 for a sense that it lacks."""
         return np.fromiter((self._ids.get(sense, -1) for sense in senses), dtype=np.int64, count=len(senses))
 
     def look_up(self, first: Ints, second: Ints) -> Floats:
-        """[M] similarity of different senses, given by their numbers: NaN if the table lacks the pair."""
+        """Return [M]: the similarity of different senses, given by their numbers; NaN if the table lacks the pair."""
         similarity = np.full(len(first), np.nan)
         known_rows = np.flatnonzero((first >= 0) & (second >= 0))
-        at, hit = find(self._key, _keys(first[known_rows], second[known_rows]))
-        similarity[known_rows[hit]] = self._similarity[at[hit]]
+        place, found = find(self._key, _keys(first[known_rows], second[known_rows]))
+        similarity[known_rows[found]] = self._similarity[place[found]]
         return similarity
 
     def signature(self) -> dict[str, str]:
-        """Which table it is, for signatures: its digest, and where it is from."""
+        """Return what identifies the table in signatures: its digest, and where its similarities are from."""
         signed = dict(self._sources)
         if signed.get("merge") == {"mean"} and len(signed["raters"]) < 2:
             del signed["merge"]
@@ -164,7 +165,7 @@ class SimilarityTable:
         return {"sim": self.digest(), **{key: "+".join(names) for key, names in setting_texts.items() if names}}
 
     def digest(self) -> str:
-        """Eight hexadecimal digits that two tables share when they hold the same pairs and similarities."""
+        """Return eight hexadecimal digits that two tables share when they hold the same pairs and similarities."""
         names = sorted(self._ids)
         rank = np.empty(len(names), dtype=np.int64)
         rank[[self._ids[name] for name in names]] = np.arange(len(names))
@@ -177,13 +178,13 @@ class SimilarityTable:
 
 
 def _keys(first: Ints, second: Ints, count: int = MOST_SENSES) -> Ints:
-    """[P] one number a pair of numbers below `count`, the same either way round."""
+    """Return [P]: one number for each pair of numbers below `count`, the same for both orders."""
     return np.minimum(first, second) * count + np.maximum(first, second)
 
 
 class _Reading:
-    """The pairs of a table's lines by `_keys` of two of the `senses`, NaN of one with two ratings, and what the lines
-    say of where they are from."""
+    """A table while its lines are read: similarities by `_keys` of two of the `senses`, NaN for a pair with two
+    ratings, and what the lines say of where they are from."""
 
     def __init__(self, canonical: Callable[[str], str]) -> None:
         self.senses, self.pairs = Numbered[str](), dict[int, float]()
@@ -192,8 +193,8 @@ class _Reading:
         self.raters, self.rules = set[str](), set[str]()
 
     def take(self, lines: Sequence[Line]) -> bool:
-        """Add lines that only say how similar, and by which measure. Raises an exception that `columns.attempt` expects
-        for any other line among them, and for a pair with two ratings."""
+        """Add lines that only say how similar, and by which measure; this is the fast way. Raises an exception that
+        `columns.attempt` expects for any other line among them, and for a pair with two ratings."""
         require(b'"scores"' not in lines[0].data)
         records = [orjson.loads(line.data) for line in lines]
         require(set().union(*records) <= _KEYS)
@@ -212,7 +213,7 @@ class _Reading:
         return True
 
     def add(self, record: Record) -> None:
-        """Add a line. Raises `DataError` for a bad one, and for a second rating of its pair."""
+        """Add a line of any kind. Raises `DataError` for a bad one, and for a second rating of its pair."""
         check_line(record)
         names, similarity = (record["a"], record["b"]), record["similarity"]
         first, second = sorted(map(self._number, names))
@@ -230,20 +231,20 @@ class _Reading:
 
 
 def _parts(names: Iterable[str | None]) -> set[str]:
-    """The names in texts that join several, as a+b."""
+    """Return the single names in texts that join several as a+b."""
     return set(chain.from_iterable(name.split("+") for name in names if name is not None))
 
 
 @lru_cache(maxsize=1 << 17)
 def _pos_of(sense: str) -> str | None:
-    """The part of speech of a sense's name, None for another text."""
+    """Return the part of speech of a sense's name, None for another text."""
     match = _SENSE.fullmatch(sense)
     return None if match is None else match[1]
 
 
 def check_line(record: Record, *, joined: bool = False) -> None:
-    """Raises `DataError` with the field for what is wrong with a line. joined: with other lines to one, so its
-    similarity may be left out where it has scores."""
+    """Raise `DataError`, with the field, for what is wrong with a line. joined: whether it is joined with other lines
+    to one, so that its similarity may be left out where it has scores."""
     pos, similarity, scores = record.get("pos"), record.get("similarity"), record.get("scores")
     if pos not in ("v", "n"):
         raise _wrong(record, "pos", "is neither v (verbs) nor n (objects)")
@@ -279,7 +280,8 @@ def _wrong(record: Record, key: str, problem: str) -> DataError:
 
 
 def possible_similarities(record: Record) -> list[float]:
-    """The similarities that a line's scores give by its rule, of equally frequent ratings each."""
+    """Return the similarities that a line's scores can give by its rule: a majority has one for each most frequent
+    rating."""
     ratings, rule = list(record["scores"].values()), record.get("merge", "mean")
     if rule == "mean":
         return [sum(ratings) / (SCALE * len(ratings))]
@@ -288,8 +290,8 @@ def possible_similarities(record: Record) -> list[float]:
 
 @dataclass
 class _Entry:
-    """The lines about a pair: ratings by model with their places, similarities of lines without ratings, and what lines
-    say of where they are from."""
+    """All lines about a pair: the models' ratings with their places, similarities of lines without ratings (`others`),
+    and what lines say of where they are from."""
 
     scores: dict[str, tuple[int, str]] = field(default_factory=dict)
     others: list[float] = field(default_factory=list)
@@ -301,10 +303,10 @@ class _Entry:
         """Add a line. Raises `DataError` for two ratings by one model."""
         scores = record.get("scores") or {}
         for model, rating in scores.items():
-            first, where = self.scores.get(model, (rating, place))
-            if first != rating:
+            known, where = self.scores.get(model, (rating, place))
+            if known != rating:
                 pair = " and ".join(sorted((record["a"], record["b"])))
-                raise DataError(f"{model} rates {pair} {rating} here and {first} at {where}; keep one", field="scores")
+                raise DataError(f"{model} rates {pair} {rating} here and {known} at {where}; keep one", field="scores")
         self.scores = {model: (rating, place) for model, rating in scores.items()} | self.scores
         if not scores:
             self.others.append(float(record["similarity"]))
@@ -313,7 +315,7 @@ class _Entry:
         self.dates |= {record["date"]} if record.get("date") is not None else set()
 
     def combine_ratings(self, rule: str) -> Rated:
-        """All ratings of the pair as one similarity."""
+        """Return all ratings of the pair as one, by a rule of RULES."""
         scores = {model: rating for model, (rating, _) in sorted(self.scores.items())}
         # Whole ratings are averaged before the division, so that the digits equal those of a table of one run.
         if not self.others:
@@ -332,12 +334,14 @@ class _Entry:
 
 
 def merged_rows(lines: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterator[Record]:
-    """The lines of one or several tables with one similarity a pair, by a rule of RULES; sorted by pair. A bad line, or
-    another rating of a pair by one model, goes to the policy.
+    """Return the lines of one or several tables, joined to one similarity for each pair by a rule of RULES, sorted by
+    pair.
 
     Lines with `scores` are joined by model; a line without counts as one more rater with its similarity. Equal ratings
     are counted once (overlapping shards). Raters are ordered by model name, as in the supplement's Table 1, then those
-    without a name by value; a vote breaks ties in this order. Senses stay under the names they have."""
+    without a name by value; a vote breaks ties in this order. Senses stay under the names they have. A bad line, or
+    another rating of a pair by one model, goes to the policy.
+    """
     entries: dict[Pair, _Entry] = {}
     for line in lines:
         with policy.item(line.place):
@@ -350,7 +354,7 @@ def merged_rows(lines: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterat
 
 
 def combine(values: Sequence[float], rule: str) -> float:
-    """Several values as one, by the rule of RULES; of equally frequent ones the majority is the first listed."""
+    """Return several values as one, by a rule of RULES; of equally frequent values the majority is the first listed."""
     if rule == "median":
         return float(median(values))
     if rule == "majority":

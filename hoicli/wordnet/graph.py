@@ -30,13 +30,13 @@ DATABASE = tuple(f"{kind}.{name}" for name, kind in product(("noun", "verb", "ad
 """Files that every WordNet has."""
 
 SHARED = ("lexnames", "noun.exc", "verb.exc", "adj.exc", "adv.exc")
-"""Files that some leave out: the names of parts of the database, and irregular forms. Others' may stand for them."""
+"""Files that some WordNets leave out (names of parts of the database, irregular forms) and take from another one."""
 
 COUNTS = "cntlist.rev"
 """The file that says how often each sense was tagged; some have none."""
 
 LARGEST = 1 << 28
-"""Bytes of a file: seventeen times WordNet 3.0's largest. What unpacks to more is refused before it is read."""
+"""The most bytes of a file: seventeen times WordNet 3.0's largest. A file that unpacks to more is refused."""
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -63,31 +63,31 @@ HYPERNYMS = ("hypernym", "instance_hypernym")
 
 
 class Files:
-    """Named files below one place. nltk takes it for a corpus: `open` and `fileids` are what its readers call."""
+    """Named files in one folder. nltk takes it for a corpus: `open` and `fileids` are what its readers call."""
 
     def __init__(self, folder: Path | zipfile.Path, spare: Files | None = None) -> None:
-        """folder: also one in an archive, as nltk's downloader leaves it. spare: whose SHARED files stand for those
-        that are not there."""
+        """Use a folder, which may be in an archive, as nltk's downloader leaves it. spare: where SHARED files come from
+        that this folder lacks."""
         self.folder, self._spare = folder, spare
 
     def fileids(self) -> list[str]:
-        """The names of all files of words of other languages: fra/wn-data-fra.tab."""
+        """Return the names of all files with words of other languages, such as fra/wn-data-fra.tab."""
         folders = (folder for folder in self.folder.iterdir() if folder.is_dir())
         paths = (f"{folder.name}/{file.name}" for folder in folders for file in folder.iterdir())
         return sorted(name for name in paths if name.endswith(".tab"))
 
     def has(self, name: str) -> bool:
-        """Whether the file is there, and no pipe or device."""
+        """Return whether the file is there, as a regular file rather than a pipe or device."""
         return (self.folder / name).is_file()
 
     def open(self, name: str) -> IO[bytes]:
-        """The file. Raises `DataError` where it is not to be had."""
+        """Return the file, opened. Raises `DataError` where it is missing or cannot be read."""
         if self._spare is not None and name in SHARED and not self.has(name):
             return self._spare.open(name)
         return io.BytesIO(self.read(name))
 
     def read(self, name: str) -> bytes:
-        """The whole file. Raises `DataError` where it is not to be had."""
+        """Return the content of the file. Raises `DataError` where it is missing or cannot be read."""
         place = str(self.folder)
         if not self.has(name):
             raise DataError(f"no {name} in it; a WordNet has data.noun, index.noun and the like", place=place)
@@ -104,7 +104,7 @@ class Files:
         return data
 
     def digest(self, names: Iterable[str]) -> str:
-        """Sixteen hexadecimal digits of the content of those of the files that are there."""
+        """Return sixteen hexadecimal digits that depend on the content of those named files that are there."""
         content = hashlib.sha256()
         for name in names:
             if self.has(name):
@@ -114,10 +114,11 @@ class Files:
 
 
 class Lemmas(Mapping[str, list[int]]):
-    """The rows of each lemma's synsets: part of speech by part of speech, in each the most frequent sense first."""
+    """A mapping of lemmas to the rows of their synsets: by part of speech, in each the most frequent sense first."""
 
     def __init__(self, arrays: Arrays) -> None:
-        """arrays: "lemmas" [bytes] the L lemmas, sorted, a line each; "sense_count" [L]; "senses" [S] their rows."""
+        """Take the arrays "lemmas" [bytes]: the L lemmas, sorted, a line each; "sense_count" [L]: how many senses each
+        lemma has; "senses" [S]: the rows of their synsets."""
         self._arrays = arrays
         self._start = starts_of(arrays["sense_count"])
         self._senses = arrays["senses"]
@@ -135,7 +136,7 @@ class Lemmas(Mapping[str, list[int]]):
         return len(self._start) - 1
 
     def senses(self, number: int) -> list[int]:
-        """The rows of the synsets of lemma `number`."""
+        """Return the rows of the synsets of lemma `number`."""
         rows: list[int] = self._senses[self._start[number] : self._start[number + 1]].tolist()
         return rows
 
@@ -156,21 +157,21 @@ class Graph:
     """
 
     def __init__(self, arrays: Arrays) -> None:
-        """arrays: as `reader.compile_arrays` makes them."""
+        """Take arrays as `reader.compile_arrays` makes them."""
         self.array = cache(arrays.__getitem__)
         self.counted = "concordance" in arrays
         bounds = starts_of(arrays["sizes"]).tolist()
         self.size: int = bounds[-1]
-        """N."""
-        self.ranges = {pos: range(*among) for pos, among in zip(POS, pairwise(bounds), strict=True)}
+        """N, the number of synsets."""
+        self.ranges = {pos: range(*span) for pos, span in zip(POS, pairwise(bounds), strict=True)}
 
     @cached_property
     def lemmas(self) -> Lemmas:
-        """The lemmas, numbered in their order."""
+        """Return the lemmas, numbered in their order."""
         return Lemmas({name: self.array(name) for name in ("lemmas", "sense_count", "senses")})
 
     def row(self, name: str) -> int:
-        """The row of a synset by its own name, "ride.v.10"; raises `KeyError` for any other text."""
+        """Return the row of a synset by its own name, "ride.v.10"; raise `KeyError` for any other text."""
         lemma, *rest = name.rsplit(".", 2)
         for row in self.lemmas[lemma] if len(rest) == 2 else ():
             if self.names[row] == name:
@@ -179,7 +180,7 @@ class Graph:
 
     @cached_property
     def names(self) -> list[str]:
-        """[N] the name of each synset, as nltk has it: first word, part of speech, number of that word's sense.
+        """Return [N]: the name of each synset, as nltk has it: first word, part of speech, number of that word's sense.
 
         A satellite is numbered among all adjective senses of its word, as WordNet does (`WordNetReader`).
         """
@@ -187,26 +188,26 @@ class Graph:
 
     @cached_property
     def offset(self) -> Ints:
-        """[N] the byte offset of each synset in the data file of its part of speech."""
+        """Return [N]: the byte offset of each synset in the data file of its part of speech."""
         return self.array("offset").astype(np.int64)
 
     def row_at_offset(self, pos: str, offset: int) -> int:
-        """The row of the synset at a byte offset; raises `KeyError` where none begins."""
-        among = self.ranges["a" if pos == "s" else pos]
-        row = among.start + int(np.searchsorted(self.offset[among.start : among.stop], offset))
-        if row < among.stop and self.offset[row] == offset:
+        """Return the row of the synset at a byte offset; raise `KeyError` where none begins."""
+        rows = self.ranges["a" if pos == "s" else pos]
+        row = rows.start + int(np.searchsorted(self.offset[rows.start : rows.stop], offset))
+        if row < rows.stop and self.offset[row] == offset:
             return row
         raise KeyError(f"{pos}{offset:08d}")
 
     def pos(self, row: int) -> str:
-        """One of POS. Raises `IndexError` for a number that is no row."""
-        for pos, among in self.ranges.items():
-            if row in among:
+        """Return the part of speech (of POS) of a row. Raises `IndexError` for a number that is no row."""
+        for pos, rows in self.ranges.items():
+            if row in rows:
                 return pos
         raise IndexError(f"no synset {row}")
 
     def words(self, row: int) -> list[int]:
-        """The numbers of the synset's lemmas, each once, the first naming it."""
+        """Return the numbers of the synset's lemmas, each once, the one that names it first."""
         numbers: list[int] = self.array("words")[self._word_start[row] : self._word_start[row + 1]].tolist()
         return numbers
 
@@ -215,7 +216,7 @@ class Graph:
         return starts_of(self.array("word_count"))
 
     def edges(self, *kinds: str) -> tuple[Ints, Ints]:
-        """(sources, targets) [E] of all pointers of the named RELATIONS, sources ascending; between words too."""
+        """Return (sources, targets) [E] of all pointers of the named RELATIONS, between words too, sorted by source."""
         start = starts_of(self.array("edge_count"))
         spans = [slice(*start[number : number + 2]) for number in map(list(RELATIONS).index, kinds)]
         sources, targets = (
@@ -227,5 +228,5 @@ class Graph:
 
 
 def _lines(text: npt.NDArray[Any]) -> list[str]:
-    """The lines of a text."""
+    """Return the lines of a text that is stored as bytes."""
     return text.tobytes().decode().split("\n")

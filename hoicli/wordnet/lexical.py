@@ -37,19 +37,19 @@ from hoicli.wordnet.measures import ancestors
 DECAY = 0.8
 RELATED = ("verb_group", "also_see", "entailment", "cause", "similar", "pertainym", "attribute")
 GLOSS_NEIGHBOURS = (HYPERNYMS, ("hyponym", "instance_hyponym"), (*RELATED, "derivation"))
-"""Whose glosses are read with a sense's own, group by group."""
+"""Groups of relations: the glosses of these relatives are read with a sense's own."""
 
 NEIGHBOUR = 0.5
-"""Weight of relatives beside the sense itself; of an example's word beside the definition's."""
+"""Weight of relatives, where the sense itself has 1, and of an example's words, where the definition's have 1."""
 
 PLACE, GLOSS, DERIVATION = 0.4, 0.3, 0.3
-"""Shares of the sense's own parts."""
+"""Weights of the three parts of a vector that describe the sense itself."""
 
 LEMMAS = 0.5
-"""Share of the averages over the lemmas' senses in the whole."""
+"""Weight of the averages over the lemmas' senses in the whole vector; the sense's own parts have the rest."""
 
 ANTONYM = 0.25
-"""What is left of the product where words are opposites."""
+"""The factor of the product where words are opposites."""
 
 DECIMALS = 6
 """Similarities are rounded, so that no machine's last digit shows."""
@@ -59,7 +59,7 @@ BLOCK = 256
 
 
 def similarities(graph: Graph, pairs: Ints) -> Floats:
-    """[P] similarity in [0, 1] of each pair of synsets, the same either way round, 1 where both are the same.
+    """Return [P]: the similarity in [0, 1] of each pair of synsets, the same in both orders, 1 where both are the same.
 
     pairs: [P, 2] synset numbers, both of a pair of one part of speech.
     """
@@ -67,52 +67,52 @@ def similarities(graph: Graph, pairs: Ints) -> Floats:
     result = np.empty(len(pairs))
     for number in distinct(part).tolist():
         where = np.flatnonzero(part == number)
-        synsets, place = np.unique(np.sort(pairs[where], axis=1), return_inverse=True)
-        place = place.reshape(-1, 2)
-        product = _products(_vectors(graph, synsets, POS[number]), place)
-        product *= np.where(_are_antonyms(graph, synsets, place, POS[number]), ANTONYM, 1.0)
+        synsets, position = np.unique(np.sort(pairs[where], axis=1), return_inverse=True)
+        position = position.reshape(-1, 2)
+        product = _products(_vectors(graph, synsets, POS[number]), position)
+        product *= np.where(_are_antonyms(graph, synsets, position, POS[number]), ANTONYM, 1.0)
         value = np.round(np.sqrt(np.clip(product, 0.0, 1.0)), DECIMALS)
-        result[where] = np.where(place[:, 0] == place[:, 1], 1.0, value)
+        result[where] = np.where(position[:, 0] == position[:, 1], 1.0, value)
     return result
 
 
 def word_similarities(graph: Graph, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Floats:
-    """[P] similarity in [0, 1] of two words of a part of speech, each given by the synsets it may mean: their most
-    similar pair of senses, weighed by how many pairs there are to choose from: divided by the fourth root of the number
-    of their sense pairs. 1 for a word and itself, nan where a word has no sense.
+    """Return [P]: the similarity in [0, 1] of two words of a part of speech, each given by the synsets it may mean.
 
-    The weight makes up for chance (the best of many pairs is high) and for people, who rate words by their main senses.
+    It is that of their most similar pair of senses, divided by the fourth root of the number of sense pairs. 1 for a
+    word and itself, nan where a word has no sense. The divisor makes up for chance (the best of many pairs is high) and
+    for people, who rate words by their main senses.
     """
     sense_pairs = [(a, b) for first, second in pairs for a in first for b in second]
     values = similarities(graph, np.array(sense_pairs, np.int64).reshape(-1, 2))
     result = np.full(len(pairs), np.nan)
     start = 0
-    for place, (first, second) in enumerate(pairs):
+    for pair_number, (first, second) in enumerate(pairs):
         count = len(first) * len(second)
         if count:
             best = float(values[start : start + count].max())
-            result[place] = 1.0 if first == second else round(best * count**-0.25, DECIMALS)
+            result[pair_number] = 1.0 if first == second else round(best * count**-0.25, DECIMALS)
         start += count
     return result
 
 
 def _products(vectors: sparse.csr_array, pairs: Ints) -> Floats:
-    """[P] dot products of rows of `vectors`."""
+    """Return [P]: the dot product of the two rows of `vectors` that each pair names."""
     result = np.empty(len(pairs))
     order = np.argsort(pairs[:, 0], kind="stable")
     firsts, begin = np.unique(pairs[order, 0], return_index=True)
     bounds = np.append(begin, len(pairs))
     for start in range(0, len(firsts), BLOCK):
         block = firsts[start : start + BLOCK]
-        at = order[bounds[start] : bounds[start + len(block)]]
-        others, column = np.unique(pairs[at, 1], return_inverse=True)
+        in_block = order[bounds[start] : bounds[start + len(block)]]
+        others, column = np.unique(pairs[in_block, 1], return_inverse=True)
         products = (vectors[block] @ vectors[others].T).toarray()
-        result[at] = products[np.searchsorted(block, pairs[at, 0]), column]
+        result[in_block] = products[np.searchsorted(block, pairs[in_block, 0]), column]
     return result
 
 
 def _vectors(graph: Graph, synsets: Ints, pos: str) -> sparse.csr_array:
-    """[S, features] of some senses, ascending, of one part of speech."""
+    """Return [S, features]: the vectors of some senses, ascending, of one part of speech."""
     meant, average = _lemma_senses(graph, synsets, pos)
     ancestry = _ancestry(graph)
     place = _unit(_among(graph, meant, RELATED) @ ancestry)
@@ -130,41 +130,42 @@ def _vectors(graph: Graph, synsets: Ints, pos: str) -> sparse.csr_array:
 
 
 def _lemma_senses(graph: Graph, synsets: Ints, pos: str) -> tuple[Ints, sparse.csr_array]:
-    """(all M senses of all lemmas of the synsets, ascending; the weights [S, M] that average over each synset's)."""
-    among = graph.ranges[pos]
+    """Return (all M senses of all lemmas of the synsets, ascending; the weights [S, M] that average over each
+    synset's)."""
+    pos_range = graph.ranges[pos]
     rows: list[int] = []
     columns: list[int] = []
     weights: list[float] = []
     for row, synset in enumerate(synsets.tolist()):
         lemmas = graph.words(synset)
         for lemma in lemmas:
-            senses = [sense for sense in graph.lemmas.senses(lemma) if sense in among]
+            senses = [sense for sense in graph.lemmas.senses(lemma) if sense in pos_range]
             total = len(lemmas) * sum(1.0 / rank for rank in range(1, len(senses) + 1))
             rows += [row] * len(senses)
             columns += senses
             weights += [1.0 / (rank * total) for rank in range(1, len(senses) + 1)]
-    meant, place = np.unique(columns, return_inverse=True)
-    return meant, _matrix(np.array(weights), np.array(rows), place, (len(synsets), len(meant)))
+    meant, column = np.unique(columns, return_inverse=True)
+    return meant, _matrix(np.array(weights), np.array(rows), column, (len(synsets), len(meant)))
 
 
 def _are_antonyms(graph: Graph, synsets: Ints, pairs: Ints, pos: str) -> npt.NDArray[np.bool_]:
-    """[P] whether a lemma of one sense of a pair is the antonym, in any sense, of a lemma of the other."""
+    """Return [P]: whether a lemma of one sense of a pair is the antonym, in any sense, of a lemma of the other."""
     size = len(graph.lemmas)
     words = [graph.words(synset) for synset in synsets.tolist()]
     counts = [len(numbers) for numbers in words]
     flat = np.fromiter(chain.from_iterable(words), np.int64, sum(counts))
-    has = _matrix(np.ones(len(flat)), np.repeat(np.arange(len(words)), counts), flat, (len(words), size))
+    has_lemma = _matrix(np.ones(len(flat)), np.repeat(np.arange(len(words)), counts), flat, (len(words), size))
     part, first, second = graph.array("antonyms").astype(np.int64)
-    which = part == POS.index(pos)
-    antonyms = _matrix(np.ones(np.count_nonzero(which)), first[which], second[which], (size, size))
-    row, column = (has @ antonyms @ has.T).nonzero()
+    of_pos = part == POS.index(pos)
+    antonyms = _matrix(np.ones(np.count_nonzero(of_pos)), first[of_pos], second[of_pos], (size, size))
+    row, column = (has_lemma @ antonyms @ has_lemma.T).nonzero()
     opposed: npt.NDArray[np.bool_] = np.isin(pairs[:, 0] * len(synsets) + pairs[:, 1], row * len(synsets) + column)
     return opposed
 
 
 @cache
 def _ancestry(graph: Graph) -> sparse.csr_array:
-    """[synsets, synsets] each one's ancestors and itself, weighed by information content and distance."""
+    """Return [synsets, synsets]: each synset's ancestors and itself, weighted by information content and distance."""
     size = graph.size
     above = ancestors(graph, np.arange(size), root=False)
     weights = np.array([DECAY**steps for steps in range(int(above.distance.max()) + 1)])[above.distance]
@@ -175,7 +176,7 @@ def _ancestry(graph: Graph) -> sparse.csr_array:
 
 @cache
 def _gloss_words(graph: Graph) -> sparse.csr_array:
-    """[synsets, words] the words of each gloss, of unit length."""
+    """Return [synsets, words]: the words of each gloss, weighted by rarity, as rows of unit length."""
     counts, numbers = graph.array("gloss_count"), graph.array("gloss_words").astype(np.int64)
     width = int(numbers.max(initial=-1)) + 1
     both = sparse.csr_array((np.ones(len(numbers)), numbers, starts_of(counts)), shape=(2 * graph.size, width))
@@ -189,7 +190,7 @@ def _gloss_words(graph: Graph) -> sparse.csr_array:
 
 @cache
 def _mean(graph: Graph, kinds: tuple[str, ...]) -> sparse.csr_array:
-    """[synsets, synsets] the average over those that a synset points at; no row without any."""
+    """Return [synsets, synsets]: rows that average over the synsets that each points at by these relations."""
     sources, targets = graph.edges(*kinds)
     links = _matrix(np.ones(len(sources)), sources, targets, (graph.size, graph.size))
     counts = np.diff(links.indptr)
@@ -198,7 +199,7 @@ def _mean(graph: Graph, kinds: tuple[str, ...]) -> sparse.csr_array:
 
 
 def _among(graph: Graph, synsets: Ints, *groups: tuple[str, ...]) -> sparse.csr_array:
-    """[S, synsets] each synset itself, and NEIGHBOUR times the average of each group of its relatives."""
+    """Return [S, synsets]: 1 for each synset itself, and NEIGHBOUR times the average of each group of its relatives."""
     count = len(synsets)
     result = _matrix(np.ones(count), np.arange(count), synsets, (count, graph.size))
     for kinds in groups:
@@ -207,12 +208,12 @@ def _among(graph: Graph, synsets: Ints, *groups: tuple[str, ...]) -> sparse.csr_
 
 
 def _matrix(values: Floats, rows: Ints, columns: Ints, shape: tuple[int, int]) -> sparse.csr_array:
-    """Return what is given twice is added."""
+    """Return a sparse matrix of values at (row, column); values at the same place are added up."""
     return sparse.coo_array((values, (rows, columns)), shape=shape).tocsr()
 
 
 def _unit(rows: sparse.csr_array) -> sparse.csr_array:
-    """Each row at length 1; an empty one stays empty."""
+    """Return the matrix with each row scaled to length 1; an empty row stays empty."""
     length = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     length[length == 0] = 1.0  # entity.n.01, which tells nothing
     rows = rows.copy()
@@ -222,5 +223,5 @@ def _unit(rows: sparse.csr_array) -> sparse.csr_array:
 
 @cache
 def _part_of_speech(graph: Graph) -> npt.NDArray[np.int8]:
-    """[synsets] place in POS."""
+    """Return [synsets]: the position of each synset's part of speech in POS."""
     return np.repeat(np.arange(len(POS), dtype=np.int8), [len(graph.ranges[pos]) for pos in POS])

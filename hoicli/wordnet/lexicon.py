@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 PRINCETON = Path(__file__).parent / "data" / "princeton"
 GRAPH = PRINCETON.parent / "graph.npz"
 VERSION = 1
-"""Of the compiled arrays: another number makes every cached one anew."""
+"""The version of the compiled arrays: with another number all cached ones are compiled anew."""
 
 _SENSE = re.compile(r".+\.[nvasr]\.(?!0+$)[0-9]{1,3}", re.DOTALL)
 _CORPUS = re.compile(r"[\w.+-]+")
@@ -46,10 +46,10 @@ _chosen: Lexicon | None = None
 
 @dataclass(eq=False)
 class Lexicon:
-    """One WordNet; `open_wordnet()` gives the one in use.
+    """One WordNet; `open_wordnet()` returns the one in use.
 
-    title: how messages name it. signature: how results do, None for the embedded one. words: those of another language,
-    which are looked up before English ones.
+    title: its name in messages; signature: its name in results, None for the embedded one; words: those of another
+    language, which are looked up before English ones.
     """
 
     title: str
@@ -60,7 +60,7 @@ class Lexicon:
 
     @cached_property
     def reader(self) -> WordNetReader:
-        """nltk's reader."""
+        """Return nltk's reader of this WordNet's files."""
         from hoicli.wordnet.reader import WordNetReader
 
         return WordNetReader(self.files, self.graph)
@@ -68,11 +68,11 @@ class Lexicon:
     # Words
 
     def forms(self, word: str, pos: str) -> list[str]:
-        """The lemmas that a word of any form may be, as nltk's morphy takes it there; itself first."""
+        """Return the lemmas that a word in any form may be, as nltk's morphy finds them, the word itself first."""
         return [word] if self._foreign(word, pos) else self.reader.forms(word, pos)
 
     def senses(self, lemma: str, pos: str) -> list[str]:
-        """Names of the senses of a lemma as it stands, the most frequent first."""
+        """Return the names of the senses of a lemma, taken as it stands, the most frequent first."""
         return self._foreign(lemma, pos) or self._synset_names(self.graph.lemmas, lemma.lower(), pos)
 
     def _foreign(self, word: str, pos: str) -> list[str]:
@@ -82,16 +82,16 @@ class Lexicon:
         return [self.graph.names[row] for row in lemmas.get(word, []) if row in self.graph.ranges[pos]]
 
     def word_senses(self, word: str, pos: str) -> list[int]:
-        """Rows of all synsets a word of any form or case may mean, spaces read as underscores."""
+        """Return the rows of all synsets that a word of any form or case may mean; spaces count as underscores."""
         forms = self.forms(word.lower().replace(" ", "_"), pos)
         return [self.graph.row(name) for name in dict.fromkeys(chain(*(self.senses(form, pos) for form in forms)))]
 
     # Senses
 
     def index(self, name: str) -> int:
-        """The row of a sense by its name. Any word of the synset will do: "motorcar.n.01" is car.n.01.
+        """Return the row of a sense by its name. Any word of the synset will do: "motorcar.n.01" is car.n.01.
 
-        Raises `KeyError` for a name that is none.
+        Raises `KeyError` for a text that names no sense.
         """
         try:
             return self.graph.row(name)
@@ -102,14 +102,15 @@ class Lexicon:
         return self.graph.row_at_offset(synset.pos(), synset.offset())
 
     def canonical(self, sense: str) -> str:
-        """The sense's own name, by whatever word of the synset it is named; another text stays as it is."""
+        """Return the sense's own name, whichever word of the synset it is named by; any other text unchanged."""
         try:
             return self.graph.names[self.index(sense)]
         except KeyError:
             return sense
 
     def translate(self, sense: str) -> str | None:
-        """The sense here that is a sense of WordNet 3.0, None where there is none: that of the most words in common.
+        """Return the sense of this WordNet that is a sense of WordNet 3.0, None where there is none: that of the most
+        words in common.
 
         A word in its sense has a key that stays from one WordNet to the next; nltk's `map_to_one` goes by it too.
         """
@@ -118,27 +119,28 @@ class Lexicon:
             return sense
         votes: Counter[str] = Counter()
         for lemma in embedded.reader.synset(sense).lemmas():
-            among = self.reader.lemmas(lemma.name(), sense.rsplit(".", 2)[1])
-            votes.update({other.synset().name() for other in among if other.key() == lemma.key()})
+            same_word = self.reader.lemmas(lemma.name(), sense.rsplit(".", 2)[1])
+            votes.update({candidate.synset().name() for candidate in same_word if candidate.key() == lemma.key()})
         return max(votes, key=votes.__getitem__, default=None)
 
 
 @cache
 def open_embedded() -> Lexicon:
-    """WordNet 3.0."""
+    """Return the embedded WordNet 3.0."""
     return Lexicon("WordNet 3.0", Files(PRINCETON), Graph(_load_arrays(GRAPH.read_bytes())))
 
 
 def open_wordnet() -> Lexicon:
-    """The WordNet in use: the one chosen last, or the embedded one."""
+    """Return the WordNet in use: the one chosen last, or the embedded one."""
     return _chosen or open_embedded()
 
 
 def choose(wordnet: str | None) -> None:
-    """Take the WordNet of a command's --wordnet into use: None the embedded one, else NAME of a corpus of nltk's or a
-    folder, followed by :LANGUAGE for an Open Multilingual Wordnet's words for the senses of the embedded one.
+    """Take the WordNet of a command's --wordnet into use.
 
-    Raises `UsageError` where there is none, `DataError` where it is none that nltk reads.
+    wordnet: None for the embedded one, else NAME of a corpus of nltk's or a folder, followed by :LANGUAGE for an Open
+    Multilingual Wordnet's words for the senses of the embedded one. Raises `UsageError` where there is none,
+    `DataError` where it is none that nltk reads.
     """
     global _chosen
     _chosen = None
@@ -204,12 +206,14 @@ def _language(files: Files, language: str) -> Arrays:
         (name.rsplit(".", 2)[1], int(embedded.graph.offset[row])): row for row, name in enumerate(embedded.graph.names)
     }
     places = {lemma: [(synset_id[-1], int(synset_id[:8])) for synset_id in ids] for lemma, ids in words.items()}
-    return lemma_arrays({lemma: [at for at in listed if at in rows] for lemma, listed in places.items()}, rows)
+    known = {lemma: [place for place in listed if place in rows] for lemma, listed in places.items()}
+    return lemma_arrays(known, rows)
 
 
 def _load_or_compile(key: str, wordnet: str, compile_: Callable[[], Arrays]) -> Arrays:
-    """Arrays from the user's cache, or compiled now. A file there is named after what it was made from and after its
-    own content, so that one that was damaged or meddled with is not taken for it."""
+    """Return arrays from the user's cache, or compile them now and keep them there. A cached file is named after what
+    it was made from (`key`) and after its own content, so that a file that was damaged or meddled with is not used.
+    wordnet: its name in messages."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     folder = (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "hoicli" / "wordnet"
     key = f"{key}.{VERSION}"
@@ -242,6 +246,6 @@ def _digest(data: bytes) -> str:
 
 
 def _load_arrays(data: bytes) -> Arrays:
-    """The arrays of an .npz file, each unpacked when it is asked for."""
+    """Return the arrays of an .npz file; each is unpacked when it is asked for."""
     arrays: Arrays = np.load(io.BytesIO(data), allow_pickle=False)
     return arrays

@@ -29,14 +29,14 @@ from hoicli.wordnet.graph import HYPERNYMS, Graph
 MEASURES = ("path", "wup", "lch", "res", "lin", "jcn")
 
 INFINITE = 1e300
-"""What nltk's jcn gives where the distance is 0."""
+"""The value of nltk's jcn where the distance is 0."""
 
 CHUNK = 1 << 15
-"""Pairs compared at a time: about 15 ancestors each are laid out at once."""
+"""How many pairs are compared at a time; each has about 15 ancestors in memory."""
 
 
 def raw_similarities(graph: Graph, measure: str, pairs: Ints) -> Floats:
-    """[P] the measure of each pair of synsets as nltk computes it, the first synset the one that is asked.
+    """Return [P]: the measure of each pair of synsets as nltk computes it, called on the first synset.
 
     pairs: [P, 2] synset numbers, both of a pair nouns or both verbs. Where nltk divides by zero (lin of the noun root
     with itself) the value is 1; where it has none (path, lch and wup of nouns without a common ancestor, in a WordNet
@@ -59,11 +59,11 @@ def raw_similarities(graph: Graph, measure: str, pairs: Ints) -> Floats:
 
 
 def rescale(graph: Graph, measure: str, pairs: Ints, raw: Floats) -> Floats:
-    """[P] the `raw_similarities` of pairs in [0, 1], 1 where both synsets are the same.
+    """Return [P]: the `raw_similarities` of pairs brought to [0, 1], 1 where both synsets are the same.
 
-    path, wup and lin are taken as they are; lch is divided by its greatest value in that part of speech, a sense with
-    itself (and is 0 where the way is longer than twice the depth); res by the greatest information content there is,
-    that of a synset counted once; jcn, a distance d turned over, becomes 1 / (1 + d).
+    path, wup and lin are taken as they are. lch is divided by its greatest value in that part of speech, a sense with
+    itself (and is 0 where the way is longer than twice the depth). res is divided by the greatest information content
+    there is, that of a synset counted once. jcn, the inverse of a distance d, becomes 1 / (1 + d).
     """
     if measure in ("lch", "res"):
         highest = [2.0 * _depth(graph, pos) if measure == "lch" else max(_total(graph, pos), 2.0) for pos in ("n", "v")]
@@ -77,7 +77,7 @@ def rescale(graph: Graph, measure: str, pairs: Ints, raw: Floats) -> Floats:
 
 @cache
 def information_content(graph: Graph) -> Floats:
-    """[nouns and verbs] -log(count / total): how much a sense tells, from the counts of "concordance".
+    """Return [nouns and verbs] -log(count / total): how much a sense tells, from the counts of "concordance".
 
     The total is the sum over the roots of the part of speech, as nltk's reader of such counts takes it.
     """
@@ -86,58 +86,60 @@ def information_content(graph: Graph) -> Floats:
     for pos in ("n", "v"):
         total = _total(graph, pos)
         span = slice(graph.ranges[pos].start, graph.ranges[pos].stop)
-        values, place = np.unique(counts[span], return_inverse=True)
+        values, value_number = np.unique(counts[span], return_inverse=True)
         # math.log, not NumPy's: equal counts must cancel in jcn exactly as they do in nltk.
-        content[span] = np.array([-math.log(value / total) for value in values.tolist()])[place]
+        content[span] = np.array([-math.log(value / total) for value in values.tolist()])[value_number]
     return content
 
 
 def _counts(graph: Graph) -> npt.NDArray[Any]:
-    """[nouns and verbs] "concordance". Raises `UsageError` where there is none."""
+    """Return [nouns and verbs] the array "concordance". Raises `UsageError` in a WordNet without counts."""
     if not graph.counted:
         raise UsageError("this WordNet has no counts of senses (cntlist.rev), which res, lin and jcn need")
     return graph.array("concordance")
 
 
 def _total(graph: Graph, pos: str) -> float:
-    """The counts of all roots of a part of speech."""
+    """Return the sum of the counts of all roots of a part of speech."""
     span = slice(graph.ranges[pos].start, graph.ranges[pos].stop)
     return float(_counts(graph)[span][graph.array("min_depth")[span] == 0].sum())
 
 
 def _depth(graph: Graph, pos: str) -> int:
-    """The taxonomy's greatest depth, the simulated root of the verbs included."""
-    among = graph.ranges[pos]
-    return int(graph.array("max_depth")[among.start : among.stop].max(initial=pos == "n")) + (pos == "v")
+    """Return the greatest depth of a part of speech's taxonomy, including the simulated root of the verbs."""
+    rows = graph.ranges[pos]
+    least, simulated_root = (1, 0) if pos == "n" else (0, 1)
+    return int(graph.array("max_depth")[rows.start : rows.stop].max(initial=least)) + simulated_root
 
 
 class Ancestors(NamedTuple):
-    """Every ancestor of some synsets, themselves included, with the edges of the shortest way up to it."""
+    """Every ancestor of some synsets, themselves included, with the number of edges of the shortest way up to it."""
 
-    start: Ints  # [S + 1] where each one's ancestors begin in the next two
+    start: Ints  # [S + 1] where each synset's ancestors begin in the two arrays below
     node: Ints  # [A] ascending within a synset
     distance: Ints  # [A]
 
 
 @cache
 def _hypernyms(graph: Graph) -> tuple[Ints, Ints]:
-    """(start [size + 1], target) of the hypernyms of each synset."""
+    """Return (start [size + 1], target): the hypernyms of synset i are target[start[i]:start[i + 1]]."""
     sources, targets = graph.edges(*HYPERNYMS)
     return np.searchsorted(sources, np.arange(graph.size + 1)), targets
 
 
 def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
-    """Breadth first over all synsets (ascending) at once. `root` adds the simulated root, numbered `graph.size`."""
+    """Return the ancestors of synsets (ascending), searched breadth first for all of them at once. root: whether to add
+    the simulated root, which has the number `graph.size`."""
     base = graph.size + 1
     first, target = _hypernyms(graph)
     real = np.flatnonzero(synsets < graph.size)
-    level = real * base + synsets[real]
+    level = real * base + synsets[real]  # (place in `synsets`, ancestor) as one number
     keys, distances, edges = [level], [np.zeros(len(level), np.int64)], 0
     ancestors_seen = level
     while len(level):
-        owner, node = np.divmod(level, base)
-        which, at = expand_runs(first[node], first[node + 1] - first[node])
-        level = distinct(owner[which] * base + target[at])
+        descendant, node = np.divmod(level, base)
+        source, edge = expand_runs(first[node], first[node + 1] - first[node])
+        level = distinct(descendant[source] * base + target[edge])
         level = level[~np.isin(level, ancestors_seen, assume_unique=True)]
         edges += 1
         keys.append(level)
@@ -157,31 +159,32 @@ def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
 
 
 def _common(graph: Graph, first: Ints, second: Ints, *, root: bool) -> tuple[Ints, Ints, Ints]:
-    """(pair, node, edges of the way over it) of every common ancestor of two synsets, pairs ascending, of two lists."""
+    """Return (pair, node, edges of the way over it) for every common ancestor of first[i] and second[i], by pair."""
     synsets = distinct(np.concatenate([first, second]))
     start, node, distance = ancestors(graph, synsets, root=root)
     count, base = np.diff(start), graph.size + 1
     rows, others = np.searchsorted(synsets, first), np.searchsorted(synsets, second)
-    pair, at = expand_runs(start[rows], count[rows])
-    common, hit = find(runs_of(start) * base + node, others[pair] * base + node[at])
-    return pair[hit], node[at[hit]], distance[at[hit]] + distance[common[hit]]
+    pair, entry = expand_runs(start[rows], count[rows])
+    common, hit = find(runs_of(start) * base + node, others[pair] * base + node[entry])
+    return pair[hit], node[entry[hit]], distance[entry[hit]] + distance[common[hit]]
 
 
 def _meet(graph: Graph, pos: str, pairs: Ints) -> Bools:
-    """[P] whether two synsets have a common ancestor: verbs have the simulated root, nouns mostly one of their own."""
-    among = graph.ranges[pos]
-    if pos == "v" or np.count_nonzero(graph.array("min_depth")[among.start : among.stop] == 0) == 1:
+    """Return [P]: whether two synsets have a common ancestor. Verbs have the simulated root, nouns mostly one."""
+    rows = graph.ranges[pos]
+    if pos == "v" or np.count_nonzero(graph.array("min_depth")[rows.start : rows.stop] == 0) == 1:
         return np.ones(len(pairs), bool)
     pair, _, _ = _common(graph, pairs[:, 0], pairs[:, 1], root=False)
     return np.isin(np.arange(len(pairs)), pair)
 
 
 def _distances(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
-    """[P] edges of the shortest way between two synsets over a common ancestor, which they have."""
-    pairs, place = np.unique(first * (graph.size + 1) + second, return_inverse=True)  # many have the same subsumer
+    """Return [P]: the edges of the shortest way between two synsets over a common ancestor, which they must have."""
+    # many pairs have the same subsumer, so each two synsets are compared once
+    pairs, pair_number = np.unique(first * (graph.size + 1) + second, return_inverse=True)
     first, second = np.divmod(pairs, graph.size + 1)
     pair, _, length = _common(graph, first, second, root=pos == "v")
-    shortest: Ints = np.minimum.reduceat(length, np.searchsorted(pair, np.arange(len(first))))[place]
+    shortest: Ints = np.minimum.reduceat(length, np.searchsorted(pair, np.arange(len(first))))[pair_number]
     return shortest
 
 
@@ -209,8 +212,8 @@ def _wup(graph: Graph, pos: str, pairs: Ints) -> Floats:
 
 
 def _subsumers(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
-    """[P] the common ancestor whose shortest way to a root is longest; of several the first synset itself, else the
-    simulated root (nltk names it "*ROOT*"), else the first by name."""
+    """Return [P]: the common ancestor whose shortest way to a root is longest; of several ones the first synset itself,
+    else the simulated root (nltk names it "*ROOT*"), else the first by name."""
     pair, node, _ = _common(graph, first, second, root=pos == "v")
     depth = np.zeros(len(node), np.int64)
     real = node < graph.size
@@ -219,20 +222,20 @@ def _subsumers(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
     tied = depth == np.maximum.reduceat(depth, begin)[pair]
     pair, node = pair[tied], node[tied]
     rank = np.zeros(len(node), np.int64)
-    several = np.flatnonzero(np.bincount(pair, minlength=len(first))[pair] > 1)
-    if len(several):
-        nodes, place = np.unique(node[several], return_inverse=True)
+    ambiguous = np.flatnonzero(np.bincount(pair, minlength=len(first))[pair] > 1)
+    if len(ambiguous):
+        nodes, name_number = np.unique(node[ambiguous], return_inverse=True)
         names = [graph.names[synset] if synset < graph.size else "" for synset in nodes.tolist()]
         order = np.empty(len(nodes), np.int64)
         order[sorted(range(len(nodes)), key=names.__getitem__)] = np.arange(1, len(nodes) + 1)
-        rank[several] = np.where(node[several] == first[pair[several]], 0, order[place])
+        rank[ambiguous] = np.where(node[ambiguous] == first[pair[ambiguous]], 0, order[name_number])
     best = np.lexsort((rank, pair))
     result: Ints = node[best[np.searchsorted(pair, np.arange(len(first)))]]
     return result
 
 
 def _informative(graph: Graph, measure: str, pairs: Ints) -> Floats:
-    """res, lin or jcn: no simulated root; what has no common ancestor shares nothing."""
+    """Return res, lin or jcn of pairs, without a simulated root: without a common ancestor nothing is shared."""
     content = information_content(graph)
     first, second = pairs[:, 0], pairs[:, 1]
     pair, node, _ = _common(graph, first, second, root=False)
@@ -242,12 +245,12 @@ def _informative(graph: Graph, measure: str, pairs: Ints) -> Floats:
         shared[present] = np.maximum.reduceat(content[node], begin)
     if measure == "res":
         return shared
-    first_content, other = content[first], content[second]
+    first_content, second_content = content[first], content[second]
     with np.errstate(divide="ignore", invalid="ignore"):
         if measure == "lin":
-            both = first_content + other
+            both = first_content + second_content
             return np.where(both == 0, 1.0, 2.0 * shared / both)
-        distance = first_content + other - 2 * shared
-        turned = np.where(distance == 0, INFINITE, 1 / distance)
-    turned = np.where((first_content == 0) | (other == 0), 0.0, turned)
-    return np.where(first == second, INFINITE, turned)
+        distance = first_content + second_content - 2 * shared
+        inverse = np.where(distance == 0, INFINITE, 1 / distance)
+    inverse = np.where((first_content == 0) | (second_content == 0), 0.0, inverse)
+    return np.where(first == second, INFINITE, inverse)

@@ -33,22 +33,22 @@ from hoicli.wordnet.measures import ancestors
 
 @contextmanager
 def _hide_scipy() -> Iterator[None]:
-    """Let nltk be imported without what its other parts can use besides, where the process is hoicli's own.
+    """Let nltk be imported without optional packages that its other parts use, if the process is hoicli's own.
 
     `import nltk` imports all of it, and with it SciPy and scikit-learn where they are installed, which take most of the
-    time; it does without where they are not. In a process of somebody else's they stay.
+    time; it works without them. In a process of somebody else's they are not hidden.
     """
-    spared = [
+    hidden = [
         name
         for name in ("scipy", "scipy.stats", "sklearn")
         if process.alone and not {name, "nltk"} & sys.modules.keys()
     ]
-    absent: dict[str, Any] = dict.fromkeys(spared)  # None says to an import that there is no such module
+    absent: dict[str, Any] = dict.fromkeys(hidden)  # None says to an import that there is no such module
     sys.modules.update(absent)
     try:
         yield
     finally:
-        for name in spared:
+        for name in hidden:
             del sys.modules[name]
 
 
@@ -58,10 +58,10 @@ with _hide_scipy():
 
 
 COMMONEST = 0.02
-"""A word of the glosses of more than this part of all synsets tells nothing: "of", "having", "genus"."""
+"""A word that occurs in the glosses of more than this share of synsets tells nothing: "of", "having", "genus"."""
 
 DEEPEST = 255
-"""Steps from a synset up to its root that are taken; WordNet 3.0's longest way has 19."""
+"""The most steps from a synset up to its root; WordNet 3.0's longest way has 19."""
 
 _WORD = re.compile(r"[a-z](?:[a-z'-]*[a-z])?")
 
@@ -75,43 +75,45 @@ class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
     """
 
     def __init__(self, files: Files, graph: Graph | None = None, languages: Files | None = None) -> None:
-        """graph: compiled from these files, or None to have nltk read them. languages: an Open Multilingual Wordnet."""
+        """Read `files`. graph: compiled from them, None to have nltk read them; languages: a Multilingual Wordnet."""
         self.files, self._graph = files, graph
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that it has no other languages
             super().__init__(_Place(files), languages)
 
     def forms(self, word: str, pos: str) -> list[str]:
-        """All lemmas of a part of speech that a word may be a form of, itself first, where `morphy` gives the first."""
+        """Return all lemmas of a part of speech that a word may be a form of, itself first; `morphy` returns one."""
         forms: list[str] = self._morphy(word, pos)
         return forms
 
     def find_synset(self, name: str) -> Any:
-        """The `Synset` that `synset` gives, None where there is none."""
+        """Return the `Synset` that `synset` returns, None where it raises an error."""
         try:
             return self.synset(name)
         except WordNetError:
             return None
 
     def words_of(self, language: str) -> Mapping[str, list[str]]:
-        """lemma -> its synsets, as 00001740-n, in one of the languages. Raises nltk's `WordNetError` for another."""
+        """Return lemma -> its synsets, as 00001740-n, in a language. Raises nltk's `WordNetError` without it."""
         self._load_lang_data(language)
         words: Mapping[str, list[str]] = self._lang_data[language][1]
         return words
 
     def check_offsets(self) -> None:
-        """Raises `DataError` for a line that is not at the byte that it names, where nltk would look for its synset."""
+        """Raise `DataError` for a line that is not at the byte that it names, where nltk would look for its synset."""
         for name in (name for name in DATABASE if name.startswith("data.")):
-            at = 0
+            byte = 0
             for line in io.BytesIO(self.files.read(name)):
-                if not line[:1].isspace() and line[:9] != b"%08d " % at:
-                    raise DataError(f"{name} has a line at byte {at} that does not begin with {at:08d}; get it anew")
-                at += len(line)
+                if not line[:1].isspace() and line[:9] != b"%08d " % byte:
+                    raise DataError(
+                        f"{name} has a line at byte {byte} that does not begin with {byte:08d}; get it anew"
+                    )
+                byte += len(line)
 
     # What nltk calls to load its data
 
     def open(self, file: str) -> Any:
-        """One of the files as text. Of the large ones nltk reads lines at byte offsets, which Python's does faster."""
+        """Return one of the files as text. Of the large ones nltk reads lines at byte offsets: Python is faster."""
         stream = self.files.open(file)
         if file.startswith("data."):
             return io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
@@ -134,9 +136,9 @@ class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
 
 
 def find_corpus(name: str) -> Files | None:
-    """A corpus of nltk's data folders (`nltk.data.path`), unpacked or not; None where there is none.
+    """Return a corpus in nltk's data folders (`nltk.data.path`), unpacked or not; None where there is none.
 
-    Raises `UsageError` for one that nltk has reasons not to read, as that anybody may write to it.
+    Raises `UsageError` for one that nltk has reasons not to read, such as that anybody may write to it.
     """
     with warnings.catch_warnings(record=True) as reasons:
         warnings.simplefilter("always")
@@ -151,7 +153,7 @@ def find_corpus(name: str) -> Files | None:
 
 
 class _Place(PathPointer):  # type: ignore[misc]
-    """Where the files are, for messages. nltk opens only what lies in its data folders; `WordNetReader.open` does."""
+    """Where the files are, for messages; `WordNetReader.open` opens them, as nltk does so in its data folders alone."""
 
     def __init__(self, files: Files) -> None:
         self.path = str(files.folder)
@@ -163,7 +165,7 @@ class _Place(PathPointer):  # type: ignore[misc]
 
 
 class _Offsets(Mapping[str, dict[str, list[int]]]):
-    """nltk's table of lemmas, lemma -> part of speech -> byte offsets, read out of the graph where nltk asks."""
+    """nltk's table of lemmas, lemma -> part of speech -> byte offsets, read from the graph when nltk asks."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -192,7 +194,7 @@ Place = tuple[str, int]
 
 
 class Entry(NamedTuple):
-    """What is kept of a synset: its lower-case words, and where its pointers lead."""
+    """What the compiled arrays need of a synset: its lower-case words, and where its pointers lead."""
 
     place: Place
     name: str
@@ -204,8 +206,8 @@ class Entry(NamedTuple):
 
 
 def compile_arrays(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of all synsets of a reader. Raises `DataError` where synsets are not where they say, or pointers
-    lead nowhere, or up in a circle."""
+    """Return the arrays of all synsets of a reader, for `graph.Graph`. Raises `DataError` where synsets are not where
+    they say, or pointers lead nowhere, or up in a circle."""
     reader.check_offsets()
     entries = list(_entries(reader))
     rows = {entry.place: row for row, entry in enumerate(entries)}
@@ -213,10 +215,11 @@ def compile_arrays(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
     sizes = Counter(entry.place[0] for entry in entries)
     table = reader._lemma_pos_offset_map.items()
     places = {
-        lemma: [(pos, at) for pos in POS for at in offsets_by_pos.get(pos, ())] for lemma, offsets_by_pos in table
+        lemma: [(pos, offset) for pos in POS for offset in offsets_by_pos.get(pos, ())]
+        for lemma, offsets_by_pos in table
     }
     arrays = lemma_arrays(places, rows)
-    number = {lemma: at for at, lemma in enumerate(sorted(reader.all_lemma_names()))}
+    number = {lemma: place for place, lemma in enumerate(sorted(reader.all_lemma_names()))}
     words = [[number[word] for word in dict.fromkeys(entry.words) if word in number] for entry in entries]
     arrays |= {
         "sizes": np.array([sizes[pos] for pos in POS]),
@@ -236,9 +239,9 @@ def compile_arrays(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
         (POS.index(entry.place[0]), *pair)
         for entry in entries
         for word, end, place in entry.antonyms
-        for other in [entries[_row(rows, end)].words[place]]
-        if word in number and other in number
-        for pair in [(number[word], number[other]), (number[other], number[word])]
+        for antonym in [entries[_row(rows, end)].words[place]]
+        if word in number and antonym in number
+        for pair in [(number[word], number[antonym]), (number[antonym], number[word])]
     }
     arrays["antonyms"] = np.array(sorted(opposites), np.int32).reshape(-1, 3).T
     arrays |= _gloss_arrays([entry.gloss for entry in entries])
@@ -246,7 +249,7 @@ def compile_arrays(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
 
 
 def lemma_arrays(table: Mapping[str, Iterable[Place]], rows: dict[Place, int]) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of `graph.Lemmas`, from the synsets of each lemma. Raises `DataError` for a place without one."""
+    """Return the arrays of `graph.Lemmas`, from each lemma's synsets. Raises `DataError` for a place without one."""
     ordered = sorted(table)
     senses = [[_row(rows, place) for place in table[lemma]] for lemma in ordered]
     return {
@@ -257,18 +260,18 @@ def lemma_arrays(table: Mapping[str, Iterable[Place]], rows: dict[Place, int]) -
 
 
 def _pointers_of(synset: Any) -> tuple[dict[str, list[Any]], list[tuple[str, Any, int]]]:
-    """Return the ends of a synset's pointers by symbol, those of its lemmas among them; and its lemmas' antonyms."""
-    pointers = {symbol: list(ends) for symbol, ends in synset._pointers.items()}
+    """Return the targets of a synset's pointers by symbol, those of its lemmas among them; and its lemmas' antonyms."""
+    pointers = {symbol: list(targets) for symbol, targets in synset._pointers.items()}
     antonyms = []
-    for (word, symbol), ends in synset._lemma_pointers.items():
-        pointers.setdefault(symbol, []).extend((kind, offset) for kind, offset, _ in ends)
+    for (word, symbol), targets in synset._lemma_pointers.items():
+        pointers.setdefault(symbol, []).extend((kind, offset) for kind, offset, _ in targets)
         if symbol == "!":
-            antonyms += [(word.lower(), (kind, offset), place) for kind, offset, place in ends]
+            antonyms += [(word.lower(), (kind, offset), place) for kind, offset, place in targets]
     return pointers, antonyms
 
 
 def _entries(reader: WordNetReader) -> Iterator[Entry]:
-    """Every synset in the order of the rows."""
+    """Yield every synset, in the order of the rows."""
     tagged = _tag_counts(reader)
 
     @cache
@@ -296,7 +299,7 @@ def _entries(reader: WordNetReader) -> Iterator[Entry]:
 def _gloss(
     words: list[str], definition: str, examples: list[str], stem: Callable[[str], str]
 ) -> tuple[set[str], set[str]]:
-    """(words of the lemmas and the definition, further words of the examples), each by its shortest lemma."""
+    """Return (words of the lemmas and the definition, further words of the examples), each as its shortest lemma."""
     lemmas = " ".join([*words, *(word.replace("_", " ") for word in words)])
     strong, weak = (
         {stem(match[0]) for match in _WORD.finditer(text.lower())}
@@ -306,7 +309,7 @@ def _gloss(
 
 
 def _tag_counts(reader: WordNetReader) -> Counter[str]:
-    """How often each sense was tagged in the semantic concordances, by its key."""
+    """Return how often each sense was tagged in the semantic concordances, by the sense's key."""
     if not reader.files.has(COUNTS):
         return Counter()
     with reader.open(COUNTS) as lines:
@@ -314,10 +317,10 @@ def _tag_counts(reader: WordNetReader) -> Counter[str]:
 
 
 def _gloss_arrays(glosses: list[tuple[set[str], set[str]]]) -> dict[str, npt.NDArray[Any]]:
-    """Words of one synset only, which nothing shares, are left out."""
+    """Return the arrays of the words of glosses. Words of one synset only, which no two share, are left out."""
     spread = Counter(chain.from_iterable(strong | weak for strong, weak in glosses))
     words_kept = sorted(word for word, count in spread.items() if 1 < count <= COMMONEST * len(glosses))
-    number = {word: at for at, word in enumerate(words_kept)}
+    number = {word: place for place, word in enumerate(words_kept)}
     numbered = [
         sorted(number[word] for word in gloss[part] if word in number) for part, gloss in product((0, 1), glosses)
     ]
@@ -328,7 +331,7 @@ def _gloss_arrays(glosses: list[tuple[set[str], set[str]]]) -> dict[str, npt.NDA
 
 
 def _upward(arrays: Arrays, tagged: list[int] | None) -> dict[str, npt.NDArray[Any]]:
-    """Depths of nouns and verbs, and what was tagged at them and below."""
+    """Return the depths of nouns and verbs, and, with `tagged` [synsets], how often they and all below were tagged."""
     graph = Graph(arrays)
     graded = graph.ranges["v"].stop
     bounds = [graph.ranges[pos].start for pos in POS[1:]]
@@ -343,17 +346,18 @@ def _upward(arrays: Arrays, tagged: list[int] | None) -> dict[str, npt.NDArray[A
     if tagged is None:
         return depths
     above = ancestors(graph, np.arange(graded), root=False)
-    own_rows = np.repeat(np.array(tagged[:graded]), np.diff(above.start))
-    total = np.bincount(above.node, weights=own_rows, minlength=graded)
+    weights = np.repeat(np.array(tagged[:graded]), np.diff(above.start))
+    total = np.bincount(above.node, weights=weights, minlength=graded)
     return depths | {"concordance": _smallest(total.astype(np.int64))}
 
 
 def _depths(sources: Ints, targets: Ints, size: int, choose: np.ufunc) -> npt.NDArray[Any]:
-    """[size] steps up to a root, by the longest (np.maximum) or the shortest way (np.minimum)."""
+    """Return [size]: the steps up to a root, by the longest (np.maximum) or the shortest way (np.minimum)."""
     below = np.zeros(size, bool)
     below[sources] = True
     depth = np.zeros(size, np.int64)
     for _ in range(DEEPEST):
+        # start from what `choose` replaces; a root stays at 0
         deeper = np.where(below, 0 if choose is np.maximum else DEEPEST, 0)
         choose.at(deeper, sources, depth[targets] + 1)
         if (deeper == depth).all():
@@ -370,7 +374,7 @@ def _row(rows: dict[Place, int], place: Place) -> int:
 
 
 def _smallest(values: Any) -> npt.NDArray[Any]:
-    """Numbers, none below 0, in the smallest type that holds them."""
+    """Return numbers, none below 0, in the smallest type that holds them."""
     numbers = np.asarray(values, np.int64)
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 

@@ -22,7 +22,7 @@ from hoicli.vocabulary.labels import Vocabulary, normalise, replace_typography, 
 from hoicli.wordnet.lexicon import Lexicon, open_embedded, open_wordnet
 
 LONGEST = 12
-"""Words of a label that are looked at; WordNet's longest lemmas have nine."""
+"""How many words of a label are looked at; WordNet's longest lemmas have nine."""
 
 ARTICLES = frozenset({"a", "an", "the"})
 AUXILIARIES = frozenset({"am", "are", "be", "been", "being", "is", "to", "was", "were"})
@@ -42,16 +42,17 @@ Forms = list[str]
 
 @dataclass(frozen=True)
 class CuratedSense:
-    """The one sense of a benchmark's label; `why` where it is not obvious, or another would fit better."""
+    """The one sense of a benchmark's label; `why` explains it where it is not obvious, or another would fit better."""
 
     sense: str
     why: str | None = None
 
 
 def candidates(label: str, pos: str) -> list[str]:
-    """Names of the senses a label may have, the likeliest first; none when WordNet has none of its words.
+    """Return the names of the senses that a label may have, the likeliest first; none when WordNet has none of its
+    words.
 
-    pos: "n" or "v". A name of a sense gives that sense. Case, articles, and whether words are parted by spaces,
+    pos: "n" or "v". A name of a sense gives that sense. Case, articles, and whether words are separated by spaces,
     underscores or hyphens do not matter.
 
     Nouns: the whole label as a lemma ("dining_table"), then its parts of several words, the longest and last first
@@ -67,7 +68,7 @@ def candidates(label: str, pos: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 16)
 def _candidates_with_lemmas(wordnet: Lexicon, label: str, pos: str) -> Mapping[str, str]:
-    """`candidates`, each with the lemma of the label that has it ("dog", of "hot dog")."""
+    """Return `candidates`, each with the lemma of the label that has the sense ("dog", of "hot dog")."""
     named = _SENSE.fullmatch(label.strip())
     if named:
         try:
@@ -94,36 +95,36 @@ def _candidates_with_lemmas(wordnet: Lexicon, label: str, pos: str) -> Mapping[s
 
 @cache
 def _translate_sense(wordnet: Lexicon, sense: str) -> str | None:
-    """A sense of the curated table, which has WordNet 3.0's, in the WordNet in use."""
+    """Return the sense, in the WordNet in use, that is a sense of the curated table, which has WordNet 3.0's."""
     return wordnet.translate(sense)
 
 
 def ground_truth_sense(dataset: str, verb: str, object_: str | None) -> tuple[str | None, str | None]:
-    """(sense of the verb, sense of the object) of an interaction of a dataset in CURATED.
+    """Return (sense of the verb, sense of the object) of an interaction of a dataset in CURATED.
 
     None for an action without object, for no_interaction, and for a label the dataset does not have. Names are the
     dataset's, with underscores or spaces.
     """
-    of_verb = verb_choice(dataset, verb, object_)
-    of_object = None if object_ is None else object_choice(dataset, object_)
-    return of_verb.sense if of_verb else None, of_object.sense if of_object else None
+    curated_verb = verb_choice(dataset, verb, object_)
+    curated_object = None if object_ is None else object_choice(dataset, object_)
+    return curated_verb.sense if curated_verb else None, curated_object.sense if curated_object else None
 
 
 CURATED = {"hico": "hico", "vcoco": "vcoco", "swig": "swig"}
 CURATED |= dict.fromkeys(("hico-det-sg", "ambiguous-hoi", "pastanet-hoi"), "hico")
-"""The datasets whose labels have curated senses, with the dataset whose they are: the same labels mean the same."""
+"""The datasets whose labels have curated senses, with the dataset these were made for: equal labels mean the same."""
 
 
 def senses_of(vocabulary: Vocabulary) -> Callable[[str, str | None], tuple[str | None, str | None]]:
-    """`ground_truth_sense` of a dataset. One without curated senses has those of its objects whose nouns it names, and
-    None for all other labels: they are looked up as labels of predictions are."""
+    """Return `ground_truth_sense` of a dataset. One without curated senses has those of its objects whose nouns it
+    names, and None for all other labels: they are looked up like labels of predictions."""
     if vocabulary.name in CURATED:
         return partial(ground_truth_sense, vocabulary.name)
     return lambda _, name: (None, None if name is None else _noun(vocabulary, name))
 
 
 def _noun(vocabulary: Vocabulary, name: str) -> str | None:
-    """The sense of an object whose WordNet 3.0 noun the dataset names (n02084071), in the WordNet in use."""
+    """Return the sense, in the WordNet in use, of an object whose WordNet 3.0 noun the dataset names (n02084071)."""
     if (noun := vocabulary.noun_ids.get(name)) is None:
         return None
     try:
@@ -134,21 +135,21 @@ def _noun(vocabulary: Vocabulary, name: str) -> str | None:
 
 
 def _sense_of_number(noun: str) -> str:
-    """The sense of WordNet 3.0 with a number (n02084071). Raises `KeyError` for another number."""
+    """Return the sense of WordNet 3.0 with a number (n02084071). Raises `KeyError` for another number."""
     graph = open_embedded().graph
     return graph.names[graph.row_at_offset(noun[0], int(noun[1:]))]
 
 
 def verb_choice(dataset: str, verb: str, object_: str | None) -> CuratedSense | None:
-    """The sense of a dataset's verb with an object (None: with any that the table does not name). V-COCO's actions are
-    HICO-DET's verbs where both have them."""
+    """Return the sense of a dataset's verb with an object (None: with any that the table does not name). V-COCO's
+    actions are HICO-DET's verbs where both have them."""
     verbs, name, special_verbs = _table()["verbs"], normalise(verb), CURATED[dataset]
     shared = verbs["hico"] if special_verbs == "vcoco" and name in load("vcoco").verbs else {}
     return _choice(verbs[special_verbs].get(name) or shared.get(name), normalise(object_ or ""))
 
 
 def object_choice(dataset: str, object_: str) -> CuratedSense | None:
-    """The sense of a dataset's object. SWIG-HOI's are in its vocabulary, as WordNet 3.0 offsets."""
+    """Return the sense of a dataset's object. SWIG-HOI's are in its vocabulary, as WordNet 3.0 offsets."""
     name = normalise(object_)
     if dataset == "swig":
         noun = load("swig").noun_ids.get(name)
@@ -161,13 +162,13 @@ def object_choice(dataset: str, object_: str) -> CuratedSense | None:
 
 
 def _choice(entry: str | dict[str, Any] | None, object_: str = "") -> CuratedSense | None:
-    """Return what an entry of the table chooses, in the WordNet in use; None where that has no such sense. object_: of
-    a verb."""
+    """Return what an entry of the table chooses, in the WordNet in use; None where that has no such sense. object_: the
+    object that a verb's entry is asked for."""
     if entry is None:
         return None
     entry = {"sense": entry} if isinstance(entry, str) else entry
-    special = [sense for sense, objects in entry.get("for", {}).items() if object_ in objects]
-    own_sense = _translate_sense(open_wordnet(), special[0] if special else entry["sense"])
+    senses_with_object = [sense for sense, objects in entry.get("for", {}).items() if object_ in objects]
+    own_sense = _translate_sense(open_wordnet(), senses_with_object[0] if senses_with_object else entry["sense"])
     better, why = entry.get("better", {}).get(object_), entry.get("why")
     if better and (better := _translate_sense(open_wordnet(), better)):
         why = f"{why}; {better} would fit better"
@@ -181,14 +182,14 @@ def _table() -> dict[str, Any]:
 
 
 def _join_words(words: list[tuple[str, str]]) -> Forms:
-    """Spellings of some consecutive words as one lemma: as given, with underscores, with hyphens, in one word."""
+    """Return spellings of consecutive words as one lemma: as given, with underscores, with hyphens, in one word."""
     plain = [word for _, word in words]
     as_given = words[0][1] + "".join(("-" if before == "-" else "_") + word for before, word in words[1:])
     return list(dict.fromkeys([as_given, "_".join(plain), "-".join(plain), "".join(plain)]))
 
 
 def _bases(wordnet: Lexicon, form: str, pos: str) -> Forms:
-    """The lemmas a form may be of, those only our table has ("text") last."""
+    """Return the lemmas that a word may be a form of, those that only our table has ("text") last."""
     added = _table()["added"][pos]
     endings = wordnet.reader.MORPHOLOGICAL_SUBSTITUTIONS[pos]
     forms = [form, *(form[: -len(old)] + new for old, new in endings if form.endswith(old))]
@@ -198,20 +199,23 @@ def _bases(wordnet: Lexicon, form: str, pos: str) -> Forms:
 
 
 def _noun_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
-    spans = [words[at : at + size] for size in range(len(words), 1, -1) for at in range(len(words) - size, -1, -1)]
+    """Return the lemmas of a label's nouns: of parts of several words, then of single words from the last."""
+    count = len(words)
+    spans = [words[begin : begin + size] for size in range(count, 1, -1) for begin in range(count - size, -1, -1)]
     single = [[word] for word in reversed(words) if word[1] not in FUNCTION_WORDS or len(words) == 1]
     return [lemma for span in spans + single for form in _join_words(span) for lemma in _bases(wordnet, form, "n")]
 
 
 def _verb_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
+    """Return the lemmas of the first verb of a label, with the words that follow it, the longest first."""
     if not words or words[0][1] in NEGATIONS:
         return []
     while len(words) > 1 and words[0][1] in AUXILIARIES and _bases(wordnet, words[1][1], "v"):
         words = words[1:]
-    for at in range(len(words)):
-        spans = [words[at:stop] for stop in range(len(words), at, -1)]
+    for begin in range(len(words)):
+        spans = [words[begin:stop] for stop in range(len(words), begin, -1)]
         if words[-1][1] in PARTICLES and len(spans) > 2:  # "pick the apple up"
-            spans.insert(-1, [words[at], (" ", words[-1][1])])
+            spans.insert(-1, [words[begin], (" ", words[-1][1])])
         lemmas = list(chain.from_iterable(_verb_forms(wordnet, span) for span in spans))
         if lemmas:
             return lemmas
@@ -219,7 +223,7 @@ def _verb_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
 
 
 def _verb_forms(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
-    """The lemmas that consecutive words are, inflected at the end ("hand-feeding") or at the first ("picking up")."""
+    """Return the lemmas that consecutive words are, inflected at the end ("hand-feeding") or start ("picking up")."""
     bases = _bases(wordnet, words[0][1], "v") if len(words) > 1 else []
     forms = [
         form
@@ -234,23 +238,24 @@ def _verb_forms(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
 
 
 def sense_rows(label: str, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
-    """A row for each sense that a verb, an object or both (the verb first) may have; of a label of the dataset, as
-    ground truth, the one that it has in a curated table is `chosen`, and `why` says so where it is not obvious."""
+    """Yield a row for each sense that a verb, an object or both (the verb first) may have. Of a label of the dataset,
+    taken as ground truth, the sense that it has in a curated table is `chosen`, and `why` says so where it is not
+    obvious."""
     curated = vocabulary.name if vocabulary.name in CURATED else None
     verb, rest = _parts(label, vocabulary)
     object_ = label if verb is None else rest
     if curated and verb == label and object_choice(curated, label):  # train, tie: both a verb and an object
         object_ = label
-    of_object = object_choice(curated, object_) if curated and object_ else None
-    if verb is not None or of_object is None:
-        of_verb = verb_choice(curated, verb or label, rest) if curated else None
-        yield from _rows_of(verb or label, "v", of_verb)
+    curated_object = object_choice(curated, object_) if curated and object_ else None
+    if verb is not None or curated_object is None:
+        curated_verb = verb_choice(curated, verb or label, rest) if curated else None
+        yield from _rows_of(verb or label, "v", curated_verb)
     if object_:
-        yield from _rows_of(object_, "n", of_object)
+        yield from _rows_of(object_, "n", curated_object)
 
 
 def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
-    """(the longest verb of the dataset that a label begins with, the rest); (None, None) if it begins with none."""
+    """Return (the dataset's longest verb that a label begins with, the rest); (None, None) if it begins with none."""
     words, longest = normalise(label).split("_"), max(len(normalise(verb).split("_")) for verb in vocabulary.verbs)
     for stop in range(min(len(words), longest), 0, -1):
         if "_".join(words[:stop]) in vocabulary.verb_ids:
