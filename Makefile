@@ -15,7 +15,7 @@
 #                tests/requirements.lock for development, on every Python (PIP_CONSTRAINT=tests/requirements.lock make test)
 #   make dist    dist/: the wheel and the source, as they are released, and a check of their metadata
 #   make image   the image of fixtures/scale/Dockerfile, and a look that it runs as a strict cluster would; needs Docker
-#   make mutants MODULE=hoicli/diagnosis/oracles.py   change it in small ways, and see which no test notices;
+#   make mutants MODULE=hoicli/diagnosis/repairs.py   change it in small ways, and see which no test notices;
 #                SAMPLE=40 SEED=1 how many, OWN=1 only the tests of its room; docs/mutants.md
 
 PYTHON ?= python3

@@ -12,16 +12,16 @@ from typing import Any
 from hoicli.commands.eval import rows_of
 from hoicli.errors import DataError, HoicliWarning, UsageError
 from hoicli.evaluation.coverage import choose_computable, classless_problem, find_unlabelled_views, tell_absent
+from hoicli.evaluation.evaluating import tally_matches
+from hoicli.evaluation.evaluation_rows import METRICS
 from hoicli.evaluation.fit import Inverted
 from hoicli.evaluation.matching import Batch, match_all
-from hoicli.evaluation.rows import METRICS
-from hoicli.evaluation.run import tally_matches
 from hoicli.evaluation.selection import chosen_protocols, explicit
 from hoicli.interface.command import python_call, wrap_for_python
 from hoicli.interface.inputs import VIEW_TAGS, Inputs
+from hoicli.interface.option_values import chosen_of, names_of, tags_of, text_of
 from hoicli.interface.options import Given, Names, Path, Tags, Unpack, Viewed
 from hoicli.interface.results import Records, Result
-from hoicli.interface.values import chosen_of, names_of, tags_of, text_of
 from hoicli.io.messages import kept_notes, note
 from hoicli.records.columns import BATCH
 from hoicli.records.detections import Detections, State, detections, images_of, state_of

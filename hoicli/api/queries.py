@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from hoicli.converters.inpcc import sigmoid, softmax
 from hoicli.errors import DataError, UsageError
 from hoicli.interface.command import wrap_for_python
+from hoicli.interface.option_values import text_of
 from hoicli.interface.options import Path
-from hoicli.interface.values import text_of
 from hoicli.records.arrays import box_corners, read_array
 from hoicli.records.kit import Bools, Floats
 from hoicli.records.scenes import class_table

@@ -8,9 +8,9 @@ from hoicli.errors import UsageError, arg
 from hoicli.interface import options
 from hoicli.interface.checks import READ, Count
 from hoicli.interface.command import command
+from hoicli.interface.option_values import names_of, tags_of
 from hoicli.interface.options import Given, Names, Option, Piped
 from hoicli.interface.results import Result
-from hoicli.interface.values import names_of, tags_of
 
 LEVELS = Count(2, 1000)
 """How many rating levels are allowed: --distribution writes a row for each level and rater. Human scales have at most
@@ -46,7 +46,7 @@ def agree(
         int | None, options.bootstrap("kappa, alpha, AC1, AC2, agreement and updates", "the items")
     ] = None,
     seed: Annotated[int, Option("N", "The seed of the permutations and resamples.", mark=SEED)] = 0,
-    plot_kind: Annotated[str, Option(one_of="figures.ratings:PLOTS")] = "distribution",
+    plot_kind: Annotated[str, Option(one_of="figures.rating_plots:PLOTS")] = "distribution",
     on_error: options.OnError = "stop",
     tag: options.Tag = None,
 ) -> Result:
@@ -72,9 +72,9 @@ def agree(
         plot_kind: distribution: how often each person gave each rating; votes: the same by the item's majority rating;
             kappa: quadratic weighted kappa of each pair of people.
     """
+    from hoicli.agreement.agreement_rows import AgreementSettings, agreement_rows, draw
+    from hoicli.agreement.agreement_rows import blocks as blocks_of
     from hoicli.agreement.ratings import read_ratings
-    from hoicli.agreement.rows import AgreementSettings, agreement_rows, draw
-    from hoicli.agreement.rows import blocks as blocks_of
     from hoicli.interface.inputs import lines, policy_of
     from hoicli.resampling.draws import Resampling
 

@@ -8,9 +8,9 @@ from hoicli.errors import UsageError, arg
 from hoicli.interface import options
 from hoicli.interface.checks import READ, Count
 from hoicli.interface.command import command
+from hoicli.interface.option_values import count_of, tags_of, text_of
 from hoicli.interface.options import Argument, Filtered, Option, Streams, Unpack
 from hoicli.interface.results import Result
-from hoicli.interface.values import count_of, tags_of, text_of
 from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
 
@@ -58,8 +58,8 @@ def audit(
     """
     from hoicli.evaluation.selection import main_protocol, one_protocol
     from hoicli.interface.inputs import Inputs, require_truth
-    from hoicli.validation.audit import Audit
     from hoicli.validation.candidates import Rules
+    from hoicli.validation.ground_truth_audit import Audit
 
     gt, dataset_name, limit = require_truth(gt, "audit"), text_of(dataset), count_of("top", top)
     row = one_protocol([protocol] if protocol else [], dataset_name)

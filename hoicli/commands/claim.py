@@ -9,9 +9,9 @@ from typing import Annotated
 from hoicli.errors import UsageError
 from hoicli.interface import options
 from hoicli.interface.command import command
+from hoicli.interface.option_values import count_of, counts_of, names_of, tags_of, text_of, texts_of
 from hoicli.interface.options import Argument, Counted, Numbers, Option, Unpack
 from hoicli.interface.results import Result
-from hoicli.interface.values import count_of, counts_of, names_of, tags_of, text_of, texts_of
 from hoicli.vocabulary.datasets import load
 
 

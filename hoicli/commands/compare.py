@@ -11,9 +11,9 @@ from typing import Annotated, Any
 from hoicli.errors import UsageError, arg
 from hoicli.interface import choices, options
 from hoicli.interface.command import command
+from hoicli.interface.option_values import chosen_of, count_of, names_of, tags_of, text_of
 from hoicli.interface.options import Names, Option, Piped, Streams, Unpack, Viewed
 from hoicli.interface.results import Result
-from hoicli.interface.values import chosen_of, count_of, names_of, tags_of, text_of
 from hoicli.vocabulary.datasets import load
 
 _Row = dict[str, Any]
@@ -73,10 +73,10 @@ def compare(
             the difference is below 0, or below -POINTS with --margin.
         margin: The loss that --fail-if-worse accepts, in points (default: 0).
     """
-    from hoicli.comparison.answers import answers, failure, readable
-    from hoicli.comparison.rows import compare as compared
+    from hoicli.comparison.comparison_rows import compare as compared
+    from hoicli.comparison.sentences import answers, failure, readable
+    from hoicli.evaluation.evaluation_rows import RECALL, Wanted
     from hoicli.evaluation.filters import Filters
-    from hoicli.evaluation.rows import RECALL, Wanted
     from hoicli.evaluation.selection import chosen_protocols, explicit, main_protocol
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.resampling.draws import Resampling
@@ -109,8 +109,8 @@ def compare(
             raise UsageError(f"{arg('metric')}: {problem}; leave them out")
         from hoicli.comparison.shoe import compare_shoe
         from hoicli.interface.inputs import similarities
-        from hoicli.shoe.run import Evaluation
         from hoicli.shoe.settings import METRICS, ShoeOptions
+        from hoicli.shoe.shoe_evaluation import Evaluation
 
         metrics = chosen_of("metric", metric, METRICS)
         shoe_options = ShoeOptions(ignore_no_interaction=ignore_no_interaction)

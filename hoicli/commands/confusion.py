@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from hoicli.interface import options
 from hoicli.interface.command import command
+from hoicli.interface.option_values import count_of, names_of, text_of
 from hoicli.interface.options import Option, Unpack, Viewed
 from hoicli.interface.results import Result
-from hoicli.interface.values import count_of, names_of, text_of
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def confusion(
         top: Write the N confusions of names that cost most mAP, and the N costliest with null; or all.
     """
     from hoicli.diagnosis.confusion_cells import confused_models
-    from hoicli.diagnosis.run import diagnosing
+    from hoicli.diagnosis.diagnosed_models import diagnosing
     from hoicli.evaluation.selection import protocol_of
     from hoicli.interface.inputs import Inputs, require_truth
 
@@ -66,7 +66,7 @@ def confusion(
     rows = inputs.policy.sign_skipped(rows)
 
     def draw(path: str, look: Look) -> None:
-        from hoicli.figures.confusion import plot_confusion
+        from hoicli.figures.confusion_plot import plot_confusion
         from hoicli.figures.shown import caveats_of
 
         panels = list(chain.from_iterable(model.panels(cells) for model, cells in found_by))

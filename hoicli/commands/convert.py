@@ -10,9 +10,9 @@ from hoicli.errors import IN_PYTHON, UsageError, arg
 from hoicli.interface import choices, options
 from hoicli.interface.checks import READ, Count
 from hoicli.interface.command import command
+from hoicli.interface.option_values import text_of
 from hoicli.interface.options import Given, Option
 from hoicli.interface.results import Notes, Records, instead
-from hoicli.interface.values import text_of
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def convert(
     from hoicli.converters.context import Context
     from hoicli.converters.conversion import Conversion
     from hoicli.converters.formats import FORMATS
-    from hoicli.converters.images import read_image_list
+    from hoicli.converters.image_ids import read_image_list
     from hoicli.interface.inputs import policy_of, written_to_files
     from hoicli.io.messages import Progress
     from hoicli.io.workers import no_garbage_collection

@@ -15,9 +15,9 @@ from hoicli.errors import DataError, UsageError, arg
 from hoicli.interface import choices, options
 from hoicli.interface.checks import FOLDER, OUTPUT, READ, READ_FOLDER, READ_JSON
 from hoicli.interface.command import command
+from hoicli.interface.option_values import names_of, text_of, texts_of
 from hoicli.interface.options import Files, Given, Names, Option, Piped, Unpack
 from hoicli.interface.results import Notes, Records, Result, instead
-from hoicli.interface.values import names_of, text_of, texts_of
 from hoicli.io.messages import note
 from hoicli.io.outputs import writable, write_output
 
@@ -195,7 +195,7 @@ def _list_corruptions(recipe: Recipe) -> Result:
 
 def _preview(image: str, output: str, seed: int, recipe: Recipe) -> None:
     """Write the contact sheet of one image."""
-    from hoicli.io.inputs import readable
+    from hoicli.io.opened_files import readable
 
     suffix = Path(output).suffix.lower()
     if suffix not in (".png", ".jpg", ".jpeg"):

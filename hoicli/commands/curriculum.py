@@ -40,7 +40,7 @@ def curriculum(
         every: Write a line for every epoch so far, not only for the next.
     """
     from hoicli.interface.inputs import lines
-    from hoicli.robustness.curriculum import decisions, read_epochs
+    from hoicli.robustness.masking_levels import decisions, read_epochs
 
     if not (isfinite(threshold) and threshold > 0):
         raise UsageError(f"{arg('threshold', threshold)}: give a number above 0")

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from hoicli.interface import choices, options
 from hoicli.interface.command import command
+from hoicli.interface.option_values import names_of, text_of
 from hoicli.interface.options import Names, Option, Unpack, Viewed
 from hoicli.interface.results import Result
-from hoicli.interface.values import names_of, text_of
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
-    from hoicli.records.results import Row
+    from hoicli.records.result_rows import Row
 
 
 @command(
@@ -52,7 +52,7 @@ def curves(
         interaction: Add the curve of one class: 'ride bicycle', in V-COCO 'ride instr'; repeatable, or several with
             commas.
     """
-    from hoicli.diagnosis.curves import classes_named, curve_rows
+    from hoicli.diagnosis.score_curves import classes_named, curve_rows
     from hoicli.evaluation.selection import explicit, main_protocol, one_protocol
     from hoicli.evaluation.tally import class_vocabulary
     from hoicli.interface.inputs import Inputs
@@ -74,4 +74,4 @@ def curves(
         model_tags = {"model": model.model, **tags} if model.tagged else tags
         rows += curve_rows(model, truth, *of, named=named, views=views, tags=model_tags)
     rows = inputs.policy.sign_skipped(rows)
-    return Result(rows, draw=lambda path, look: choices.table("figures.curves:plot_curves")(rows, path, look))
+    return Result(rows, draw=lambda path, look: choices.table("figures.curve_plots:plot_curves")(rows, path, look))

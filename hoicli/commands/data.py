@@ -9,9 +9,9 @@ from hoicli.errors import UsageError, arg
 from hoicli.interface import choices, options
 from hoicli.interface.checks import Read
 from hoicli.interface.command import command
+from hoicli.interface.option_values import text_of
 from hoicli.interface.options import Argument, Option
 from hoicli.interface.results import Result
-from hoicli.interface.values import text_of
 
 
 @command(

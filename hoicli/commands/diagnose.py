@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from hoicli.errors import UsageError, arg
 from hoicli.interface import choices, options
 from hoicli.interface.command import command
+from hoicli.interface.option_values import names_of, text_of
 from hoicli.interface.options import Names, Option, Unpack, Viewed
 from hoicli.interface.results import Records, Result, instead
-from hoicli.interface.values import names_of, text_of
 
 if TYPE_CHECKING:
     from hoicli.figures.styles import Look
@@ -65,10 +65,10 @@ def diagnose(
         emit: Instead of rows, write each prediction with its type and the ground truth it could be corrected to.
         explain: Say what each oracle fixes, and stop.
     """
+    from hoicli.diagnosis.diagnosed_models import diagnose_models, diagnosing, progressive_order, settle_options
     from hoicli.diagnosis.emitted import emitted_predictions
-    from hoicli.diagnosis.errors import Reading
-    from hoicli.diagnosis.oracles import explanation
-    from hoicli.diagnosis.run import diagnose_models, diagnosing, progressive_order, settle_options
+    from hoicli.diagnosis.error_types import Reading
+    from hoicli.diagnosis.repairs import explanation
     from hoicli.interface.inputs import Inputs
 
     if explain:
@@ -116,7 +116,7 @@ def diagnose(
     rows = policy.sign_skipped(rows)
 
     def draw(path: str, look: Look) -> None:
-        from hoicli.figures.diagnosis import plot_diagnosis
+        from hoicli.figures.diagnosis_plot import plot_diagnosis
 
         plotted = [result | {"model": model.label} for model in diagnosed for result in model.plotted]
         plot_diagnosis(plotted, {model.label: model.diagnosis.composition() for model in diagnosed}, path, look)

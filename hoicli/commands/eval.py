@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 from hoicli.errors import UsageError, arg
 from hoicli.interface import options
 from hoicli.interface.command import command
+from hoicli.interface.option_values import chosen_of, names_of, tags_of, text_of
 from hoicli.interface.options import Given, Names, Option, Unpack, Viewed
 from hoicli.interface.results import Result
-from hoicli.interface.values import chosen_of, names_of, tags_of, text_of
 from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hoicli.evaluation.slices import Slice
     from hoicli.evaluation.tally import Tally
     from hoicli.interface.inputs import Inputs
-    from hoicli.records.results import Row
+    from hoicli.records.result_rows import Row
     from hoicli.resampling.draws import Resampling
     from hoicli.vocabulary.labels import Vocabulary
 
@@ -52,7 +52,7 @@ def evaluate(
     split: options.Split = None,
     per_class: bool = False,
     ignore_no_interaction: options.IgnoreNoInteraction = False,
-    metric: Annotated[Names, Option("NAME", offer="evaluation.rows:METRICS", several=True)] = None,
+    metric: Annotated[Names, Option("NAME", offer="evaluation.evaluation_rows:METRICS", several=True)] = None,
     bootstrap: Annotated[int | None, options.bootstrap("every mAP")] = None,
     seed: options.Seed = 0,
     explain: bool = False,
@@ -77,9 +77,9 @@ def evaluate(
         same: With --boxes, annotated boxes of one label with at least this IoU count as one. Default: 0.7 for HICO-DET,
             which draws an object again for each class; else 1 (only equal boxes).
     """
-    from hoicli.evaluation.boxes import BOX_RULES
-    from hoicli.evaluation.rows import METRICS, check_metrics
-    from hoicli.evaluation.run import tallies
+    from hoicli.evaluation.detector_boxes import BOX_RULES
+    from hoicli.evaluation.evaluating import tallies
+    from hoicli.evaluation.evaluation_rows import METRICS, check_metrics
     from hoicli.evaluation.selection import chosen_protocols, explicit
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.resampling.draws import Resampling
@@ -146,7 +146,7 @@ def _evaluate_boxes(
     per_class: bool,
 ) -> Result:
     """The rows of boxes by the rules of these names; without `gt` what these do."""
-    from hoicli.evaluation.boxes import BOX_RULES, DRAWN_ANEW, evaluated_boxes
+    from hoicli.evaluation.detector_boxes import BOX_RULES, DRAWN_ANEW, evaluated_boxes
     from hoicli.validation.duplicates import drawn_once
 
     chosen = set(chosen_of("protocol", names, ("all", *BOX_RULES)) or ["all"])
@@ -180,7 +180,7 @@ def rows_of(
     metrics: Sequence[str] = (),
 ) -> list[Row]:
     """The rows of tallies, each with its vocabulary and settings."""
-    from hoicli.evaluation.rows import Wanted, tally_rows
+    from hoicli.evaluation.evaluation_rows import Wanted, tally_rows
 
     rows: list[Row] = []
     for tally, vocabulary, settings in tallies:

@@ -8,9 +8,9 @@ from hoicli.errors import UsageError, arg
 from hoicli.interface import choices, options
 from hoicli.interface.checks import PAGE, READ_FOLDER
 from hoicli.interface.command import command
+from hoicli.interface.option_values import names_of, text_of
 from hoicli.interface.options import Filtered, Names, Option, Unpack
 from hoicli.interface.results import Notes
-from hoicli.interface.values import names_of, text_of
 from hoicli.vocabulary.datasets import load
 
 SLICES = "people,pairs,objects,distance"
@@ -62,13 +62,13 @@ def explore(
         output: The folder to write, whole or not at all: new, empty, or an earlier page, which is replaced; or
             FILE.html: the page as one file, without pictures.
     """
-    from hoicli.diagnosis.run import diagnosing
+    from hoicli.diagnosis.diagnosed_models import diagnosing
     from hoicli.evaluation.selection import chosen_protocols, protocol_of
     from hoicli.evaluation.slices import CLASSES, parse_slices
     from hoicli.evaluation.views import has
     from hoicli.explorer.folder import is_file
-    from hoicli.explorer.measured import Asked, measure
-    from hoicli.explorer.run import page_server, write_page
+    from hoicli.explorer.measurements import Asked, measure
+    from hoicli.explorer.page_making import page_server, write_page
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.resampling.draws import Resampling
 

@@ -11,9 +11,9 @@ from hoicli.errors import UsageError, arg
 from hoicli.interface import options
 from hoicli.interface.checks import FOLDER, READ_FOLDER
 from hoicli.interface.command import command
+from hoicli.interface.option_values import text_of
 from hoicli.interface.options import Files, Given, Option, Piped, Unpack
 from hoicli.interface.results import Records
-from hoicli.interface.values import text_of
 
 if TYPE_CHECKING:
     from hoicli.io.streams import Line
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def mask(
     records: Annotated[Given | None, Piped("RECORDS...")] = None,
     *,
-    ratio: Annotated[str | float, Option("LEVEL", offer="robustness.curriculum:RATIOS")] = "middle",
+    ratio: Annotated[str | float, Option("LEVEL", offer="robustness.masking_levels:RATIOS")] = "middle",
     seed: Annotated[int, Option("N")] = 0,
     images: Annotated[options.Path | None, Option("DIR", mark=READ_FOLDER)] = None,
     save_images: Annotated[options.Path | None, Option("DIR", mark=FOLDER)] = None,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from hoicli.errors import UsageError, arg
 from hoicli.interface import options
 from hoicli.interface.command import command
+from hoicli.interface.option_values import names_of, text_of
 from hoicli.interface.options import Unpack, Viewed
 from hoicli.interface.results import Records
-from hoicli.interface.values import names_of, text_of
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 
@@ -46,7 +46,7 @@ def match(
             triplets count as missed): for shards of a dump.
     """
     from hoicli.evaluation.coverage import Coverage, choose_computable
-    from hoicli.evaluation.run import matched_lines
+    from hoicli.evaluation.evaluating import matched_lines
     from hoicli.evaluation.selection import chosen_protocols, explicit
     from hoicli.interface.inputs import Inputs, require_truth
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 from hoicli.errors import UsageError, arg
 from hoicli.interface import choices, options
 from hoicli.interface.command import command
+from hoicli.interface.option_values import names_of, numbers_of, tags_of, text_of
 from hoicli.interface.options import Counted, Numbers, Option, Unpack
 from hoicli.interface.results import Result
-from hoicli.interface.values import names_of, numbers_of, tags_of, text_of
 from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
     from hoicli.evaluation.ground_truth import GroundTruth
     from hoicli.pairs.statistics import PairStatistics
-    from hoicli.records.results import Row
+    from hoicli.records.result_rows import Row
 
 
 @command(
@@ -74,11 +74,11 @@ def pairstats(
         det_threshold: Add rows for only the pairs whose boxes both score at least S, for each S; needs `scores` in the
             records.
     """
-    from hoicli.diagnosis.run import diagnosing
+    from hoicli.diagnosis.diagnosed_models import diagnosing
     from hoicli.evaluation.coverage import check_counted, choose_computable
     from hoicli.evaluation.selection import protocol_of
     from hoicli.interface.inputs import Inputs, require_truth
-    from hoicli.pairs.reading import sweeps
+    from hoicli.pairs.pair_batches import sweeps
     from hoicli.pairs.statistics import pair_rows, pair_statistics
 
     gt = require_truth(gt, "pairstats")
@@ -107,7 +107,7 @@ def pairstats(
         rows += pair_rows(statistics, settings=statistics.tally.leave, tags=model_tags)
         _tell(statistics, truth, f"{model.model}: " if len(models) > 1 else "")
     rows = inputs.policy.sign_skipped(rows)
-    return Result(rows, draw=lambda path, look: choices.table("figures.curves:plot_pairs")(rows, path, look))
+    return Result(rows, draw=lambda path, look: choices.table("figures.curve_plots:plot_pairs")(rows, path, look))
 
 
 def _tell(statistics: PairStatistics, truth: GroundTruth, prefix: str) -> None:

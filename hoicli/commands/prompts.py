@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.interface import choices
 from hoicli.interface.command import command
+from hoicli.interface.option_values import text_of
 from hoicli.interface.options import Files, Given, Option, Piped, Unpack
 from hoicli.interface.results import Records
-from hoicli.interface.values import text_of
 from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
 
@@ -61,7 +61,7 @@ def prompts(
     from hoicli.records.image import problems
     from hoicli.records.intake import ImageRegister
     from hoicli.records.parsing import parse
-    from hoicli.vlm.prompts import prompt_of, question_prompts
+    from hoicli.vlm.prompt_texts import prompt_of, question_prompts
 
     frame = parse_frame(coords)
     if frame.kind == "qwen2.5":

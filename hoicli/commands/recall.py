@@ -8,9 +8,9 @@ from hoicli.errors import UsageError, arg
 from hoicli.interface import options
 from hoicli.interface.checks import READ
 from hoicli.interface.command import command
+from hoicli.interface.option_values import counts_of, tags_of, text_of
 from hoicli.interface.options import Counted, Given, Numbers, Option, Unpack
 from hoicli.interface.results import Result
-from hoicli.interface.values import counts_of, tags_of, text_of
 from hoicli.vocabulary.datasets import load
 
 
@@ -52,7 +52,7 @@ def recall(
         as_released: The numbers of a project's code, to the digit: openpsg, sgg-benchmark or r1-sgg
             (docs/commands/recall.md has the differences).
     """
-    from hoicli.evaluation.recall import measure_recalls, not_in_training, recall_rows
+    from hoicli.evaluation.recall_at_k import measure_recalls, not_in_training, recall_rows
     from hoicli.evaluation.recall_conventions import PUBLISHED, RELEASED
     from hoicli.interface.inputs import Inputs, require_truth
 

@@ -7,9 +7,9 @@ from typing import Annotated
 from hoicli.errors import UsageError, arg
 from hoicli.interface import choices, options
 from hoicli.interface.command import command
+from hoicli.interface.option_values import names_of, tags_of
 from hoicli.interface.options import Given, Names, Option, Piped
 from hoicli.interface.results import Result
-from hoicli.interface.values import names_of, tags_of
 from hoicli.io.messages import note
 
 
@@ -36,7 +36,7 @@ def robust(
     severity: Annotated[Names, Option("N", offer="corruption.catalogue:SEVERITIES", several=True)] = None,
     unit: Annotated[str | None, Option(one_of=("percent", "fraction"))] = None,
     allow_missing: bool = False,
-    plot_kind: Annotated[str, Option(one_of="figures.robustness:PLOTS")] = "curves",
+    plot_kind: Annotated[str, Option(one_of="figures.robustness_plots:PLOTS")] = "curves",
     on_error: options.OnError = "stop",
     tag: options.Tag = None,
 ) -> Result:
@@ -65,7 +65,7 @@ def robust(
     from hoicli.robustness.gathering import Gathering
     from hoicli.robustness.grids import Benchmark
     from hoicli.robustness.grids import grids as grids_of
-    from hoicli.robustness.rows import draw, rank_grids, robustness_rows, tables
+    from hoicli.robustness.robustness_rows import draw, rank_grids, robustness_rows, tables
 
     benchmark = Benchmark.from_options(names_of(corruption), names_of(severity))
     tags, policy = tags_of(tag), policy_of(on_error)

@@ -8,9 +8,9 @@ from hoicli.errors import UsageError, arg
 from hoicli.interface import options
 from hoicli.interface.checks import LINES
 from hoicli.interface.command import command
+from hoicli.interface.option_values import tags_of, text_of, texts_of
 from hoicli.interface.options import Files, Numbers, Option, Unpack
 from hoicli.interface.results import Records, Result
-from hoicli.interface.values import tags_of, text_of, texts_of
 
 PANEL = "Options of SHOE's metrics"
 
@@ -93,9 +93,9 @@ def shoe_eval(
     from hoicli.interface.inputs import Inputs, require_truth, similarities
     from hoicli.resampling.draws import Resampling
     from hoicli.shoe.explanation import explain
-    from hoicli.shoe.run import Evaluation
     from hoicli.shoe.scores import evaluation_rows
     from hoicli.shoe.settings import ShoeOptions
+    from hoicli.shoe.shoe_evaluation import Evaluation
     from hoicli.wordnet.lexicon import choose
 
     gt, dataset_name = require_truth(gt, "shoe-eval"), text_of(dataset)

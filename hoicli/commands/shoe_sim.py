@@ -11,13 +11,13 @@ from hoicli.errors import UsageError, arg
 from hoicli.interface import options
 from hoicli.interface.checks import APPENDED, READ, Read
 from hoicli.interface.command import command
+from hoicli.interface.option_values import numbers_of, text_of, texts_of
 from hoicli.interface.options import Files, Given, Names, Option, Piped, Unpack
 from hoicli.interface.results import Records, Result, instead
-from hoicli.interface.values import numbers_of, text_of, texts_of
 from hoicli.io.messages import note
 
 if TYPE_CHECKING:
-    from hoicli.records.results import Row
+    from hoicli.records.result_rows import Row
 
 LLM = "Options of --backend llm (language models)"
 
@@ -93,7 +93,7 @@ def shoe_sim(
         others = any(option is not None for option in (gt, pairs, dataset, check))
         if others or model_options or backend not in (None, "table"):
             raise UsageError(f"{arg('merge')} joins tables: give it the tables alone")
-        from hoicli.shoe.table import merged_rows
+        from hoicli.shoe.similarity_table import merged_rows
 
         tables = lines(predictions, "predictions", "tables", "tables")
         return Records(policy.report_at_end(merged_rows(tables, merge or "mean", policy), some_left=True))

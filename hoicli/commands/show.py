@@ -10,9 +10,9 @@ from hoicli.errors import UsageError, arg
 from hoicli.interface import options
 from hoicli.interface.checks import READ, READ_FOLDER, SHOWN, Count
 from hoicli.interface.command import command
+from hoicli.interface.option_values import count_of, names_of, text_of
 from hoicli.interface.options import Argument, Files, Names, Option, Streams, Unpack
 from hoicli.interface.results import Notes
-from hoicli.interface.values import count_of, names_of, text_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image

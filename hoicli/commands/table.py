@@ -8,9 +8,9 @@ from typing import Annotated
 from hoicli.errors import UsageError, arg
 from hoicli.interface import options
 from hoicli.interface.command import command
+from hoicli.interface.option_values import names_of
 from hoicli.interface.options import Given, Names, Option, Piped
 from hoicli.interface.results import Result
-from hoicli.interface.values import names_of
 from hoicli.io.messages import note
 
 
@@ -65,11 +65,11 @@ def table(
     from hoicli.io.streams import Stream
     from hoicli.records.parsing import dump
     from hoicli.tables.arrangement import arrange_by_keys, arrange_by_layout, describe_rows, tables_of
+    from hoicli.tables.cells import Showing
     from hoicli.tables.layouts import LAYOUTS, layout_of
     from hoicli.tables.notes import join_notes
     from hoicli.tables.published import published_lines
-    from hoicli.tables.reading import read_rows
-    from hoicli.tables.values import Showing
+    from hoicli.tables.row_files import read_rows
     from hoicli.tables.writers import write_table
 
     if layout and (lines or columns):

@@ -8,9 +8,9 @@ from typing import Annotated
 from hoicli.errors import DataError
 from hoicli.interface import options
 from hoicli.interface.command import command
+from hoicli.interface.option_values import text_of
 from hoicli.interface.options import Given, Piped
 from hoicli.interface.results import Result
-from hoicli.interface.values import text_of
 from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
 

@@ -9,9 +9,9 @@ from hoicli.errors import DataError, UsageError, arg
 from hoicli.interface import options
 from hoicli.interface.checks import READ, Read
 from hoicli.interface.command import command
+from hoicli.interface.option_values import tags_of, text_of
 from hoicli.interface.options import Given, Option, Piped
 from hoicli.interface.results import Records, Result, instead
-from hoicli.interface.values import tags_of, text_of
 
 TASKS = {
     "choice": "multiple-choice questions (CrossHOI-Bench)",
@@ -45,7 +45,7 @@ def vlm_eval(
     answers: Annotated[options.Path | Sequence[options.Path] | None, Piped("ANSWERS...")] = None,
     *,
     task: Annotated[str | None, Option(one_of=lambda: TASKS)] = None,
-    as_released: Annotated[str | None, Option("NAME", one_of="vlm.measured:RELEASED")] = None,
+    as_released: Annotated[str | None, Option("NAME", one_of="vlm.task_scores:RELEASED")] = None,
     bootstrap: Annotated[int | None, options.bootstrap("every value")] = None,
     seed: options.Seed = 0,
     questions: Annotated[options.Path | None, Option("FILE", mark=READ, panel=CHOICE)] = None,
@@ -90,10 +90,10 @@ def vlm_eval(
     from hoicli.vlm.answers import read_answers
     from hoicli.vlm.bank import read_bank
     from hoicli.vlm.choice import tally_answers
-    from hoicli.vlm.measured import Measured
     from hoicli.vlm.referring import measure_referring, read_senses
     from hoicli.vlm.referring import needed_pairs as pairs_needed
-    from hoicli.vlm.results import grounding, measure_grounding, read_results, referring, task_in
+    from hoicli.vlm.result_files import grounding, measure_grounding, read_results, referring, task_in
+    from hoicli.vlm.task_scores import Measured
     from hoicli.wordnet.lexicon import choose
 
     task_options: dict[str, dict[str, object]] = {

@@ -13,9 +13,9 @@ from hoicli.errors import DataError, UsageError, arg
 from hoicli.interface import options
 from hoicli.interface.checks import READ, READ_DATASET
 from hoicli.interface.command import command
+from hoicli.interface.option_values import text_of, texts_of
 from hoicli.interface.options import Argument, Given, Names, Option
 from hoicli.interface.results import Result, instead
-from hoicli.interface.values import text_of, texts_of
 from hoicli.io.messages import note
 from hoicli.records.metrics import metric_rows
 from hoicli.vocabulary.datasets import load

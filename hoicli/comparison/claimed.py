@@ -13,15 +13,15 @@ import numpy as np
 
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.coverage import choose_computable
+from hoicli.evaluation.evaluating import read_truth, tally_predictions
+from hoicli.evaluation.evaluation_rows import Evaluated, Wanted
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.rows import Evaluated, Wanted
-from hoicli.evaluation.run import read_truth, tally_predictions
 from hoicli.evaluation.tally import subset_classes
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.results import Row, percent, result_row, row_ends
+from hoicli.records.result_rows import Row, percent, result_row, row_ends
 from hoicli.vocabulary.labels import Vocabulary
 
 _MODES = {"half up": ROUND_HALF_UP, "half to even": ROUND_HALF_EVEN, "cut off": ROUND_DOWN}

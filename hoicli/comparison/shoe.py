@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from hoicli.comparison.rows import difference_row
+from hoicli.comparison.comparison_rows import difference_row
 from hoicli.io.streams import Stream
-from hoicli.records.results import Row, interval_keys, percent, result_row, row_ends
+from hoicli.records.result_rows import Row, interval_keys, percent, result_row, row_ends
 from hoicli.resampling.comparison import Difference, PairedRounds, difference
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.rounds import resample, swap_outputs
-from hoicli.shoe.run import Evaluation
 from hoicli.shoe.scores import Run, interval_of, means, weighted_metrics
+from hoicli.shoe.shoe_evaluation import Evaluation
 
 
 def compare_shoe(

@@ -36,7 +36,7 @@ from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, entry, image_record
-from hoicli.converters.images import NumberedImages
+from hoicli.converters.image_ids import NumberedImages
 from hoicli.converters.numbers import corners, finite, plain, shorten_value, table
 from hoicli.errors import DataError
 from hoicli.records.parsing import Record

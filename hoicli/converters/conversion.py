@@ -13,10 +13,10 @@ from typing import Any
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, run_step
 from hoicli.converters.formats import FORMATS, NUMBERED_BY, Format, detect
-from hoicli.converters.images import identify_images
+from hoicli.converters.image_ids import identify_images
 from hoicli.errors import DataError, Place, UsageError, arg
-from hoicli.io.inputs import parts_of
 from hoicli.io.messages import Progress, note
+from hoicli.io.opened_files import parts_of
 from hoicli.records.caveats import LAST_PIXELS
 from hoicli.records.image import problems
 from hoicli.records.names import is_blank

@@ -156,7 +156,8 @@ _TABLE = (
         signs="npz", joint=True, boxes=True),
     Format("diag-pairs", "box_pairs:read_diag", "pairs", "box_pairs lists of Diag-HOI, .pkl or .json",
         signs="[box_pairs]", numbers=frozenset({"objects"})),
-    Format("vlm", "vlm.reading", _PRED, "answers of vision-language models, text or JSON; HOI-R1, hoi-benchmarks",
+    Format("vlm", "vlm.answer_records", _PRED,
+        "answers of vision-language models, text or JSON; HOI-R1, hoi-benchmarks",
         signs="sniff"),
 )
 # fmt: on

@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 from hoicli.converters.containers.npz import arrays
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.images import NumberedImages, known_size
+from hoicli.converters.image_ids import NumberedImages, known_size
 from hoicli.converters.numbers import Numbers, finite_list, plain, read_list, shorten_value, table
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.arrays import box_corners

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hoicli.errors import UsageError
-from hoicli.records.results import Setting
+from hoicli.records.result_rows import Setting
 
 OneSetting = TypeVar("OneSetting", bound=Setting)
 

@@ -19,8 +19,8 @@ from typing import Literal
 import orjson
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.io.inputs import FIRST, MARK, file_kind, open_input, parts_of
 from hoicli.io.messages import Progress
+from hoicli.io.opened_files import FIRST, MARK, file_kind, open_input, parts_of
 from hoicli.io.streams import LONGEST_LINE, File, Input, Spool
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
@@ -142,7 +142,7 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
     # Most runs read JSONL, and need none of this.
     from hoicli.converters.context import DERIVED, Context
     from hoicli.converters.conversion import Conversion
-    from hoicli.converters.images import read_image_list
+    from hoicli.converters.image_ids import read_image_list
 
     policy, spools = ErrorPolicy(skip=opening.policy.skip, unit="item"), list[Spool]()
     context = Context(load(opening.dataset), policy)

@@ -12,7 +12,7 @@ from hoicli.converters.containers.npz import arrays
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.converters.numbers import corners
-from hoicli.converters.vlm.rows import is_answers
+from hoicli.converters.vlm.answer_rows import is_answers
 from hoicli.records.detections import NAMES, detections, given_of
 from hoicli.records.image import image_id_problems, problems
 from hoicli.records.parsing import Record, parse, short

@@ -25,7 +25,7 @@ from hoicli.io.workers import no_garbage_collection
 from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.reading import concatenate, read_scenes
-from hoicli.records.results import Row
+from hoicli.records.result_rows import Row
 from hoicli.vocabulary.datasets import DATASETS, load
 
 PATIENCE = 60.0

@@ -46,7 +46,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, require_scores, run_step
 from hoicli.converters.numbers import whole_number
 from hoicli.errors import DataError, Place
-from hoicli.io.inputs import FIRST
+from hoicli.io.opened_files import FIRST
 from hoicli.io.outputs import open_output
 from hoicli.records.names import number_or_name
 from hoicli.records.parsing import Record

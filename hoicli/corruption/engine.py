@@ -29,7 +29,7 @@ from hoicli.corruption.pixels import Shape
 from hoicli.corruption.quality import Original
 from hoicli.corruption.warps import Box, moved_boxes
 from hoicli.errors import DataError, HoicliError, arg
-from hoicli.io.claims import reads
+from hoicli.io.file_claims import reads
 from hoicli.io.messages import Progress
 from hoicli.io.outputs import lies_in, write_whole
 from hoicli.io.pool import keep_memory, ordered_map

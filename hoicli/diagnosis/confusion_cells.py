@@ -1,6 +1,6 @@
 """The confusions of one or several models as rows, with the mAP that repairing each cell would give.
 
-Repairing the cell (v, w), w said in place of v, is an oracle as in `hoicli.diagnosis.oracles`:
+Repairing the cell (v, w), w said in place of v, is an oracle as in `hoicli.diagnosis.repairs`:
 
 - the first prediction of each ground truth of the cell becomes a true positive of its class with its own score, and
   the true positive it replaces (a lower score) is dropped, as the oracles do with repairs. A prediction that is first
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from hoicli.diagnosis.confusions import NOTHING, ConfusionColumns, Said
-from hoicli.diagnosis.run import Placed, match_and_diagnose
+from hoicli.diagnosis.diagnosed_models import Placed, match_and_diagnose
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import choose_computable
 from hoicli.evaluation.filters import Filters
@@ -34,11 +34,11 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import Listed, ranked_ap
 from hoicli.evaluation.tally import classes_in_mean, subset_classes
 from hoicli.evaluation.views import ALONE, Views
-from hoicli.figures.confusion import Panel
+from hoicli.figures.confusion_plot import Panel
 from hoicli.figures.shown import label
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints, expand_runs, find
-from hoicli.records.results import Row, Settings, percent, result_row, row_ends
+from hoicli.records.result_rows import Row, Settings, percent, result_row, row_ends
 from hoicli.vocabulary.labels import Vocabulary
 
 

@@ -6,8 +6,8 @@ true verbs are set aside? A verb that is right for the pair is never a confusion
 
 Verbs, for each ground-truth triplet g (a pair with verb v), from the predictions that the protocol counts:
 
-- right for g: its true positive. Wrong for g: interaction errors (`diagnosis.errors`) whose two boxes are g's. Others,
-  such as true positives of the pair's other verbs and duplicates, say nothing about g.
+- right for g: its true positive. Wrong for g: interaction errors (`diagnosis.error_types`) whose two boxes are g's.
+  Others, such as true positives of the pair's other verbs and duplicates, say nothing about g.
 - g is in the cell (v, the verb of the first of these predictions), or in (v, nothing) if there is none. So every
   triplet is in one cell, and a wrong verb below the right one is no confusion.
 - A prediction that is on no annotated pair (association, object box, human box, both boxes) is in (nothing, its verb).
@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.diagnosis.errors import (
+from hoicli.diagnosis.error_types import (
     ASSOCIATION,
     BOTH_BOXES,
     INTERACTION,

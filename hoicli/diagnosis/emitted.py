@@ -6,22 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, SIGNATURES, ErrorTypes, Reading, types_of
+from hoicli.diagnosis.error_types import ERRORS, NOT_COUNTED, SIGNATURES, ErrorTypes, Reading, types_of
 from hoicli.diagnosis.located import Located, Settled, each_match, locate
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted
+from hoicli.evaluation.evaluating import matched_batches
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.tally import Tally
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, dump
-from hoicli.records.results import SIGNATURE_KEYS
+from hoicli.records.result_rows import SIGNATURE_KEYS
 from hoicli.vocabulary.labels import Vocabulary
 
 

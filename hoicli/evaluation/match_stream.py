@@ -28,7 +28,7 @@ from hoicli.records.image import image_id_problems, unknown_label
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE, ErrorPolicy, ImageRegister
 from hoicli.records.kit import Ints
 from hoicli.records.parsing import Problem, Record, is_number, parse, short
-from hoicli.records.results import BAR, SIGNATURE_KEYS
+from hoicli.records.result_rows import BAR, SIGNATURE_KEYS
 from hoicli.vocabulary.datasets import DATASETS
 from hoicli.vocabulary.labels import Vocabulary
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from hoicli.errors import DataError, UsageError, arg, did_you_mean, write_number
 from hoicli.io.streams import Stream
-from hoicli.records.results import BAR
+from hoicli.records.result_rows import BAR
 from hoicli.vocabulary.labels import Vocabulary
 
 IMAGES, TRIPLETS, CLASSES = "images", "triplets", "classes"

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from hoicli.errors import visible, write_number
 from hoicli.explorer import summary
-from hoicli.explorer.columns import IOU_STEPS, RELATIONS, STATES, ErrorTable, TruthTable
-from hoicli.explorer.measured import Measured, Numbers
+from hoicli.explorer.measurements import Measured, Numbers
+from hoicli.explorer.page_columns import IOU_STEPS, RELATIONS, STATES, ErrorTable, TruthTable
 from hoicli.figures.styles import SERIES, STYLES
 from hoicli.records.kit import Floats
 from hoicli.records.parsing import Record

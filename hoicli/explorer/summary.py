@@ -10,17 +10,17 @@ from urllib.parse import quote, urlencode
 
 import numpy as np
 
-from hoicli.comparison.answers import SURE, answers
+from hoicli.comparison.sentences import SURE, answers
 from hoicli.diagnosis.confusions import NOTHING
 from hoicli.errors import visible
-from hoicli.explorer.columns import STATES
-from hoicli.explorer.measured import TOP, Measured, Model, Numbers
+from hoicli.explorer.measurements import TOP, Measured, Model, Numbers
+from hoicli.explorer.page_columns import STATES
 from hoicli.figures.styles import STYLES
 from hoicli.records.kit import Floats, Ints
 from hoicli.records.parsing import Record
-from hoicli.records.results import Row
+from hoicli.records.result_rows import Row
 from hoicli.tables.arrangement import tables_of
-from hoicli.tables.values import number_text
+from hoicli.tables.cells import number_text
 
 FEW = 10
 """The AP of a class with less ground truth than this says little."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hoicli.errors import DataError, arg, visible
-from hoicli.io.claims import reads
+from hoicli.io.file_claims import reads
 from hoicli.io.messages import note
 from hoicli.io.outputs import stays_inside
 from hoicli.records.image import misfit

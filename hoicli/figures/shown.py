@@ -8,7 +8,7 @@ from itertools import chain
 
 from hoicli.errors import visible
 from hoicli.records.caveats import words_of
-from hoicli.records.results import Row
+from hoicli.records.result_rows import Row
 
 ALL_CLASSES = ("full", "25")
 """What the subset of all classes is called: V-COCO's is named after its 25 action-roles."""

@@ -30,9 +30,9 @@ from hoicli.interface import options
 from hoicli.interface.checks import Count, OneOf, Read, Values, Written
 from hoicli.interface.options import Argument, Names, Numbers, Option, Parameter, Path, Piped
 from hoicli.interface.results import Notes, Records, Result
-from hoicli.io import claims
-from hoicli.io.inputs import parts_of
+from hoicli.io import file_claims as claims
 from hoicli.io.messages import kept_notes
+from hoicli.io.opened_files import parts_of
 from hoicli.io.outputs import descriptor
 
 Parameters = ParamSpec("Parameters")

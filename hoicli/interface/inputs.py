@@ -19,9 +19,9 @@ from hoicli.errors import IN_PYTHON, DataError, UsageError, arg, nearest
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.views import ALONE, Views
+from hoicli.interface.option_values import names_of, tags_of, text_of, texts_of
 from hoicli.interface.options import Given, Names, Path, Streams, Tags
-from hoicli.interface.values import names_of, tags_of, text_of, texts_of
-from hoicli.io.inputs import NO_SUCH_FILE, parts_of
+from hoicli.io.opened_files import NO_SUCH_FILE, parts_of
 from hoicli.io.outputs import temporary_folder
 from hoicli.io.streams import Item, Stream
 from hoicli.records.arrays import plain
@@ -78,7 +78,7 @@ class Inputs:
 
     def read_truth(self, source: Given, vocabulary: Vocabulary) -> GroundTruth:
         """Return the ground truth, read. Raises as `truth` does, and `DataError` for what is wrong with it."""
-        from hoicli.evaluation.run import read_truth
+        from hoicli.evaluation.evaluating import read_truth
 
         allowed = self.filters.allow_uncounted
         return read_truth(self.truth(source), vocabulary, self.policy, allow_uncounted=allowed)

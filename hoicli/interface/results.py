@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from hoicli.errors import HoicliError, UsageError, arg
 from hoicli.io.messages import kept_notes
-from hoicli.records.results import check_row
+from hoicli.records.result_rows import check_row
 
 if TYPE_CHECKING:
     import pandas
 
     from hoicli.figures.styles import Look
     from hoicli.records.parsing import Record
-    from hoicli.records.results import Row
+    from hoicli.records.result_rows import Row
 
 Usual = TypeVar("Usual")
 

@@ -19,7 +19,7 @@ from hoicli.interface.checks import FIGURE
 from hoicli.interface.command import Command, check
 from hoicli.interface.options import Argument, Option, Parameter, notation, output
 from hoicli.interface.results import Records, Result, look_of
-from hoicli.io.claims import watch_files
+from hoicli.io.file_claims import watch_files
 from hoicli.io.messages import note
 from hoicli.io.outputs import write_output
 

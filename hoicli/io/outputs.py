@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from hoicli.errors import DataError, Place, UsageError
-from hoicli.io.claims import refuse_input
+from hoicli.io.file_claims import refuse_input
 from hoicli.io.process import hold_signals
 
 WRITE_CHUNK = 1 << 18

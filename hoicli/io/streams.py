@@ -20,8 +20,8 @@ from shutil import copyfileobj
 from typing import IO, Any, cast
 
 from hoicli.errors import DataError, Place
-from hoicli.io.inputs import GZIP_MAGIC, MARK, open_input, packed_size
 from hoicli.io.messages import Progress, display_name
+from hoicli.io.opened_files import GZIP_MAGIC, MARK, open_input, packed_size
 from hoicli.io.outputs import temporary_folder, writable
 
 LONGEST_LINE, LONGEST_UNPACKED = 1 << 26, 1 << 24

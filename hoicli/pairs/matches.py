@@ -27,7 +27,7 @@ from hoicli.evaluation.protocols import GRID_TENTHS, Protocol
 from hoicli.evaluation.ranking import interpolated_ap, per_class, ranking
 from hoicli.evaluation.selection import main_protocol, rows_of
 from hoicli.evaluation.tally import Tally
-from hoicli.pairs.reading import PairBatch, distinct_pairs
+from hoicli.pairs.pair_batches import PairBatch, distinct_pairs
 from hoicli.records.boxes import take_columns
 from hoicli.records.kit import Bools, Floats, Growing, Ints, among, rank_by_id
 from hoicli.records.scenes import Scenes, box_kinds

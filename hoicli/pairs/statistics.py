@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hoicli.evaluation.evaluating import gather_in_parallel
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import EVERY_RECALL, Protocol
 from hoicli.evaluation.ranking import order_by_score, ranked_ap
-from hoicli.evaluation.run import gather_in_parallel
 from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.tally import Tally, subset_classes, subset_means
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.matches import InteractingPairs, Localised, PairColumns, TruthPairs
-from hoicli.pairs.reading import PairBatch, Sweep, read_pair_batches, surviving_pairs, surviving_triplets
+from hoicli.pairs.pair_batches import PairBatch, Sweep, read_pair_batches, surviving_pairs, surviving_triplets
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, Scalar
 from hoicli.records.metrics import printed_by
-from hoicli.records.results import Row, Setting, Settings, percent, result_row, signature
+from hoicli.records.result_rows import Row, Setting, Settings, percent, result_row, signature
 from hoicli.records.scenes import Scenes, other_subjects
 
 Figure = tuple[float | None, int]

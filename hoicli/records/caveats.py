@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hoicli.records.results import settings_of
+from hoicli.records.result_rows import settings_of
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import orjson
 
-from hoicli.io.inputs import repeated_key
+from hoicli.io.opened_files import repeated_key
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import work_in_turns
 from hoicli.records.fingerprint import Hashes, Stated

@@ -12,7 +12,7 @@ from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
 from hoicli.records.names import ID_RULES
-from hoicli.records.results import Row, also_signed
+from hoicli.records.result_rows import Row, also_signed
 
 T = TypeVar("T")
 

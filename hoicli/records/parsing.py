@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from hoicli.errors import MALFORMED, DataError, Place, UsageError, arg, not_json
-from hoicli.io.inputs import open_input, refuse_repeated_key
 from hoicli.io.messages import display_name
+from hoicli.io.opened_files import open_input, refuse_repeated_key
 from hoicli.io.streams import Line
 
 Record = dict[str, Any]

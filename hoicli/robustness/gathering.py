@@ -12,9 +12,9 @@ from typing import NamedTuple
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.results import BAR, joined_settings, settings_of
-from hoicli.tables.reading import sound_row
-from hoicli.tables.values import PlacedRow
+from hoicli.records.result_rows import BAR, joined_settings, settings_of
+from hoicli.tables.cells import PlacedRow
+from hoicli.tables.row_files import sound_row
 
 METRIC, SUBSET = "mAP", "full"
 """The metric and subset that a benchmark is about unless the user names others."""

@@ -21,7 +21,7 @@ from hoicli.corruption.catalogue import (
     split_recipe_text,
 )
 from hoicli.errors import DataError, UsageError, arg, did_you_mean
-from hoicli.records.results import joined_settings
+from hoicli.records.result_rows import joined_settings
 from hoicli.robustness.gathering import (
     CLEAN,
     CLEAN_CELL,

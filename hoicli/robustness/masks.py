@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.io.claims import reads
+from hoicli.io.file_claims import reads
 from hoicli.io.outputs import lies_in, write_whole
 from hoicli.io.streams import Line
 from hoicli.records.boxes import iou
@@ -37,7 +37,7 @@ from hoicli.records.image import NULLS, problems
 from hoicli.records.names import file_name_of
 from hoicli.records.parsing import Record, is_number, parse
 from hoicli.records.seen import NO_INTERACTION
-from hoicli.robustness.curriculum import RATIOS
+from hoicli.robustness.masking_levels import RATIOS
 
 DILATE = 5.0
 """Pixels; ours."""

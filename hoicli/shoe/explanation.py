@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hoicli.records.kit import Ints, run_starts
-from hoicli.shoe.matching import UNIT, Matching, Shoe
+from hoicli.shoe.triplet_matching import UNIT, Matching, Shoe
 
 Record = dict[str, Any]
 

@@ -34,10 +34,10 @@ from hoicli.errors import DataError, Place, UsageError, arg
 from hoicli.io.messages import Progress, note
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record
-from hoicli.records.results import Row
+from hoicli.records.result_rows import Row
 from hoicli.shoe.client import Client, Endpoint
 from hoicli.shoe.rating import TableWork, synsets_of
-from hoicli.shoe.table import DATES, SCALE, Pair, Rated, days_of, is_rating
+from hoicli.shoe.similarity_table import DATES, SCALE, Pair, Rated, days_of, is_rating
 from hoicli.wordnet.lexicon import open_wordnet
 
 ASKS = 3

@@ -17,15 +17,15 @@ from itertools import chain, combinations, product
 import numpy as np
 
 from hoicli.errors import DataError
-from hoicli.evaluation.run import gather_in_parallel
+from hoicli.evaluation.evaluating import gather_in_parallel
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, parse
 from hoicli.records.triplets import Name, Triplets, merge, triplet_batches
-from hoicli.shoe.labels import classes_of, likenesses, named_pairs, normalise
-from hoicli.shoe.table import Pair, Rated, SimilarityTable, pair_of
+from hoicli.shoe.likenesses import classes_of, likenesses, named_pairs, normalise
+from hoicli.shoe.similarity_table import Pair, Rated, SimilarityTable, pair_of
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.measures import raw_similarities, rescale

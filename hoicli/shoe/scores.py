@@ -25,15 +25,15 @@ from hoicli.evaluation.pairing import first_largest
 from hoicli.evaluation.protocols import GRID_TENTHS
 from hoicli.evaluation.ranking import order_by_class
 from hoicli.records.kit import Bools, Floats, Ints, distinct, rank_by_id, run_starts
-from hoicli.records.results import Row, interval_keys, percent, result_row, row_ends
+from hoicli.records.result_rows import Row, interval_keys, percent, result_row, row_ends
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import interval
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import HIDDEN, HIDDEN_OF_MEANS, Rounds, Weighted, resample
 from hoicli.resampling.sums import ImageSums, rate, sum_by_image
-from hoicli.shoe.labels import predicted_classes
-from hoicli.shoe.matching import UNIT, Matching, Shoe
+from hoicli.shoe.likenesses import predicted_classes
 from hoicli.shoe.settings import METRICS
+from hoicli.shoe.triplet_matching import UNIT, Matching, Shoe
 
 OF_CLASS = {"soft_map": "soft_ap", "mf1": "f1", "map": "ap"}
 """The metrics that are means over classes, with the name of a class's own value."""

@@ -10,10 +10,8 @@ from itertools import chain, product
 
 from hoicli.errors import DataError, UsageError
 from hoicli.records.metrics import better, kind_of
-from hoicli.records.results import CHANCES, Row, settings_of, tag_column
-from hoicli.tables.layouts import Layout, column_head, is_mean
-from hoicli.tables.notes import add_notes
-from hoicli.tables.values import (
+from hoicli.records.result_rows import CHANCES, Row, settings_of, tag_column
+from hoicli.tables.cells import (
     NO_KEYS,
     Head,
     Name,
@@ -31,6 +29,8 @@ from hoicli.tables.values import (
     single_value,
     value_of,
 )
+from hoicli.tables.layouts import Layout, column_head, is_mean
+from hoicli.tables.notes import add_notes
 
 _VIEWS = frozenset({"iou", "slice", "part"})
 """Tags of rows at other thresholds or on parts of the data; these rows do not compete for the best value."""

@@ -8,7 +8,7 @@ from itertools import product
 
 from hoicli.records.metrics import printed_by
 from hoicli.records.oracles import ORACLES
-from hoicli.records.results import Row, settings_of
+from hoicli.records.result_rows import Row, settings_of
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from hoicli.io.messages import note
 from hoicli.io.outputs import FIGURE_ENDINGS, check_output
 from hoicli.records.caveats import words_of
 from hoicli.records.parsing import dump
-from hoicli.records.results import Row, tag_column
+from hoicli.records.result_rows import Row, tag_column
 
 FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex", "html")
 """What `--format` takes."""
@@ -77,8 +77,8 @@ def _tables(rows: list[Row], output_format: str) -> str:
     # Programs that read JSONL or CSV wait for none of this.
     from hoicli.records.metrics import kind_of
     from hoicli.tables.arrangement import arrange_by_layout, describe_rows, tables_of
+    from hoicli.tables.cells import Showing
     from hoicli.tables.layouts import layout_of
-    from hoicli.tables.values import Showing
     from hoicli.tables.writers import write_table
 
     texts = []

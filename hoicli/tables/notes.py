@@ -10,8 +10,8 @@ from itertools import accumulate, chain
 from types import MappingProxyType
 
 from hoicli.records.caveats import words_of
-from hoicli.records.results import Row, joined_settings, parse_signature
-from hoicli.tables.values import ABOVE, HEAD, MARK, Otherwise, Place, TextTable, cell_text, spread
+from hoicli.records.result_rows import Row, joined_settings, parse_signature
+from hoicli.tables.cells import ABOVE, HEAD, MARK, Otherwise, Place, TextTable, cell_text, spread
 
 _NAMED = 3
 """Lines or columns that the settings line names; it only counts the others."""

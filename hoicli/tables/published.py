@@ -19,7 +19,7 @@ from typing import Any
 
 from hoicli.io.streams import Line
 from hoicli.records.parsing import dump
-from hoicli.records.results import Row, settings_of, signature
+from hoicli.records.result_rows import Row, settings_of, signature
 
 _BOOK: Mapping[str, Any] = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
 

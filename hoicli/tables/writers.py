@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import compress, islice
 
 from hoicli.errors import visible
-from hoicli.tables.values import ABOVE, HEAD, MARK, TextTable, spread
+from hoicli.tables.cells import ABOVE, HEAD, MARK, TextTable, spread
 
 _WIDEST = 200
 """Longer texts do not widen their column: a label of a megabyte would make every line as long."""

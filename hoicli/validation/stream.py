@@ -19,9 +19,9 @@ import numpy as np
 import orjson
 
 from hoicli.errors import MALFORMED, DataError, arg
+from hoicli.evaluation.evaluating import gather_in_parallel
 from hoicli.evaluation.fit import NEXT_TO_NOTHING, BoxEvidence
 from hoicli.evaluation.match_stream import UNKNOWN_PROTOCOL, match_problems
-from hoicli.evaluation.run import gather_in_parallel
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.boxes import MOST_INVERTED
@@ -31,7 +31,7 @@ from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE, ErrorPolicy, I
 from hoicli.records.kit import Growing, starts_of
 from hoicli.records.parsing import Problem, Record, is_number, parse
 from hoicli.validation.batches import Checked, Facts, checked_images, faults, pixels
-from hoicli.validation.labels import DISTINCT, ClassCounts, LabelEvidence
+from hoicli.validation.label_evidence import DISTINCT, ClassCounts, LabelEvidence
 from hoicli.vocabulary.labels import Vocabulary
 
 ERRORS = {  # a record's problems have their codes from where they are found

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.vlm.rows import answer_in, failure_in, image_named_in, rows_in
+from hoicli.converters.vlm.answer_rows import answer_in, failure_in, image_named_in, rows_in
 from hoicli.errors import DataError, Place
 from hoicli.io.messages import note
 from hoicli.records.boxes import iou
@@ -36,7 +36,7 @@ from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record, is_number, json_type, parse, short
 from hoicli.vlm.bank import BETWEEN, FIRST, PADDING, Bank, Class, Question, box_of, class_of
 from hoicli.vlm.letters import Choice, Reader, RefusedError, released_choice
-from hoicli.vlm.results import Oddities
+from hoicli.vlm.result_files import Oddities
 
 _REFUSED = "answers that are not understood, which count as empty"
 

@@ -17,7 +17,7 @@ from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.draws import Weights
 from hoicli.vlm.answers import BEST, Answers
 from hoicli.vlm.bank import Class, Question, class_of
-from hoicli.vlm.measured import Key, Measured, Shares, share
+from hoicli.vlm.task_scores import Key, Measured, Shares, share
 
 METRICS = ("macro_f1", "instance_f1", "micro_f1", "exact_match", "precision", "recall")
 """In the order of the rows. The last two are micro F1's."""

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from hoicli.errors import DataError
-from hoicli.io.inputs import repeated_key
+from hoicli.io.opened_files import repeated_key
 from hoicli.vlm.bank import BETWEEN, NOTHING, PADDING
 from hoicli.vocabulary.labels import replace_typography
 

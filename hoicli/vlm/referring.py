@@ -16,15 +16,15 @@ from itertools import product
 
 import numpy as np
 
-from hoicli.converters.vlm.names import denies
+from hoicli.converters.vlm.spoken_names import denies
 from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.rating import rate
-from hoicli.shoe.table import Pair, SimilarityTable, pair_of
-from hoicli.vlm.measured import Measured, Shares
-from hoicli.vlm.results import Referring, asked_settings
+from hoicli.shoe.similarity_table import Pair, SimilarityTable, pair_of
+from hoicli.vlm.result_files import Referring, asked_settings
+from hoicli.vlm.task_scores import Measured, Shares
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import normalise
 from hoicli.wordnet.lexicon import open_wordnet

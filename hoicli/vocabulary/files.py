@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from hoicli.errors import DataError, Place, arg, did_you_mean, not_json
-from hoicli.io.claims import reads
-from hoicli.io.inputs import open_input, readable, refuse_repeated_key
+from hoicli.io.file_claims import reads
+from hoicli.io.opened_files import open_input, readable, refuse_repeated_key
 from hoicli.io.plugins import Plugin
 from hoicli.vocabulary.labels import (
     BOXES,

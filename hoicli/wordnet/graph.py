@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoicli.errors import DataError
-from hoicli.io.claims import reads
+from hoicli.io.file_claims import reads
 from hoicli.records.kit import Ints, starts_of
 
 DATABASE = tuple(f"{kind}.{name}" for name, kind in product(("noun", "verb", "adj", "adv"), ("data", "index")))

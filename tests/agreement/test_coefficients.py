@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.agreement.measures import (
+from hoicli.agreement.coefficients import (
     LEVELS,
     WEIGHTS,
     Measure,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.agreement.measures import estimate_of, share, updates_of, value_of, votes_by_majority
+from hoicli.agreement.coefficients import estimate_of, share, updates_of, value_of, votes_by_majority
 from hoicli.resampling.draws import Resampling
 from tests.agreement.test_agreement import RATINGS, Row, rows_of
 from tests.support.project import Hoicli, written

@@ -1,4 +1,4 @@
-"""No file that a run reads is written over, however it learned of the file (`hoicli.io.claims`)."""
+"""No file that a run reads is written over, however it learned of the file (`hoicli.io.file_claims`)."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ import pytest
 from hoicli import __version__
 from hoicli.cli import COMMANDS
 from hoicli.commands.doctor import schema_text
-from hoicli.io.inputs import MARK
-from hoicli.records.results import ROW_KEYS
+from hoicli.io.opened_files import MARK
+from hoicli.records.result_rows import ROW_KEYS
 from tests.support.project import EIGHT, FIXTURES, PATIENCE, Hoicli, parsed, without_gt, written
 
 GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hoicli.comparison.answers import answers, failure, readable
+from hoicli.comparison.sentences import answers, failure, readable
 
 Row = dict[str, Any]
 

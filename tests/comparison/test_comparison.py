@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hoicli as package
-from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.diagnosis.run import match_and_diagnose
+from hoicli.diagnosis.diagnosed_models import match_and_diagnose
+from hoicli.diagnosis.repairs import Diagnosis
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.selection import chosen_protocols, protocol_of

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.comparison.oracles import OracleRounds
+from hoicli.comparison.oracle_rounds import OracleRounds
 from hoicli.evaluation.tally import subset_classes
 from hoicli.records.oracles import ORACLES
 from hoicli.resampling.draws import Resampling

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hoicli.evaluation.evaluating import matched_batches
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.tally import Tally
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.reading import concatenate, read_scenes

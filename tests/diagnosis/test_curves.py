@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.diagnosis.curves import BINS, Curve, Curves, calibration, levels_of
+from hoicli.diagnosis.score_curves import BINS, Curve, Curves, calibration, levels_of
+from hoicli.evaluation.evaluation_rows import Evaluated, Wanted
 from hoicli.evaluation.protocols import GRIDS, PROTOCOLS
-from hoicli.evaluation.rows import Evaluated, Wanted
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import Record, tally
 from tests.support.project import EIGHT, Hoicli, parsed

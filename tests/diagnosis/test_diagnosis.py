@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.diagnosis.errors import ERRORS, Reading
+from hoicli.diagnosis.error_types import ERRORS, Reading
 from hoicli.records.oracles import ORACLES
 from tests.support import reference, strategies
 from tests.support.diagnosis import (

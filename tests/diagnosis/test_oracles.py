@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hoicli.diagnosis.errors import ERRORS, Reading
-from hoicli.diagnosis.oracles import Diagnosis
+from hoicli.diagnosis.error_types import ERRORS, Reading
+from hoicli.diagnosis.repairs import Diagnosis
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.ranking import Listed
 from hoicli.figures.styles import STYLES

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.diagnosis.errors import REPAIR_CANDIDATES, REPAIRED, Reading
-from hoicli.pairs.reading import Sweep, read_pair_batches, surviving_pairs, surviving_triplets
+from hoicli.diagnosis.error_types import REPAIR_CANDIDATES, REPAIRED, Reading
+from hoicli.pairs.pair_batches import Sweep, read_pair_batches, surviving_pairs, surviving_triplets
 from hoicli.pairs.statistics import Figure, PairStatistics
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.oracles import IN_TURN, ORACLES

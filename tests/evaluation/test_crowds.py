@@ -9,8 +9,8 @@ from hypothesis import given, settings
 
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
+from hoicli.evaluation.evaluating import matched_batches
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.selection import chosen_protocols
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.labels import Vocabulary

@@ -6,7 +6,7 @@ import pytest
 
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
-from hoicli.records.results import parse_tags
+from hoicli.records.result_rows import parse_tags
 
 
 @pytest.mark.parametrize("nms", ["0.5/nan/1", "0.5/1/nan", "0.5/-0.1/1", "0.5/1", "0.5/1/1/1", "x", "", "2", "nan"])

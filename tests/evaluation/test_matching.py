@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.errors import DataError
+from hoicli.evaluation.evaluating import matched_batches
 from hoicli.evaluation.filters import Filters, PairNms
 from hoicli.evaluation.pairing import OUTCOMES, TRUE_POSITIVE
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.selection import chosen_protocols
 from hoicli.evaluation.tally import Tally
 from hoicli.records.intake import ErrorPolicy

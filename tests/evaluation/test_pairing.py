@@ -9,11 +9,11 @@ import pytest
 
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
+from hoicli.evaluation.evaluating import matched_batches
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import blocks_of, check_pairs
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.run import matched_batches
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import Record, ground_truth, lines

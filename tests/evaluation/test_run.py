@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hoicli.errors import DataError
+from hoicli.evaluation.evaluating import matched_batches, read_truth
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.run import matched_batches, read_truth
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from tests.support.arrays import GT, PREDICTIONS

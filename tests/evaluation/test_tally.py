@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from hoicli.errors import UsageError
+from hoicli.evaluation.evaluating import matched_batches
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.pairing import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.ranking import per_class, ranked_ap, ranking
-from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.selection import chosen_protocols
 from hoicli.evaluation.tally import Tally, subset_classes
 from hoicli.evaluation.views import Views

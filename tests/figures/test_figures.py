@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hoicli.errors import UsageError
-from hoicli.figures.curves import plot_pairs
-from hoicli.figures.diagnosis import NO_SUM, plot_diagnosis
+from hoicli.figures.curve_plots import plot_pairs
+from hoicli.figures.diagnosis_plot import NO_SUM, plot_diagnosis
 from hoicli.figures.styles import STYLES
 from hoicli.records.oracles import ORACLES
 from tests.support.figures import Rows, deltas, sweep, words

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from hoicli.corruption.catalogue import FAMILIES, ROHOI, SEVERITIES, family_of
-from hoicli.figures.confusion import Panel, most_confused, order_names, plot_confusion
-from hoicli.figures.curves import plot_curves, plot_pairs, wilson
-from hoicli.figures.diagnosis import plot_diagnosis
-from hoicli.figures.ratings import Counts, plot_counts, plot_kappa
-from hoicli.figures.robustness import plot_heat_maps, plot_robustness
+from hoicli.figures.confusion_plot import Panel, most_confused, order_names, plot_confusion
+from hoicli.figures.curve_plots import plot_curves, plot_pairs, wilson
+from hoicli.figures.diagnosis_plot import plot_diagnosis
+from hoicli.figures.rating_plots import Counts, plot_counts, plot_kappa
+from hoicli.figures.robustness_plots import plot_heat_maps, plot_robustness
 from hoicli.figures.styles import NARROWEST, PAGE_WIDTH, PAPER, SHEETS, Look
 from hoicli.vocabulary.datasets import load
 from tests.support.figures import Rows, deltas, sweep

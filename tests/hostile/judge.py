@@ -22,7 +22,7 @@ import orjson
 
 from hoicli.cli import run
 from hoicli.errors import DataError
-from hoicli.io.inputs import open_input
+from hoicli.io.opened_files import open_input
 from hoicli.records.image import problems
 from hoicli.vocabulary.files import check
 from tests.hostile.mutations import broken

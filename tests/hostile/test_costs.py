@@ -16,7 +16,7 @@ import pytest
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.containers.text import literal
-from hoicli.converters.vlm import text as answers
+from hoicli.converters.vlm import spoken_text as answers
 from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS
 from tests.support.costs import LARGER, require_linear
 from tests.support.project import ROOT, Hoicli, refusal

@@ -142,7 +142,7 @@ def test_names_that_are_no_text(hoicli: Hoicli, tmp_path: Path) -> None:
 
 def test_bombs(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A few kilobytes that unpack to gigabytes: of one line without an end, of small records, of nothing."""
-    monkeypatch.setattr("hoicli.io.inputs.DENSE", 1 << 22)
+    monkeypatch.setattr("hoicli.io.opened_files.DENSE", 1 << 22)
     for name, filling in (("line", b"[" * (1 << 20)), ("lines", b"{}\n" * (1 << 18)), ("blank", b"\n" * (1 << 20))):
         bomb = tmp_path / f"{name}.json.gz"
         with gzip.open(bomb, "wb", compresslevel=6) as stream:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.io.inputs import MARK
+from hoicli.io.opened_files import MARK
 from tests.hostile.readers import FOREIGN
 from tests.support.project import EIGHT, ROOT, Hoicli
 

@@ -178,7 +178,7 @@ def _key(row: dict[str, Any]) -> tuple[str, str, str]:
 def main() -> None:
     """See above."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
-    parser.add_argument("modules", nargs="+", help="paths such as hoicli/diagnosis/oracles.py")
+    parser.add_argument("modules", nargs="+", help="paths such as hoicli/diagnosis/repairs.py")
     parser.add_argument("--sample", type=int, help="so many mutants of each module (default: all)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--own", action="store_true", help="only the tests of the module's room")

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
-from hoicli.pairs.reading import Sweep
+from hoicli.pairs.pair_batches import Sweep
 from hoicli.pairs.statistics import Figure, pair_statistics
 from hoicli.records.intake import ErrorPolicy
 from tests.evaluation.test_crowds import crowded

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from hoicli.cli import run
 from hoicli.errors import DataError
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.pairs.reading import Sweep, pair_batch, read_pair_batches, surviving_pairs
+from hoicli.pairs.pair_batches import Sweep, pair_batch, read_pair_batches, surviving_pairs
 from hoicli.pairs.statistics import RELEASED_STEPS, Figure, PairStatistics, pair_rows
 from hoicli.records.columns import attempt
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.results import parse_tags
+from hoicli.records.result_rows import parse_tags
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import Record, ground_truth, lines
 from tests.support.project import EIGHT, Hoicli, without_gt, written

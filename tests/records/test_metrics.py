@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hoicli.interface.results import Result
 from hoicli.records.kinds import COMMON
 from hoicli.records.metrics import METRICS, kind_of, metrics_named
-from hoicli.records.results import check_row, result_row, write_setting
+from hoicli.records.result_rows import check_row, result_row, write_setting
 from tests.support.project import Hoicli, parsed
 from tests.support.readme import RESULTS, schema_with_metrics
 

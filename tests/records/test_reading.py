@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoicli.errors import DataError
-from hoicli.io.inputs import repeated_key
+from hoicli.io.opened_files import repeated_key
 from hoicli.io.streams import Line
 from hoicli.records.columns import attempt
 from hoicli.records.image import problems

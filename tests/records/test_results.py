@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hoicli.errors import DataError, write_number
-from hoicli.records.results import settings_of, signature
+from hoicli.records.result_rows import settings_of, signature
 from tests.support.project import Hoicli
 
 

@@ -29,7 +29,7 @@ from hoicli.records.parsing import dump
 from hoicli.robustness.gathering import Gathering
 from hoicli.robustness.grids import Benchmark, Grid, grids
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
-from hoicli.robustness.rows import rank_grids, robustness_rows
+from hoicli.robustness.robustness_rows import rank_grids, robustness_rows
 from tests.support import standin
 from tests.support.figures import words
 from tests.support.forks import put_hoicli

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.io.streams import Line
-from hoicli.robustness.curriculum import EPSILON, LEVELS, Epoch, decisions, read_epochs
+from hoicli.robustness.masking_levels import EPSILON, LEVELS, Epoch, decisions, read_epochs
 from hoicli.robustness.masks import blacken, chances, chosen_boxes, mask_rectangle, masks_of
 from hoicli.robustness.pixelation import block_of, pixelate
 from tests.support.project import FIXTURES, Hoicli, parsed, written

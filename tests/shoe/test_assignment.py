@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hoicli.records.kit import Ints
 from hoicli.shoe.explanation import explain
-from hoicli.shoe.matching import greedy, optimal
+from hoicli.shoe.triplet_matching import greedy, optimal
 from tests.support.shoe import image, pairs, scored, shoe_of
 
 TRUTH = [image(("sit_on", "bike"), ("ride", "bike"))]

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.errors import UsageError
-from hoicli.shoe.run import check_scores, kept_by, share_not_above
 from hoicli.shoe.scores import scores_of
 from hoicli.shoe.settings import RANKS, ShoeOptions
+from hoicli.shoe.shoe_evaluation import check_scores, kept_by, share_not_above
 from tests.support.shoe import image, read, shoe_of
 
 FOUND = [

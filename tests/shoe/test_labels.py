@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hoicli.shoe.labels import classes_of, normalise
+from hoicli.shoe.likenesses import classes_of, normalise
 from tests.support.shoe import candidates, image, read
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from hoicli.errors import DataError
 from hoicli.shoe.explanation import explain
-from hoicli.shoe.matching import UNIT
 from hoicli.shoe.scores import scores_of
+from hoicli.shoe.triplet_matching import UNIT
 from tests.support.shoe import AWAY, Record, image, pairs, scored, shoe_of
 
 # --- Algorithm 1 and 2, lines 9 to 21: matching ---------------------------------------------------------------------
@@ -130,7 +130,7 @@ def test_an_image_compared_in_parts_is_the_image_at_once(monkeypatch: pytest.Mon
 
 def test_an_image_of_too_many_pairs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     truth, found = crowd(["pet"], 40, scored=False), crowd(["touch"], 60, scored=True)
-    monkeypatch.setattr("hoicli.shoe.matching.MOST_MEETINGS", 100)
+    monkeypatch.setattr("hoicli.shoe.triplet_matching.MOST_MEETINGS", 100)
     with pytest.raises(
         DataError, match=r"^image 'a': more than 100 pairs of predicted and annotated triplets overlap;"
     ):

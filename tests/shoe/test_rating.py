@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.records.intake import ErrorPolicy
-from hoicli.shoe.labels import normalise
-from hoicli.shoe.table import combine, merged_rows
+from hoicli.shoe.likenesses import normalise
+from hoicli.shoe.similarity_table import combine, merged_rows
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.senses import candidates, ground_truth_sense
 from tests.support.kernel import lines

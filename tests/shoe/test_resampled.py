@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hoicli.resampling.comparison import PairedRounds
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.rounds import Rounds, resample, swap_outputs
-from hoicli.shoe.matching import UNIT
 from hoicli.shoe.scores import Run, intervals_of, means, scores_of, soft_entries, weighted_metrics
 from hoicli.shoe.settings import AREAS
+from hoicli.shoe.triplet_matching import UNIT
 from tests.support.shoe import AWAY, Record, datasets, image, shoe_of
 
 RATES = ("mf1", "gt_miss_rate", "prediction_miss_rate")

@@ -207,7 +207,7 @@ def test_processes_change_nothing(hoicli: Hoicli, tmp_path: Path, monkeypatch: p
 
     whole = everything("whole")
     monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
-    monkeypatch.setattr("hoicli.shoe.matching.IMAGES_AT_ONCE", 1)
+    monkeypatch.setattr("hoicli.shoe.triplet_matching.IMAGES_AT_ONCE", 1)
     assert everything("shared") == whole
 
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.shoe.explanation import explain
-from hoicli.shoe.labels import normalise
-from hoicli.shoe.matching import UNIT
-from hoicli.shoe.run import kept_by
+from hoicli.shoe.likenesses import normalise
 from hoicli.shoe.scores import average_precision, scores_of
 from hoicli.shoe.settings import AREAS, COMBINE, ShoeOptions
+from hoicli.shoe.shoe_evaluation import kept_by
+from hoicli.shoe.triplet_matching import UNIT
 from tests.support import shoe_reference
 from tests.support.shoe import AWAY, RANDOM_SIMILAR, Record, candidates, curated, datasets, image, scored, shoe_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from hoicli.records.intake import ErrorPolicy
-from hoicli.shoe.table import SimilarityTable
+from hoicli.shoe.similarity_table import SimilarityTable
 from tests.support.kernel import lines as as_lines
 from tests.support.llm_stub import rate, serving
 from tests.support.project import Hoicli, parsed

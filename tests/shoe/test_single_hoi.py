@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.shoe.run import single_pair_images
+from hoicli.shoe.shoe_evaluation import single_pair_images
 from tests.support.project import Hoicli
 from tests.support.shoe import FILES, SHOE, Record, image, read, rows_of
 

@@ -7,7 +7,7 @@ import pytest
 
 from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
-from hoicli.shoe.table import SimilarityTable
+from hoicli.shoe.similarity_table import SimilarityTable
 from tests.support.kernel import lines as as_lines
 from tests.support.shoe import Record, table_of
 

@@ -21,8 +21,8 @@ from random import Random
 from typing import NamedTuple
 
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.validation.audit import CONTRADICTED, DUPLICATE, MISSING, Audit
 from hoicli.validation.candidates import Rules
+from hoicli.validation.ground_truth_audit import CONTRADICTED, DUPLICATE, MISSING, Audit
 from tests.support.kernel import Given, Record, ground_truth, lines
 from tests.support.project import FIXTURES
 

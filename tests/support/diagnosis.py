@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hoicli.diagnosis.emitted import diagnosis_records, typed_batches
-from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Reading
-from hoicli.diagnosis.oracles import Diagnosis
+from hoicli.diagnosis.error_types import ERRORS, NOT_COUNTED, Reading
+from hoicli.diagnosis.repairs import Diagnosis
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.ranking import Listed

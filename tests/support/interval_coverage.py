@@ -25,8 +25,8 @@ from hoicli.resampling.intervals import interval
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import HIDDEN, HIDDEN_OF_MEANS, Rounds, Weighted, resample, swap_outputs
 from hoicli.resampling.sums import ImageSums, sum_by_image
-from hoicli.shoe.matching import UNIT
 from hoicli.shoe.scores import f1_of
+from hoicli.shoe.triplet_matching import UNIT
 
 PLAIN, ALIKE, BETTER = range(3)
 """The three detectors of a world; the last is better."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import orjson
 
+from hoicli.evaluation.evaluating import matched_batches
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.run import matched_batches
 from hoicli.evaluation.selection import chosen_protocols
 from hoicli.evaluation.tally import ClassResults, Tally
 from hoicli.io.streams import Line, Stream

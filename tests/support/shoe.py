@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.triplets import Triplets, merge, triplet_batches
-from hoicli.shoe.labels import classes_of, likenesses, normalise
-from hoicli.shoe.matching import UNIT, Matching, Shoe
+from hoicli.shoe.likenesses import classes_of, likenesses, normalise
 from hoicli.shoe.scores import Scores, scores_of
 from hoicli.shoe.settings import ShoeOptions
-from hoicli.shoe.table import SimilarityTable
+from hoicli.shoe.similarity_table import SimilarityTable
+from hoicli.shoe.triplet_matching import UNIT, Matching, Shoe
 from tests.support.kernel import lines
 from tests.support.project import FIXTURES
 

@@ -14,11 +14,11 @@ from hoicli.errors import DataError, UsageError
 from hoicli.io.messages import kept_notes
 from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.results import Row, parse_signature, signature
+from hoicli.records.result_rows import Row, parse_signature, signature
 from hoicli.tables.arrangement import arrange_by_keys, arrange_by_layout, tables_of
+from hoicli.tables.cells import PlacedRow, Showing, TextTable
 from hoicli.tables.layouts import LAYOUTS, layout_of
-from hoicli.tables.reading import read_rows
-from hoicli.tables.values import PlacedRow, Showing, TextTable
+from hoicli.tables.row_files import read_rows
 from hoicli.tables.writers import WRITERS, write_table
 
 SUBSETS = ("full", "rare", "non_rare")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hoicli.tables.arrangement import tables_of
-from hoicli.tables.values import TextTable
+from hoicli.tables.cells import TextTable
 
 
 def row(subset: str, value: float | None, **more: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.image import result_problems
-from hoicli.records.results import settings_of
+from hoicli.records.result_rows import settings_of
 from hoicli.tables.published import SETS, published_rows
 from tests.support.project import ROOT, Hoicli
 

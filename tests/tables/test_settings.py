@@ -8,9 +8,9 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.records.results import Row, parse_signature, signature
+from hoicli.records.result_rows import Row, parse_signature, signature
+from hoicli.tables.cells import Place
 from hoicli.tables.notes import settings_line
-from hoicli.tables.values import Place
 from hoicli.version import __version__
 
 LINES = ["a", "b", "c"]

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from hoicli.tables.arrangement import arrange_by_layout, tables_of
+from hoicli.tables.cells import ABOVE, HEAD, Showing, TextTable
 from hoicli.tables.layouts import LAYOUTS, layout_of
 from hoicli.tables.notes import join_notes
 from hoicli.tables.published import SETS, published_rows
-from hoicli.tables.values import ABOVE, HEAD, Showing, TextTable
 from hoicli.tables.writers import WRITERS, write_table
 from tests.support.project import PATIENCE
 

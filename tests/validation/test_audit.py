@@ -16,8 +16,8 @@ from hypothesis import given, settings
 
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.boxes import iou
-from hoicli.validation.audit import KINDS, Audit
 from hoicli.validation.candidates import Rules
+from hoicli.validation.ground_truth_audit import KINDS, Audit
 from tests.support.audit_found import COMMON, found, world
 from tests.support.kernel import Given, Record, ground_truth, lines
 from tests.support.project import EIGHT, Hoicli

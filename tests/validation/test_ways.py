@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from hoicli.evaluation.run import gather_in_parallel
+from hoicli.evaluation.evaluating import gather_in_parallel
 from hoicli.io.streams import Line, Stream
 from hoicli.validation import stream as stream_room
 from hoicli.validation.stream import CHECKS, Checking, validate_images

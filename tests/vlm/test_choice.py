@@ -17,7 +17,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.vlm.answers import read_answers
 from hoicli.vlm.bank import SETTINGS, Bank, Question, read_bank
 from hoicli.vlm.choice import METRICS, tally_answers
-from hoicli.vlm.measured import Measured
+from hoicli.vlm.task_scores import Measured
 from tests.support import questions as made
 from tests.support.project import EIGHT, FIXTURES, SHARED, Hoicli, dumped, written
 

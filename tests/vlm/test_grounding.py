@@ -11,8 +11,8 @@ import pytest
 
 from hoicli.converters.containers.source import Source
 from hoicli.records.intake import ErrorPolicy
-from hoicli.vlm.results import grounding as of_row
-from hoicli.vlm.results import measure_grounding, read_results
+from hoicli.vlm.result_files import grounding as of_row
+from hoicli.vlm.result_files import measure_grounding, read_results
 from tests.support.project import Hoicli
 from tests.support.questions import Json, grounding
 

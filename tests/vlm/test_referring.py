@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hoicli.records.intake import ErrorPolicy
-from hoicli.vlm.measured import Score
 from hoicli.vlm.referring import measure_referring, needed_pairs, read_senses, similarities
-from hoicli.vlm.results import Referring
+from hoicli.vlm.result_files import Referring
+from hoicli.vlm.task_scores import Score
 from tests.support.project import FIXTURES, Hoicli, dumped
 
 ROWS = FIXTURES / "choice/referred.json"

@@ -18,8 +18,8 @@ from hoicli.resampling.intervals import interval
 from hoicli.vlm.answers import Answers, read_answers
 from hoicli.vlm.bank import read_bank
 from hoicli.vlm.choice import tally_answers
-from hoicli.vlm.measured import Measured, Shares
-from hoicli.vlm.results import Grounding, grounding, measure_grounding, read_results
+from hoicli.vlm.result_files import Grounding, grounding, measure_grounding, read_results
+from hoicli.vlm.task_scores import Measured, Shares
 from tests.support import questions as made
 from tests.support.project import dumped
 

@@ -17,8 +17,8 @@ import orjson
 
 from hoicli.converters.containers.text import items_of, json_item, literal
 from hoicli.errors import DataError, Place, arg, not_json
-from hoicli.io.inputs import FIRST, MARK, file_kind, open_input, packed_size
 from hoicli.io.messages import display_name
+from hoicli.io.opened_files import FIRST, MARK, file_kind, open_input, packed_size
 from hoicli.io.streams import Line
 
 

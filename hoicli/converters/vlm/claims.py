@@ -13,8 +13,8 @@ from itertools import chain
 from math import isfinite
 from typing import Any
 
-from hoicli.converters.vlm.names import is_name, label_of, split_phrase, verbs_of
-from hoicli.converters.vlm.text import Span, span_of
+from hoicli.converters.vlm.spoken_names import is_name, label_of, split_phrase, verbs_of
+from hoicli.converters.vlm.spoken_text import Span, span_of
 
 NO_PERSON = "a triplet whose subject is no person"
 NO_BOX = "a box without a name, or that is not four numbers"

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hoicli.converters.vlm.claims import NO_BOX, NO_PERSON, Claim, Claims, NotReadError, Persons, Place
-from hoicli.converters.vlm.names import is_name, label_of, names_person
-from hoicli.converters.vlm.text import Spoken, final_part, values_in
+from hoicli.converters.vlm.spoken_names import is_name, label_of, names_person
+from hoicli.converters.vlm.spoken_text import Spoken, final_part, values_in
 
 
 def is_phrase(answer: str) -> bool:

@@ -10,8 +10,8 @@ import pytest
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
+from hoicli.converters.vlm.answer_records import read
 from hoicli.converters.vlm.forms import read_answer
-from hoicli.converters.vlm.reading import read
 from hoicli.errors import HoicliError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load

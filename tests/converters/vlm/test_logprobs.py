@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hoicli.converters.vlm.forms import read_answer
-from hoicli.converters.vlm.text import Tokens
+from hoicli.converters.vlm.spoken_text import Tokens
 from tests.support.project import Hoicli, dumped
 
 ANSWER = (

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hoicli.converters.vlm.forms import read_answer
 from hoicli.converters.vlm.frames import QWEN_PIXELS, parse_frame, resized_by_qwen
-from hoicli.converters.vlm.names import Spelling, split_phrase, verbs_of
-from hoicli.converters.vlm.text import LONGEST, final_part, values_in
+from hoicli.converters.vlm.spoken_names import Spelling, split_phrase, verbs_of
+from hoicli.converters.vlm.spoken_text import LONGEST, final_part, values_in
 from hoicli.errors import DataError, UsageError
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES, Hoicli, Result, triplets_of

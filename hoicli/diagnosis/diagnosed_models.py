@@ -12,19 +12,19 @@ from typing import Protocol as Interface
 import numpy as np
 
 from hoicli.converters.named import also_listed
-from hoicli.diagnosis.errors import ERRORS, MISSED, SIGNATURES, ErrorTypes, Reading, types_of
+from hoicli.diagnosis.error_types import ERRORS, MISSED, SIGNATURES, ErrorTypes, Reading, types_of
 from hoicli.diagnosis.located import Located, Settled, each_match, locate
-from hoicli.diagnosis.oracles import Diagnosis, OracleResult
+from hoicli.diagnosis.repairs import Diagnosis, OracleResult
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted, choose_computable
+from hoicli.evaluation.evaluating import gather_in_parallel, matched_batches, read_truth
+from hoicli.evaluation.evaluation_rows import RECALL, class_subsets
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_stream import MatchedView
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.rows import RECALL, class_subsets
-from hoicli.evaluation.run import gather_in_parallel, matched_batches, read_truth
 from hoicli.evaluation.selection import one_protocol, protocol_of
 from hoicli.evaluation.slices import Part, Slice
 from hoicli.evaluation.tally import Tally, subset_classes
@@ -33,7 +33,7 @@ from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
 from hoicli.records.oracles import IN_TURN
-from hoicli.records.results import Row, Settings, percent, result_row, signature
+from hoicli.records.result_rows import Row, Settings, percent, result_row, signature
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 

@@ -13,7 +13,7 @@ from hoicli.errors import UsageError, arg, write_number
 from hoicli.figures.canvas import add_legend, add_title, hide_frame, save_figure
 from hoicli.figures.shown import ALL_CLASSES, caveats_of, first_of, label, model_name, value_of
 from hoicli.figures.styles import BESIDE, COLUMN_WIDTH, LINES, PAGE_WIDTH, PAPER, TINY, Look
-from hoicli.records.results import Row
+from hoicli.records.result_rows import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

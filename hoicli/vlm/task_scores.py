@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hoicli.records.kit import Floats, Ints
-from hoicli.records.results import Row, interval_keys, percent, result_row, row_ends
+from hoicli.records.result_rows import Row, interval_keys, percent, result_row, row_ends
 from hoicli.resampling.draws import Resampling, Weights, blocks
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
 

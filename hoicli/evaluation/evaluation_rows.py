@@ -14,7 +14,7 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import Slice
 from hoicli.evaluation.tally import ClassResults, Mean, Tally, class_vocabulary, subset_classes, subset_means
 from hoicli.records.kit import Ints
-from hoicli.records.results import Row, Settings, interval_keys, percent, result_row, row_ends
+from hoicli.records.result_rows import Row, Settings, interval_keys, percent, result_row, row_ends
 from hoicli.resampling.draws import Resampling
 from hoicli.vocabulary.labels import Vocabulary
 

@@ -19,7 +19,7 @@ from itertools import chain, product
 from typing import Any
 
 from hoicli.converters.context import Context
-from hoicli.converters.images import read_image_list
+from hoicli.converters.image_ids import read_image_list
 from hoicli.converters.vlm.frames import Frame, size_of
 from hoicli.errors import DataError, Place, arg
 from hoicli.io.messages import note

@@ -12,17 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.comparison.answers import CLASSES_BETTER, CLASSES_WORSE, SURE
-from hoicli.comparison.oracles import OracleRounds
-from hoicli.diagnosis.errors import ERRORS, MISSED
-from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.diagnosis.run import Gathered, match_and_diagnose
+from hoicli.comparison.oracle_rounds import OracleRounds
+from hoicli.comparison.sentences import CLASSES_BETTER, CLASSES_WORSE, SURE
+from hoicli.diagnosis.diagnosed_models import Gathered, match_and_diagnose
+from hoicli.diagnosis.error_types import ERRORS, MISSED
+from hoicli.diagnosis.repairs import Diagnosis
 from hoicli.evaluation.coverage import choose_computable, tell_absent
+from hoicli.evaluation.evaluating import read_truth
+from hoicli.evaluation.evaluation_rows import Evaluated, Wanted, class_subsets
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.rows import Evaluated, Wanted, class_subsets
-from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.tally import subset_classes
 from hoicli.evaluation.views import ALONE, Views
@@ -30,7 +30,7 @@ from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
-from hoicli.records.results import Row, Settings, percent, result_row, row_ends
+from hoicli.records.result_rows import Row, Settings, percent, result_row, row_ends
 from hoicli.resampling.comparison import (
     Difference,
     PairedRounds,

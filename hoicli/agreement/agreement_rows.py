@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from hoicli.agreement.measures import (
+from hoicli.agreement.coefficients import (
     LEVELS,
     PERMUTATIONS,
     WEIGHTS,
@@ -37,11 +37,11 @@ from hoicli.agreement.measures import (
 )
 from hoicli.agreement.ratings import Ratings
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.figures.ratings import MOST_LEVELS, Counts, plot_counts, plot_kappa
+from hoicli.figures.rating_plots import MOST_LEVELS, Counts, plot_counts, plot_kappa
 from hoicli.figures.styles import PAPER, Look
 from hoicli.io.messages import note
 from hoicli.records.kit import Floats
-from hoicli.records.results import Row, Setting, percent, result_row, row_ends
+from hoicli.records.result_rows import Row, Setting, percent, result_row, row_ends
 from hoicli.resampling.draws import Resampling
 
 

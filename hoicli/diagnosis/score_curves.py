@@ -22,18 +22,18 @@ from itertools import pairwise
 import numpy as np
 
 from hoicli.errors import UsageError, arg
+from hoicli.evaluation.evaluating import tallies
+from hoicli.evaluation.evaluation_rows import Evaluated, Wanted, class_subsets
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import order_by_score, precision_from
-from hoicli.evaluation.rows import Evaluated, Wanted, class_subsets
-from hoicli.evaluation.run import tallies
 from hoicli.evaluation.tally import ScoredLists
 from hoicli.evaluation.views import ALONE, Thresholds, Views
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, expand_runs, starts_of
-from hoicli.records.results import Row, percent, result_row, row_ends
+from hoicli.records.result_rows import Row, percent, result_row, row_ends
 from hoicli.vocabulary.labels import Vocabulary
 
 BINS = 15

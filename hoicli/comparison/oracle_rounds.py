@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.diagnosis.oracles import ASKING, Diagnosis
+from hoicli.diagnosis.repairs import ASKING, Diagnosis
 from hoicli.evaluation.tally import Mean
 from hoicli.io.workers import shared_out
 from hoicli.records.kit import Floats, Ints

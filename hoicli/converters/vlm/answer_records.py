@@ -22,13 +22,13 @@ from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.images import known_size
+from hoicli.converters.image_ids import known_size
+from hoicli.converters.vlm.answer_rows import answer_in, failure_in, image_named_in, is_answers, logprobs_in, rows
 from hoicli.converters.vlm.claims import Claim, Claims, Place, numbers_of
 from hoicli.converters.vlm.forms import is_phrase, read_answer
 from hoicli.converters.vlm.frames import CONVENTIONS, Frame, Size, parse_frame, size_of
-from hoicli.converters.vlm.names import PERSONS, Spelling, label_of, names_person, verbs_of
-from hoicli.converters.vlm.rows import answer_in, failure_in, image_named_in, is_answers, logprobs_in, rows
-from hoicli.converters.vlm.text import Tokens
+from hoicli.converters.vlm.spoken_names import PERSONS, Spelling, label_of, names_person, verbs_of
+from hoicli.converters.vlm.spoken_text import Tokens
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.streams import Stream
 from hoicli.records.caveats import ALL_ONES, BY_TOKENS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hoicli.explorer.content import page_file, page_files
 from hoicli.explorer.folder import is_file
-from hoicli.explorer.measured import Measured
+from hoicli.explorer.measurements import Measured
 from hoicli.explorer.pictures import image_facts, images_of
 from hoicli.io.outputs import atomic_folder, open_output
 from hoicli.io.streams import Stream

@@ -14,18 +14,18 @@ import numpy as np
 
 from hoicli.errors import arg, write_number
 from hoicli.evaluation.coverage import Coverage, check_counted, choose_computable
+from hoicli.evaluation.evaluation_rows import Wanted, tally_rows
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.rows import Wanted, tally_rows
 from hoicli.evaluation.tally import Tally
 from hoicli.io.workers import no_garbage_collection, shared_out
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import distinct, rank_by_id
 from hoicli.records.reading import concatenate, read_scenes
-from hoicli.records.results import Row, also_signed, result_row, row_ends, settings_of
+from hoicli.records.result_rows import Row, also_signed, result_row, row_ends, settings_of
 from hoicli.records.scenes import Scenes
 from hoicli.validation.candidates import (
     Contradicted,

@@ -80,7 +80,7 @@ def counts_of(name: str, values: Numbers) -> list[int]:
 
 def tags_of(tags_given: Tags, *taken: str) -> dict[str, str]:
     """Return the tags of rows. taken: tags that the command sets itself. Raises `UsageError` for a bad or taken tag."""
-    from hoicli.records.results import parse_tags
+    from hoicli.records.result_rows import parse_tags
 
     if isinstance(tags_given, Mapping):
         for key in tags_given:

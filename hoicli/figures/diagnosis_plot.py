@@ -14,7 +14,7 @@ from hoicli.figures.canvas import Bar, add_legend, add_title, draw_bars, fill, h
 from hoicli.figures.shown import ALL_CLASSES, caveats_of, label, model_name, value_of
 from hoicli.figures.styles import BESIDE, COLUMN_WIDTH, PAGE_WIDTH, PAPER, STYLES, Look
 from hoicli.records.oracles import OF_A_SIDE, ORACLES
-from hoicli.records.results import Row
+from hoicli.records.result_rows import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

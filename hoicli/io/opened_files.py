@@ -17,7 +17,7 @@ from itertools import chain
 from typing import IO, Any, cast
 
 from hoicli.errors import DataError
-from hoicli.io.claims import reads
+from hoicli.io.file_claims import reads
 from hoicli.io.messages import display_name
 
 MARK = codecs.BOM_UTF8

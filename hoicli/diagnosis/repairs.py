@@ -1,7 +1,7 @@
 """What fixing each type of error would give: mAP with an oracle, or several in order, minus mAP without.
 
 An oracle for interaction, association, object box or human box errors turns each repair of its type
-(`hoicli.diagnosis.errors`) into a true positive of the ground truth's class with its own score, drops the true
+(`hoicli.diagnosis.error_types`) into a true positive of the ground truth's class with its own score, drops the true
 positive it replaces (a lower score), and drops all other predictions of the type. The oracles for duplicates and both
 boxes drop them; missed ground truth leaves the count; false_positive drops everything but true positives;
 false_negative counts only the ground truth that is found. (Diag-HOI sections 3.2 and 3.3.) Errors overlap, so the
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.diagnosis.errors import (
+from hoicli.diagnosis.error_types import (
     BOTH_BOXES,
     DUPLICATE,
     ERRORS,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, beside
+from hoicli.diagnosis.diagnosed_models import Placed
+from hoicli.diagnosis.error_types import ERRORS, MISSED, NOT_COUNTED, beside
 from hoicli.diagnosis.located import Located, counted_truth
-from hoicli.diagnosis.run import Placed
 from hoicli.evaluation.ground_truth import Annotations, GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import blocks_of

@@ -41,7 +41,7 @@ from hoicli.records.columns import read_columns
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Growing, Ints, rank_by_id, ranks_in_groups, run_starts
 from hoicli.records.reading import checker, named_scenes, numbered_scenes, scores_by_box, stated_in_record
-from hoicli.records.results import Row, Settings, percent, result_row, row_ends
+from hoicli.records.result_rows import Row, Settings, percent, result_row, row_ends
 from hoicli.records.scenes import Scenes, are_subjects
 from hoicli.vocabulary.labels import Vocabulary
 

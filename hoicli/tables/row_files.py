@@ -12,8 +12,8 @@ from hoicli.io.streams import Line, Stream
 from hoicli.records.image import result_problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import is_number, parse
-from hoicli.records.results import CHANCES, Row
-from hoicli.tables.values import PlacedRow
+from hoicli.records.result_rows import CHANCES, Row
+from hoicli.tables.cells import PlacedRow
 
 _NUMBERS = frozenset({"ci_low", "ci_high", "from", "to", *CHANCES})
 

@@ -10,27 +10,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hoicli.comparison.rows import Compared, Comparison, protocol_rows
+from hoicli.comparison.comparison_rows import Compared, Comparison, protocol_rows
 from hoicli.diagnosis.confusion_cells import Cells, Confusing
-from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.diagnosis.run import Gathered, Placed, diagnosis_rows, match_and_diagnose
+from hoicli.diagnosis.diagnosed_models import Gathered, Placed, diagnosis_rows, match_and_diagnose
+from hoicli.diagnosis.repairs import Diagnosis
 from hoicli.evaluation.coverage import choose_computable, find_unlabelled_views
+from hoicli.evaluation.evaluating import read_truth
+from hoicli.evaluation.evaluation_rows import RECALL, Evaluated, Wanted
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth, image_parts
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.rows import RECALL, Evaluated, Wanted
-from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import main_protocol
 from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.evaluation.tally import ClassResults, subset_classes
 from hoicli.evaluation.views import within
-from hoicli.explorer.columns import NEVER, STATES, ErrorTable, TruthTable, TypedPredictions, truth_table
+from hoicli.explorer.page_columns import NEVER, STATES, ErrorTable, TruthTable, TypedPredictions, truth_table
 from hoicli.io.streams import Stream
 from hoicli.io.workers import shared_out
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints
-from hoicli.records.results import Row
+from hoicli.records.result_rows import Row
 from hoicli.resampling.draws import Resampling
 from hoicli.vocabulary.labels import Vocabulary
 

@@ -22,7 +22,7 @@ import numpy as np
 import orjson
 
 from hoicli.errors import DataError, write_number
-from hoicli.io.inputs import repeated_key
+from hoicli.io.opened_files import repeated_key
 from hoicli.io.streams import Line
 from hoicli.records.columns import attempt, check_types, require
 from hoicli.records.intake import ErrorPolicy

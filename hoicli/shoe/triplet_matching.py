@@ -41,7 +41,7 @@ from hoicli.records.boxes import iou, take_columns
 from hoicli.records.columns import NO_BOX
 from hoicli.records.kit import Bools, Floats, Ints, expand_runs, rank_by_id, run_starts, sorted_by, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Triplets
-from hoicli.shoe.labels import Likeness, TruthClasses
+from hoicli.shoe.likenesses import Likeness, TruthClasses
 from hoicli.shoe.settings import ShoeOptions
 
 Overlap = Callable[[Ints, Ints], Floats]

@@ -20,13 +20,13 @@ import numpy as np
 
 from hoicli.errors import DataError
 from hoicli.evaluation.coverage import Coverage
+from hoicli.evaluation.evaluating import gather_in_parallel, matched_batches
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import order_by_score
 from hoicli.evaluation.recall_conventions import BOXES, CONSTRAINTS, NOTHING, PREDICTIONS, PROTOCOL, Convention
-from hoicli.evaluation.run import gather_in_parallel, matched_batches
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
@@ -34,7 +34,7 @@ from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Growing, Ints, join_parts, ranks_in_groups, run_starts
 from hoicli.records.reading import read_scenes
-from hoicli.records.results import Row, Settings, percent, result_row, row_ends
+from hoicli.records.result_rows import Row, Settings, percent, result_row, row_ends
 from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 

@@ -7,12 +7,12 @@ from itertools import chain, product
 from typing import Any
 
 from hoicli.corruption.catalogue import FAMILIES, ROHOI, SEVERITIES, family_of
-from hoicli.figures.robustness import CLEAN as CLEAN_MEAN
-from hoicli.figures.robustness import Means, plot_heat_maps, plot_robustness
+from hoicli.figures.robustness_plots import CLEAN as CLEAN_MEAN
+from hoicli.figures.robustness_plots import Means, plot_heat_maps, plot_robustness
 from hoicli.figures.shown import caveats_of
 from hoicli.figures.styles import PAPER, Look
 from hoicli.records.kinds import PARTS
-from hoicli.records.results import Row, Setting, result_row, signature
+from hoicli.records.result_rows import Row, Setting, result_row, signature
 from hoicli.robustness.gathering import CLEAN
 from hoicli.robustness.grids import Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
@@ -173,7 +173,7 @@ def _severity_cells(grid: Grid, **part: Any) -> list[Row]:
 
 
 def draw(grids: Sequence[Grid], path: str, *, kind: str = "curves", look: Look = PAPER) -> None:
-    """Draw the models, the best first, as `kind` (one of `figures.robustness.PLOTS`) has them.
+    """Draw the models, the best first, as `kind` (one of `figures.robustness_plots.PLOTS`) has them.
 
     Raises `UsageError` where there is no matplotlib.
     """

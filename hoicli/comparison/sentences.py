@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from hoicli.diagnosis.errors import MISSED
+from hoicli.diagnosis.error_types import MISSED
 from hoicli.errors import DataError, HoicliError, arg
 from hoicli.records.kinds import DIFFERENCE
 from hoicli.records.metrics import LOWER, better, printed_by
 from hoicli.records.oracles import OF_A_SIDE
-from hoicli.records.results import settings_of
-from hoicli.tables.values import number_text
+from hoicli.records.result_rows import settings_of
+from hoicli.tables.cells import number_text
 
 SURE = 0.05
 """The p below which a difference counts as shown, if its interval leaves 0 out as well."""

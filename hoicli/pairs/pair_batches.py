@@ -23,7 +23,7 @@ from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, find, starts_of
 from hoicli.records.parsing import Problem, Record
 from hoicli.records.reading import checker, named_scenes, numbered_scenes, scores_by_box, stated_in_record
-from hoicli.records.results import Setting, Settings
+from hoicli.records.result_rows import Setting, Settings
 from hoicli.records.scenes import Scenes, are_subjects
 from hoicli.vocabulary.labels import Vocabulary
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from hoicli.errors import DataError, arg
 from hoicli.io.streams import Line
 from hoicli.records.caveats import lacking
-from hoicli.records.results import Row, joined_settings, settings_of
+from hoicli.records.result_rows import Row, joined_settings, settings_of
 
 Place = tuple[int, int]
 """A line and a column of a table, from 0, without the columns of names."""

@@ -14,7 +14,7 @@ import numpy as np
 from hoicli.evaluation.pairing import counterparts
 from hoicli.records.kit import Floats, Ints, distinct, run_starts, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Name, Numbered, Triplets
-from hoicli.shoe.table import Pair, SimilarityTable
+from hoicli.shoe.similarity_table import Pair, SimilarityTable
 from hoicli.vocabulary.labels import normalise_spelling as in_one_spelling
 
 Candidates = Callable[[str, str], Sequence[str]]

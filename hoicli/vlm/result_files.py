@@ -21,9 +21,9 @@ import numpy as np
 import orjson
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.vlm.rows import iterate_list, parsed_lines
+from hoicli.converters.vlm.answer_rows import iterate_list, parsed_lines
 from hoicli.errors import DataError
-from hoicli.evaluation.boxes import AREAS
+from hoicli.evaluation.detector_boxes import AREAS
 from hoicli.evaluation.pairing import first_largest
 from hoicli.io.messages import note
 from hoicli.records.boxes import iou
@@ -31,7 +31,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, expand_runs, run_starts, runs_of, starts_of
 from hoicli.records.parsing import short
 from hoicli.vlm.bank import box_of
-from hoicli.vlm.measured import Measured, Shares
+from hoicli.vlm.task_scores import Measured, Shares
 
 TRUTH_KEYS = ("gt_pairs", "ground_truth_pairs")
 FOUND_KEYS = ("predicted_pairs", "pred_pairs", "pairs")

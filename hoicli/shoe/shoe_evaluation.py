@@ -35,12 +35,12 @@ from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, groups, run_starts
 from hoicli.records.triplets import NOTHING, Triplets, merge, triplet_batches
-from hoicli.shoe.labels import classes_of, likenesses, normalise, pool_of
-from hoicli.shoe.matching import Shoe, places_of
+from hoicli.shoe.likenesses import classes_of, likenesses, normalise, pool_of
 from hoicli.shoe.rating import measure_of, note_senseless, rate, read_predictions
 from hoicli.shoe.scores import Run
 from hoicli.shoe.settings import RANKS, ShoeOptions
-from hoicli.shoe.table import SimilarityTable
+from hoicli.shoe.similarity_table import SimilarityTable
+from hoicli.shoe.triplet_matching import Shoe, places_of
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.senses import candidates, senses_of
