@@ -166,15 +166,21 @@ def _is_sound(detections_made: Detections, vocabulary: Vocabulary, *, scored: bo
         return True
     if scored and not np.isfinite(detections_made.score).all():
         return False
-    for rows, lowest in ((detections_made.subject, 0), (detections_made.object, NO_BOX if vocabulary.roles else 0)):
-        if rows.min() < lowest or rows.max() >= count:
-            return False
+    no_object = NO_BOX if vocabulary.roles else 0
+    if not (_all_within(detections_made.subject, 0, count) and _all_within(detections_made.object, no_object, count)):
+        return False
     if not vocabulary.roles:
         return True
     fits = (class_table(vocabulary)[detections_made.verb, detections_made.role] >= 0) & (
         (detections_made.role > 0) | (detections_made.object < 0)
     )
     return bool(fits.all())
+
+
+def _all_within(numbers: Ints, lowest: int, end: int) -> bool:
+    """Return whether every number is at least `lowest` and less than `end`."""
+    # one pass instead of two: read without its sign, a number below the lowest is larger than any end
+    return not numbers.size or int((numbers - lowest).view(np.uint64).max()) < end - lowest
 
 
 def _check_names(arrays: Mapping[str, Any], of_triplets: Sequence[str], *, nulls: bool) -> None:
@@ -222,9 +228,10 @@ def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
         array = _flat(read_array(values, field), field)
         if array.dtype.kind in "iu" or not array.size:
             ids, lowest = array.astype(np.int64, copy=True), -1 if None in ids_by_name else 0
-            if out_of_range := np.flatnonzero((ids < lowest) | (ids >= count)).tolist():
-                problem = f"number {ids[out_of_range[0]]}, but {vocabulary.name} has {count} {what}s, numbered from 0"
-                raise DataError(f"{problem} as `hoicli vocab` lists them", field=f"{field}[{out_of_range[0]}]")
+            if not _all_within(ids, lowest, count):
+                place = int(np.flatnonzero((ids < lowest) | (ids >= count))[0])
+                problem = f"number {ids[place]}, but {vocabulary.name} has {count} {what}s, numbered from 0"
+                raise DataError(f"{problem} as `hoicli vocab` lists them", field=f"{field}[{place}]")
             return ids
         if array.dtype.kind not in "UTO":
             raise DataError(f"has dtype {array.dtype}, wants names or integers", field=field)

@@ -98,12 +98,12 @@ def scenes_of(lines: Sequence[Line], vocabulary: Vocabulary, *, scored: bool) ->
 
 
 def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -> Scenes:
-    """The predictions of some images, at least one, as columns, with what V-COCO's records imply."""
+    """Return the predictions of some images, at least one, as columns, with what V-COCO's records imply."""
     names = [column.name for column in fields(Detections)[1:]]
     column = {name: np.concatenate([getattr(image, name) for image in images]) for name in names}
     box_start, hoi_start = (starts_of([len(getattr(image, of)) for image in images]) for of in ("boxes", "score"))
     first = np.repeat(box_start[:-1], np.diff(hoi_start))
-    roles = [None, *vocabulary.roles]
+    role_names = [None, *vocabulary.roles]
     raw = RawImages(
         image_ids=[image.image_id for image in images],
         boxes=column["boxes"].astype(np.float64),
@@ -114,7 +114,7 @@ def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -
         hoi_start=hoi_start,
         labels=column["labels"].tolist(),
         verbs=column["verb"].tolist(),
-        of_hoi={"role": [roles[role] for role in column["role"].tolist()]},
+        of_hoi={"role": [role_names[role] for role in column["role"].tolist()]} if vocabulary.roles else {},
     )
     return numbered_scenes(raw, vocabulary, scored=True)
 
