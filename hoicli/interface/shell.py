@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand
@@ -22,6 +22,9 @@ from hoicli.interface.results import Records, Result, look_of
 from hoicli.io.file_claims import watch_files
 from hoicli.io.messages import note
 from hoicli.io.outputs import write_output
+
+if TYPE_CHECKING:
+    from hoicli.figures.styles import Look
 
 EXIT_CODES = {
     0: "done",
@@ -133,41 +136,57 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
     output = str(values.get("output") or "-")
     with watch_files():
         check(parameters, values)
-        row_options = [name for name in ("plot", "format") if shell_values.get(name) not in (None, "auto")]
-        gives_rows = command.listed is not None and command.listed(function_values)
-        if row_options and not gives_rows:
-            raise UsageError(f"{' and '.join(map(arg, row_options))}: no rows are written here; leave it out")
-        if gives_rows:
-            _notation(shell_values, output)  # before the work: it refuses names that rows are not written under
-        plot_path, look = shell_values.get("plot"), None
-        if command.plot:
-            kinds = {
-                parameter.name: function_values[parameter.name] != parameter.default
-                for parameter in command.parameters
-                if parameter.name == "plot_kind"
-            }
-            look = look_of(plot_path, shell_values["width"], shell_values["font_size"], shell_values["style"], **kinds)
+        _check_row_options(command, function_values, shell_values, output)
+        look = _plot_look(command, function_values, shell_values) if command.plot else None
         result = command.function(**function_values)
         if isinstance(result, str):
             write_output(output, result.encode(errors="surrogateescape"))
         elif isinstance(result, Records):
             result.write(output)
         elif isinstance(result, Result):
-            from hoicli.tables.notations import tell_lines
-
-            if plot_path is not None and look is not None and result.draw is not None:
-                result.draw(plot_path, look)
-            notation = _notation(shell_values, output, result.piped or command.piped)
-            if notation != "table" or output != "-" or not sys.stdout.isatty():
-                for sentence in result.above:
-                    note(sentence)
-            write_output(output, result.render_rows(notation))
-            if notation == "jsonl":
-                tell_lines(output)
-            if result.hint and notation == "table" and plot_path is None:
-                note(result.hint)
+            if look is not None and shell_values["plot"] is not None and result.draw is not None:
+                result.draw(shell_values["plot"], look)
+            _write_rows(result, shell_values, output, result.piped or command.piped)
         if isinstance(result, Records | Result) and result.failed is not None:
             raise result.failed
+
+
+def _check_row_options(
+    command: Command, function_values: dict[str, Any], shell_values: dict[str, Any], output: str
+) -> None:
+    """Raise `UsageError` for options of rows where this call writes none, and, before the work, for a file name that
+    promises another notation than the rows have."""
+    if command.listed is not None and command.listed(function_values):
+        _notation(shell_values, output)
+    elif row_options := [name for name in ("plot", "format") if shell_values.get(name) not in (None, "auto")]:
+        raise UsageError(f"{' and '.join(map(arg, row_options))}: no rows are written here; leave it out")
+
+
+def _plot_look(command: Command, function_values: dict[str, Any], shell_values: dict[str, Any]) -> Look:
+    """Return the look of the figure of --plot. Raises `UsageError` for options of a figure without --plot."""
+    is_kind_given = {
+        parameter.name: function_values[parameter.name] != parameter.default
+        for parameter in command.parameters
+        if parameter.name == "plot_kind"
+    }
+    width, font_size, style = (shell_values[name] for name in ("width", "font_size", "style"))
+    return look_of(shell_values["plot"], width, font_size, style, **is_kind_given)
+
+
+def _write_rows(result: Result, shell_values: dict[str, Any], output: str, piped: str) -> None:
+    """Write the rows of a result to the file `output`, and its sentences to stderr. piped: the notation where neither
+    --format nor a terminal chooses."""
+    from hoicli.tables.notations import tell_lines
+
+    notation = _notation(shell_values, output, piped)
+    if notation != "table" or output != "-" or not sys.stdout.isatty():
+        for sentence in result.above:
+            note(sentence)
+    write_output(output, result.render_rows(notation))
+    if notation == "jsonl":
+        tell_lines(output)
+    if result.hint and notation == "table" and shell_values.get("plot") is None:
+        note(result.hint)
 
 
 def _value(parameter: Parameter, words: Any) -> Any:
@@ -184,13 +203,13 @@ def _value(parameter: Parameter, words: Any) -> Any:
         ) from None
 
 
-def _notation(door: dict[str, Any], output: str, piped: str = "jsonl") -> str:
-    """Return the notation of rows. door: the values of the options that the shell adds; output: the file's name; piped:
+def _notation(shell_values: dict[str, Any], output: str, piped: str = "jsonl") -> str:
+    """Return the notation of rows. shell_values: of the options that the shell adds; output: the file's name; piped:
     the notation where neither --format nor a terminal chooses. Raises `UsageError` for a file name that promises
     another notation."""
     from hoicli.tables.notations import chosen_format
 
-    return chosen_format(door.get("format", "auto"), output, piped=piped)
+    return chosen_format(shell_values.get("format", "auto"), output, piped=piped)
 
 
 class ManualCommand(TyperCommand):
