@@ -30,7 +30,7 @@ from hoicli.tables.cells import (
     single_value,
     value_of,
 )
-from hoicli.tables.layouts import Layout, column_head, is_mean
+from hoicli.tables.layouts import Layout, Slot, column_head, is_mean
 from hoicli.tables.notes import add_notes
 
 _VIEWS = frozenset({"iou", "slice", "part"})
@@ -54,16 +54,7 @@ def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> 
     keys = [key for key in layout.lines if any(row.get(key) is not None for row, _ in fitting)]
     tags = _tags((row for row, _ in fitting), showing.over)
     dense_tags([row for row, _ in fitting], tags, keys)
-    named_rows = [(_name_of(row, tags, keys), row, slot) for row, slot in fitting]
-    protocols_of: dict[tuple[Name, str], set[str]] = {}
-    for name, row, slot in named_rows:
-        protocols_of.setdefault((name, slot.group), set()).add(row.get("protocol", ""))
-    line_counts = Counter((group, protocol) for (_, group), protocols in protocols_of.items() for protocol in protocols)
-    placed: list[Placed] = []
-    for name, row, slot in named_rows:  # by the protocol that most lines have; if several, the first, the papers' own
-        candidates = [protocol for protocol in slot.protocols if protocol in protocols_of[name, slot.group]]
-        if row.get("protocol", "") == max(candidates, key=lambda protocol: line_counts[slot.group, protocol]):
-            placed.append((name or ("-",), (slot.group, slot.head), row))
+    placed = _by_usual_protocol([(_name_of(row, tags, keys), row, slot) for row, slot in fitting])
     placed_ids, columns = {id(row) for *_, row in placed}, {column for _, column, _ in placed}
     heads = [*(("Method" if tag == "model" else tag_column(tag)) for tag in tags), *keys] or ["Method"]
     of_one_unit(row for *_, row in placed)
@@ -74,6 +65,22 @@ def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> 
         ranked=not views, compared=True, settings_shown=views, n=layout.n and showing.n,
     )  # fmt: skip
     return table, [row for row in rows if id(row) not in placed_ids]
+
+
+def _by_usual_protocol(named_rows: Sequence[tuple[Name, Row, Slot]]) -> list[Placed]:
+    """Return the rows of one protocol for each line and group of columns, with their columns. Of the protocols that a
+    line has, it is the one that most lines have; if several, the first of the slot's, the papers' own. named_rows: rows
+    with their line and with a slot that takes them."""
+    protocols_of: dict[tuple[Name, str], set[str]] = {}
+    for name, row, slot in named_rows:
+        protocols_of.setdefault((name, slot.group), set()).add(row.get("protocol", ""))
+    line_counts = Counter((group, protocol) for (_, group), protocols in protocols_of.items() for protocol in protocols)
+    placed: list[Placed] = []
+    for name, row, slot in named_rows:
+        candidates = [protocol for protocol in slot.protocols if protocol in protocols_of[name, slot.group]]
+        if row.get("protocol", "") == max(candidates, key=lambda protocol: line_counts[slot.group, protocol]):
+            placed.append((name or ("-",), (slot.group, slot.head), row))
+    return placed
 
 
 def arrange_by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence[str], showing: Showing) -> TextTable:
