@@ -21,6 +21,7 @@ from hoicli.evaluation.coverage import choose_computable, tell_absent
 from hoicli.evaluation.evaluating import read_truth
 from hoicli.evaluation.evaluation_rows import Evaluated, Wanted, class_subsets
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import protocol_of
@@ -29,7 +30,7 @@ from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Ints
+from hoicli.records.kit import Floats, Ints
 from hoicli.records.result_rows import Row, Settings, percent, result_row, row_ends
 from hoicli.resampling.comparison import (
     Difference,
@@ -104,39 +105,48 @@ def compare(
     Raises `DataError` for what is wrong with a stream, `UsageError` for match records."""
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     protocols = views.views_of(choose_computable(truth, protocols, named), named)
-    diagnosed = protocol_of(vocabulary) if errors else None
-    if diagnosed is not None and not truth.serves(diagnosed):
-        note(f"left out: types of errors, which {diagnosed.name} defines: {truth.name} cannot serve it")
-        diagnosed = None
-    errors_of = [] if diagnosed is None else views.diagnosis_views(diagnosed)
+    diagnosed_views = _diagnosed_views(truth, vocabulary, views) if errors else []
     sides: list[Gathered] = []
     for model in models:
         predictions = model.refuse_match_records(f"{model.name}: compare")
-        sides.append(match_and_diagnose(predictions, truth, protocols, errors_of, filters, policy))
+        sides.append(match_and_diagnose(predictions, truth, protocols, diagnosed_views, filters, policy))
     for model, side in zip(models, sides, strict=True):
         side.coverage.report(truth, protocols, model.name, model=model.model)
     tell_absent(truth, protocols)
+
     shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), resampling, top, tags)
-    settings = {**filters.signature(), "data": vocabulary.signed, **requested.settings()}
-
-    def rows_by_protocol() -> Iterator[Row]:
-        """Yield the rows of mAP, apart so that ranked lists are freed before those of errors are made."""
-        ranked = [side.tally.ranked_results(vocabulary, shared.image_ids) for side in sides]
-        for protocol_results in zip(*ranked, strict=True):
-            compared = []
-            for model, side, (protocol, results, lists) in zip(models, sides, protocol_results, strict=True):
-                signed, tagged = {**settings, **side.tally.settings(protocol)}, {"model": model.model, **tags}
-                parts = Evaluated.split_by_slices(protocol, vocabulary, requested, results, signed, tagged)
-                compared.append(Compared(model.model, lists, parts))
-            yield from protocol_rows(compared, shared)
-
-    yield from rows_by_protocol()
+    names = [model.model for model in models]
     settings = {**filters.signature(), "data": vocabulary.signed}
-    leave = dict(chain.from_iterable(side.tally.leave.items() for side in sides))
-    for number, view in enumerate(errors_of):
-        signed = settings | leave | truth.settings(view) | view.settings()
-        diagnoses = [side.diagnoses[number] for side in sides]
-        yield from error_rows([model.model for model in models], diagnoses, signed, shared)
+    yield from _rows_of_protocols(names, sides, requested, {**settings, **requested.settings()}, shared)
+    settings |= dict(chain.from_iterable(side.tally.leave.items() for side in sides))
+    for number, view in enumerate(diagnosed_views):
+        signed = settings | truth.settings(view) | view.settings()
+        yield from error_rows(names, [side.diagnoses[number] for side in sides], signed, shared)
+
+
+def _diagnosed_views(truth: GroundTruth, vocabulary: Vocabulary, views: Views) -> Sequence[Protocol]:
+    """Return the views of the dataset's protocol that defines types of errors; none, with a note, if the ground truth
+    cannot serve it."""
+    protocol = protocol_of(vocabulary)
+    if not truth.serves(protocol):
+        note(f"left out: types of errors, which {protocol.name} defines: {truth.name} cannot serve it")
+        return []
+    return views.diagnosis_views(protocol)
+
+
+def _rows_of_protocols(
+    names: Sequence[str], sides: Sequence[Gathered], requested: Wanted, settings: Settings, shared: Comparison
+) -> Iterator[Row]:
+    """Yield `protocol_rows` under each protocol, in a function of its own, so that ranked lists are freed before the
+    rows of errors are made. names, sides: of each model; settings: of all models and protocols."""
+    ranked = [side.tally.ranked_results(shared.vocabulary, shared.image_ids) for side in sides]
+    for protocol_results in zip(*ranked, strict=True):
+        compared = []
+        for name, side, (protocol, results, lists) in zip(names, sides, protocol_results, strict=True):
+            signed, tagged = {**settings, **side.tally.settings(protocol)}, {"model": name, **shared.tags}
+            parts = Evaluated.split_by_slices(protocol, shared.vocabulary, requested, results, signed, tagged)
+            compared.append(Compared(name, lists, parts))
+        yield from protocol_rows(compared, shared)
 
 
 def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Row]:
@@ -184,32 +194,23 @@ def _means(lists: RankedLists, before: Evaluated, after: Evaluated, paired: Pair
 
 def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: Comparison, ends: Row) -> Iterator[Row]:
     """Yield how many classes of each subset are better and worse, then each class's difference, the surest first."""
-    evaluated, after = baseline.evaluated, model.evaluated.results.ap
+    evaluated = baseline.evaluated
     vocabulary, results = evaluated.classes, evaluated.results
     subset = class_subsets(vocabulary, evaluated.protocol)
-    numbers = np.flatnonzero(results.in_mean & (results.positives > 0)).tolist()
     resamples, _ = paired.differences(Rounds.classes)
-    images = baseline.lists.truth_images
-    changes = {}
-    for number in numbers:
-        sides = float(results.ap[number]), float(after[number])
-        changes[number] = difference(*sides, resamples[number], np.zeros(0), int(images[number]), largest=1.0)
+    changes = _class_changes(baseline, model, resamples)
     tested = {number: change.value or 0.0 for number, change in changes.items() if change.p_bootstrap is not None}
     label = f"{evaluated.protocol.key}: {model.name}, swaps of classes"
     p_values = class_chances(baseline.lists, model.lists, tested, shared.resampling, label)
     q_values = dict(zip(p_values, false_discovery([*p_values.values()]), strict=True))
-    for metric, sign in ((CLASSES_BETTER, 1), (CLASSES_WORSE, -1)) if resamples.size else ():
-        for name, members in evaluated.members.items():
-            testable = [number for number in members.tolist() if number in q_values]
-            sure = [number for number in testable if q_values[number] < SURE]
-            differing = [number for number in sure if sign * (changes[number].value or 0.0) > 0]
-            yield result_row(metric, subset=name, value=len(differing), n=len(testable), unit="classes", **ends)
+    if resamples.size:
+        yield from _class_counts(evaluated, changes, q_values, ends)
 
     def order(number: int) -> tuple[float, float, tuple[str, str]]:
         """Return the sorting key of a class: by p (2 if not tested), then by the larger difference, then by name."""
         return p_values.get(number, 2.0), -abs(changes[number].value or 0.0), vocabulary.interactions[number]
 
-    numbers.sort(key=order)
+    numbers = sorted(changes, key=order)
     if not evaluated.requested.per_class:
         numbers = [number for number in numbers if changes[number].value]
     for number in numbers:
@@ -218,6 +219,31 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: 
         row = difference_row("AP_diff", named, changes[number], int(results.positives[number]), ends)
         row |= {"p": p_values.get(number), "q": q_values.get(number), "unit": row.pop("unit")}
         yield row
+
+
+def _class_changes(baseline: Compared, model: Compared, resamples: Floats) -> dict[int, Difference]:
+    """Return the difference in AP of each annotated class that the protocol averages, by its number, ascending; its
+    chance by swaps is not yet known. resamples: the differences of each class on resamples."""
+    results, after = baseline.evaluated.results, model.evaluated.results.ap
+    images = baseline.lists.truth_images
+    changes = {}
+    for number in np.flatnonzero(results.in_mean & (results.positives > 0)).tolist():
+        sides = float(results.ap[number]), float(after[number])
+        changes[number] = difference(*sides, resamples[number], np.zeros(0), int(images[number]), largest=1.0)
+    return changes
+
+
+def _class_counts(
+    evaluated: Evaluated, changes: Mapping[int, Difference], q_values: Mapping[int, float], ends: Row
+) -> Iterator[Row]:
+    """Yield how many classes of each subset are surely better, then how many are surely worse. evaluated: the
+    baseline's results; q_values: of the classes that can be tested."""
+    for metric, sign in ((CLASSES_BETTER, 1), (CLASSES_WORSE, -1)):
+        for name, members in evaluated.members.items():
+            testable = [number for number in members.tolist() if number in q_values]
+            sure = [number for number in testable if q_values[number] < SURE]
+            differing = [number for number in sure if sign * (changes[number].value or 0.0) > 0]
+            yield result_row(metric, subset=name, value=len(differing), n=len(testable), unit="classes", **ends)
 
 
 def _images(baseline: Compared, model: Compared, shared: Comparison, ends: Row) -> Iterator[Row]:

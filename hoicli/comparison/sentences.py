@@ -58,9 +58,9 @@ def _headlines(rows: Sequence[AnyRow]) -> Iterator[tuple[str, str, AnyRow]]:
         tags, metric = row.get("tags", {}), str(row.get("metric"))
         if metric in NAMES and "baseline" in tags:
             rows_by_pair.setdefault((str(tags.get("model")), str(tags["baseline"]), metric), []).append(row)
-    for (model, baseline, _), found in rows_by_pair.items():
-        first = found[0]
-        yield model, baseline, max((row for row in found if _view(row) == _view(first)), key=lambda row: int(row["n"]))
+    for (model, baseline, _), pair_rows in rows_by_pair.items():
+        of_first_view = [row for row in pair_rows if _view(row) == _view(pair_rows[0])]
+        yield model, baseline, max(of_first_view, key=lambda row: int(row["n"]))
 
 
 def failure(rows: Sequence[AnyRow], margin: float) -> HoicliError | None:
@@ -97,7 +97,7 @@ def _view(row: AnyRow) -> tuple[Any, Any]:
 
 def _verdict(model: str, baseline: str, row: AnyRow) -> str:
     """Return the sentence on whether a model is better than the baseline, from the row of their difference."""
-    value, low, high = row["value"], row["ci_low"], row["ci_high"]
+    value, low = row["value"], row["ci_low"]
     subset_text = _subset_text(row)
     metric, less_is_better = NAMES[row["metric"]], _less_is_better(row)
     if value is None:
@@ -105,31 +105,37 @@ def _verdict(model: str, baseline: str, row: AnyRow) -> str:
         return f"{model} cannot be compared with {baseline}: {why}"
     numbers = f"{number_text(value, 2, signed=True)} {metric} ({subset_text}: {row['from']:.2f} to {row['to']:.2f})"
     chance_name = "p" if row["p"] is not None else "p_bootstrap"
-    chance = row[chance_name]
-    if low is None or chance is None:
+    if low is None or row[chance_name] is None:
         tested = "boot" in settings_of(row)
         why = "ground truth in fewer than two images" if tested else "no resamples were asked for"
         ahead, behind = ("ahead of", "behind") if less_is_better else ("above", "below")
         relation = "as good as" if value == 0 else ahead if (value < 0) == less_is_better else behind
         return f"{model} is {relation} {baseline} here, but no test was run ({why}): {numbers}"
+    return f"{model} {_tested_relation(row, chance_name)} {baseline}: {numbers}, {_test_text(row, chance_name)}"
+
+
+def _tested_relation(row: AnyRow, chance_name: str) -> str:
+    """Return in words whether a model is better or worse, which both its interval and its p must show. chance_name: the
+    key of the p to go by."""
+    excludes_zero = row["ci_low"] > 0 or row["ci_high"] < 0
+    if not (excludes_zero and row[chance_name] < SURE):
+        return "is not shown to differ from"
+    return "is better than" if (row["value"] < 0) == _less_is_better(row) else "is worse than"
+
+
+def _test_text(row: AnyRow, chance_name: str) -> str:
+    """Return the interval of a difference and its p, and a doubt if only one of the two shows a difference."""
+    low, high, chance = row["ci_low"], row["ci_high"], row[chance_name]
     excludes_zero, unlikely = low > 0 or high < 0, chance < SURE
-    significant = excludes_zero and unlikely
-    verdict = (
-        "is not shown to differ from"
-        if not significant
-        else "is better than"
-        if (value < 0) == less_is_better
-        else "is worse than"
-    )
     doubt = ""
     if excludes_zero and not unlikely:
         doubt = f" (its interval excludes 0, but {chance_name} does not confirm it)"
     elif unlikely and not excludes_zero:
         doubt = f" ({chance_name} is small, but its interval includes 0)"
     span = f"[{number_text(low, 2)}, {number_text(high, 2)}]"
-    if value != 0 and high - low < NO_WIDTH:
+    if row["value"] != 0 and high - low < NO_WIDTH:
         span += " (without width, as all resamples agree: it does not show how images differ)"
-    return f"{model} {verdict} {baseline}: {numbers}, 95 % interval {span}, {chance_name} = {chance:.2g}{doubt}"
+    return f"95 % interval {span}, {chance_name} = {chance:.2g}{doubt}"
 
 
 def _subset_text(row: AnyRow) -> str:

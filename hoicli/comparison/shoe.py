@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from hoicli.comparison.comparison_rows import difference_row
 from hoicli.io.streams import Stream
 from hoicli.records.result_rows import Row, interval_keys, percent, result_row, row_ends
 from hoicli.resampling.comparison import Difference, PairedRounds, difference
 from hoicli.resampling.draws import Resampling
-from hoicli.resampling.rounds import resample, swap_outputs
+from hoicli.resampling.rounds import Rounds, Weighted, resample, swap_outputs
 from hoicli.shoe.scores import Run, interval_of, means, weighted_metrics
 from hoicli.shoe.shoe_evaluation import Evaluation
 
@@ -32,43 +33,86 @@ def compare_shoe(
         yield from _rows(named, metrics, resampling, {**at_delta[0][0], **tags})
 
 
+class _MetricOfModel(NamedTuple):
+    """One metric of one model at one delta. resampled: the metric in a form that takes weights of images, and its
+    rounds on resamples; None if some model of the comparison does not have the metric."""
+
+    name: str
+    run: Run
+    metric: str
+    resampled: tuple[Weighted, Rounds] | None
+
+    @property
+    def value(self) -> float | None:
+        """The metric, in [0, 1]; None without a value."""
+        value: float | None = getattr(self.run.scores, self.metric)
+        return value
+
+    @property
+    def n(self) -> int:
+        """How many cases the metric is over."""
+        return self.run.scores.count(self.metric)
+
+
 def _rows(
     models: Sequence[tuple[str, Run]], metrics: Sequence[str], resampling: Resampling, tags: Mapping[str, str]
 ) -> Iterator[Row]:
     """Yield the rows at one delta. tags: those of all rows. models: (name, run) of each."""
-    resampling_settings = resampling.signature()
     weighted = [weighted_metrics(run) for _, run in models]
-    first = models[0][1]
-    subset = first.subset
     differences: list[Row] = []
     for metric in metrics:
-        # a model without scores has no soft_map
-        all_have_it = all(metric in metrics_of_model for metrics_of_model in weighted)
-        resamples = (
-            resample([metrics_of_model[metric] for metrics_of_model in weighted], resampling, f"{metric}: resamples")
-            if all_have_it
-            else []
-        )
-        for number, (name, run) in enumerate(models):
-            value, n = getattr(run.scores, metric), run.scores.count(metric)
-            ends_of_interval = interval_of(run, metric, resamples[number]) if all_have_it else None
-            numbers = {"value": percent(value), "n": n, **interval_keys(ends_of_interval), "unit": "%"}
-            ends = row_ends("shoe", {"model": name, **tags}, {**run.signature, **resampling_settings})
-            yield result_row(metric, subset=subset, **numbers, **ends)
-            if number == 0:
-                continue
-            before = getattr(first.scores, metric)
-            change = Difference(before, value)
-            if all_have_it:
-                label = f"{metric}: {name}, swaps"
-                swaps = swap_outputs(weighted[0][metric], weighted[number][metric], resampling, label)
-                paired = PairedRounds((resamples[0], resamples[number]), (swaps[0], swaps[1]))
-                images = min(first.images[metric], run.images[metric])
-                change = difference(before, value, *paired.differences(partial(means, metric)), images, largest=1.0)
-            settings = {**first.signature, **_join_settings(first.signature, run.signature), **resampling_settings}
-            ends = row_ends("shoe", {"model": name, "baseline": models[0][0], **tags}, settings)
-            differences.append(difference_row(f"{metric}_diff", {"subset": subset}, change, n, ends))
+        sides = _sides(metric, models, weighted, resampling)
+        for side in sides:
+            yield _value_row(side, resampling, tags)
+            if side is not sides[0]:
+                differences.append(_difference_row(sides[0], side, resampling, tags))
     yield from differences
+
+
+def _sides(
+    metric: str,
+    models: Sequence[tuple[str, Run]],
+    weighted: Sequence[Mapping[str, Weighted]],
+    resampling: Resampling,
+) -> list[_MetricOfModel]:
+    """Return the metric of each model, all on the same resamples. weighted: of each model the metrics that it has."""
+    # a model without scores has no soft_map
+    if not all(metric in metrics_of_model for metrics_of_model in weighted):
+        return [_MetricOfModel(name, run, metric, None) for name, run in models]
+    of_models = [metrics_of_model[metric] for metrics_of_model in weighted]
+    resamples = resample(of_models, resampling, f"{metric}: resamples")
+    return [
+        _MetricOfModel(name, run, metric, resampled)
+        for (name, run), resampled in zip(models, zip(of_models, resamples, strict=True), strict=True)
+    ]
+
+
+def _value_row(side: _MetricOfModel, resampling: Resampling, tags: Mapping[str, str]) -> Row:
+    """Return the row of a model's metric."""
+    ends_of_interval = interval_of(side.run, side.metric, side.resampled[1]) if side.resampled else None
+    numbers = {"value": percent(side.value), "n": side.n, **interval_keys(ends_of_interval), "unit": "%"}
+    ends = row_ends("shoe", {"model": side.name, **tags}, {**side.run.signature, **resampling.signature()})
+    return result_row(side.metric, subset=side.run.subset, **numbers, **ends)
+
+
+def _difference_row(
+    baseline: _MetricOfModel, side: _MetricOfModel, resampling: Resampling, tags: Mapping[str, str]
+) -> Row:
+    """Return the row of a metric's difference from the baseline's; it is tested if both have resamples."""
+    metric, first, second = side.metric, baseline.run, side.run
+    change = Difference(baseline.value, side.value)
+    if baseline.resampled and side.resampled:
+        (first_weighted, first_rounds), (second_weighted, second_rounds) = baseline.resampled, side.resampled
+        label = f"{metric}: {side.name}, swaps"
+        swaps = swap_outputs(first_weighted, second_weighted, resampling, label)
+        paired = PairedRounds((first_rounds, second_rounds), (swaps[0], swaps[1]))
+        images = min(first.images[metric], second.images[metric])
+        tested = paired.differences(partial(means, metric))
+        change = difference(baseline.value, side.value, *tested, images, largest=1.0)
+    joined = _join_settings(first.signature, second.signature)
+    settings = {**first.signature, **joined, **resampling.signature()}
+    ends = row_ends("shoe", {"model": side.name, "baseline": baseline.name, **tags}, settings)
+    return difference_row(f"{metric}_diff", {"subset": first.subset}, change, side.n, ends)
 
 
 def _join_settings(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:

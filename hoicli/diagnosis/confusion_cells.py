@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,19 @@ class Cells:
         of_true = np.bincount(self.true[self.true >= 0], self.count[self.true >= 0], minlength=names)
         of_said = np.bincount(self.said[self.said >= 0], self.count[self.said >= 0], minlength=names)
         return np.where(self.true >= 0, of_true[self.true], of_said[self.said]).astype(np.int64)
+
+
+class _Tasks(NamedTuple):
+    """What the repairs of cells change, class by class: a task is a cell and a class whose AP its repair may change.
+    cells, classes [J]: the cell and the class of each task. inserted, removed: the true positives that tasks add and
+    the predictions that they take away, as ascending keys of the task and the place among all predictions. lost [J]:
+    how much ground truth leaves the count."""
+
+    cells: Ints
+    classes: Ints
+    inserted: Ints
+    removed: Ints
+    lost: Ints
 
 
 class Repaired:
@@ -123,11 +136,27 @@ class Repaired:
         return Cells(true, said, count, gain)
 
     def _gains(self, answers: Said, cells: Ints, cell: Callable[[Ints, Ints], Ints]) -> Floats:
-        """Return the mean AP [K] that the repair of each cell would add. A task is one (cell, class): a class whose AP
-        the cell's repair may change. cell: makes the key of a cell from its two names."""
+        """Return the mean AP [K] that the repair of each cell would add. cell: makes the key of a cell from its two
+        names."""
+        tasks = self._tasks(answers, cells, cell)
+        positives = self._positives[tasks.classes] - tasks.lost
+        averaged = self._averaged[tasks.classes]
+        still_averaged = averaged & (positives > 0)
+        ap_before, ap_after = self.ap[tasks.classes], self._ap_after(tasks, positives)
+        ap_change = np.where(still_averaged, ap_after, 0.0) - np.where(averaged, ap_before, 0.0)
+        leaves_mean = averaged.astype(np.int64) - still_averaged
+        total, averaged_classes = self.ap[self._averaged].sum(), int(self._averaged.sum())
+        sums = total + np.bincount(tasks.cells, ap_change, minlength=len(cells))
+        counts = averaged_classes - np.bincount(tasks.cells, leaves_mean, minlength=len(cells))
+        means: Floats = np.divide(sums, counts, out=np.full(len(cells), np.nan), where=counts > 0)
+        means -= total / max(averaged_classes, 1)
+        return means
+
+    def _tasks(self, answers: Said, cells: Ints, cell: Callable[[Ints, Ints], Ints]) -> _Tasks:
+        """Return the tasks that the repairs of some cells are made of."""
         columns, classes = self._columns, len(self._positives)
 
-        def tasks(of_cell: Ints, of_class: Ints) -> Ints:
+        def keys(of_cell: Ints, of_class: Ints) -> Ints:
             """Return the key of each (cell, class)."""
             return find(cells, of_cell)[0] * classes + of_class
 
@@ -136,40 +165,34 @@ class Repaired:
         replaced = former_hit >= 0
         dropped_cell = cell(answers.drop_true, answers.drop_said)
         lost_cell = cell(answers.missed_true, np.full(len(answers.missed), NOTHING))
+        insert_key = keys(fixed_cell, repaired_class)
+        drop_key = keys(dropped_cell, self._interaction[answers.drop_row])
+        remove_key = np.concatenate([drop_key, keys(fixed_cell[replaced], repaired_class[replaced])])
+        lose_key = keys(lost_cell, columns.truth_class[answers.missed])
+
+        task_key = np.unique(np.concatenate([insert_key, remove_key, lose_key]))
         removed_row = np.concatenate([answers.drop_row, former_hit[replaced]])
-        insert_task = tasks(fixed_cell, repaired_class)
-        remove_task = np.concatenate(
-            [
-                tasks(dropped_cell, self._interaction[answers.drop_row]),
-                tasks(fixed_cell[replaced], repaired_class[replaced]),
-            ]
+        return _Tasks(
+            cells=task_key // classes,
+            classes=task_key % classes,
+            inserted=np.sort(find(task_key, insert_key)[0] * self._width + self._place[answers.fix_row]),
+            removed=np.sort(find(task_key, remove_key)[0] * self._width + self._place[removed_row]),
+            lost=np.bincount(find(task_key, lose_key)[0], minlength=len(task_key)),
         )
-        lose_task = tasks(lost_cell, columns.truth_class[answers.missed])
-        task_key = np.unique(np.concatenate([insert_task, remove_task, lose_task]))
-        of_class = task_key % classes
-        positives = self._positives[of_class] - np.bincount(find(task_key, lose_task)[0], minlength=len(task_key))
-        ap = np.zeros(len(task_key))
-        inserted = np.sort(find(task_key, insert_task)[0] * self._width + self._place[answers.fix_row])
-        removed = np.sort(find(task_key, remove_task)[0] * self._width + self._place[removed_row])
-        for part in blocks_of(np.diff(self._hit_bounds)[of_class]):
+
+    def _ap_after(self, tasks: _Tasks, positives: Ints) -> Floats:
+        """Return the AP [J] of the class of each task after the repair. positives [J]: the ground truth that counts
+        then."""
+        ap = np.zeros(len(tasks.classes))
+        for part in blocks_of(np.diff(self._hit_bounds)[tasks.classes]):
             # the keys of this block of tasks, with the tasks numbered from its start
             of_part = [
                 keys[slice(*np.searchsorted(keys, [part.start * self._width, part.stop * self._width]))]
                 - part.start * self._width
-                for keys in (inserted, removed)
+                for keys in (tasks.inserted, tasks.removed)
             ]
-            ap[part] = self._repaired_ap(of_class[part], positives[part], *of_part)
-
-        ap_before, still_averaged = self.ap[of_class], self._averaged[of_class] & (positives > 0)
-        ap_change = np.where(still_averaged, ap, 0.0) - np.where(self._averaged[of_class], ap_before, 0.0)
-        leaves_mean = self._averaged[of_class].astype(np.int64) - still_averaged
-        cell_of_task = task_key // classes
-        total, averaged_classes = self.ap[self._averaged].sum(), int(self._averaged.sum())
-        sums = total + np.bincount(cell_of_task, ap_change, minlength=len(cells))
-        counts = averaged_classes - np.bincount(cell_of_task, leaves_mean, minlength=len(cells))
-        means: Floats = np.divide(sums, counts, out=np.full(len(cells), np.nan), where=counts > 0)
-        means -= total / max(averaged_classes, 1)
-        return means
+            ap[part] = self._repaired_ap(tasks.classes[part], positives[part], *of_part)
+        return ap
 
     def _repaired_ap(self, of_class: Ints, positives: Ints, inserted: Ints, removed: Ints) -> Floats:
         """Return the AP [J] of some tasks, each the true positives of one class with what one cell inserts and removes.

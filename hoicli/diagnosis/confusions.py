@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -162,116 +162,208 @@ def _firsts(unit: Ints, row: Ints, located: Located, units: int) -> Ints:
     return first
 
 
-def _once(first_column: Ints, other: Ints) -> Ints:
+def _first_occurrences(first_column: Ints, other: Ints) -> Ints:
     """Return where each combination of two values occurs first, ascending."""
     _, first = np.unique(first_column * (int(other.max(initial=0)) + 1) + other, return_index=True)
     return np.sort(first)
 
 
+class _Units(NamedTuple):
+    """The units of a kind of confusion, and the cell (true, said) of each. true, said [U]: the annotated and the
+    predicted name, NOTHING if none is predicted; is_confused [U]: whether the first prediction is wrong for the unit;
+    of_truth [G]: the unit of each ground truth."""
+
+    true: Ints
+    said: Ints
+    is_confused: Bools
+    of_truth: Ints
+
+
+class _Fixes(NamedTuple):
+    """The predictions that a cell's repair makes true positives. row, truth, unit [F]: a prediction, the ground truth
+    that it then finds, and a unit in the cell."""
+
+    row: Ints
+    truth: Ints
+    unit: Ints
+
+
+class _Drops(NamedTuple):
+    """The predictions that a cell's repair drops. row, unit: a prediction and a unit in the cell, which it is on."""
+
+    row: Ints
+    unit: Ints
+
+
+class _Strays(NamedTuple):
+    """What is predicted where nothing is annotated. names [L]: the name of each such prediction (of objects, of each
+    such predicted pair); row, name_of_row: the predictions that the repair drops, and the name of each."""
+
+    names: Ints
+    row: Ints
+    name_of_row: Ints
+
+
+def _join_parts(units: _Units, fixes: _Fixes, drops: _Drops, strays: _Strays) -> Said:
+    """Return one kind of confusion from its parts: the cell of a fix or a drop is that of its unit, the cell of a stray
+    is (nothing, its name), and the ground truth of units for which nothing is predicted is missed."""
+    missed = np.flatnonzero(units.said[units.of_truth] == NOTHING)
+    return Said(
+        true=units.true,
+        said=units.said,
+        lone=strays.names,
+        fix_row=fixes.row,
+        fix_truth=fixes.truth,
+        fix_true=units.true[fixes.unit],
+        fix_said=units.said[fixes.unit],
+        drop_row=np.concatenate([drops.row, strays.row]),
+        drop_true=np.concatenate([units.true[drops.unit], np.full(len(strays.row), NOTHING)]),
+        drop_said=np.concatenate([units.said[drops.unit], strays.name_of_row]),
+        missed=missed,
+        missed_true=units.true[units.of_truth[missed]],
+    )
+
+
 def verbs_said(located: Located, typed: Typed) -> Said:
     """Return the confusions of verbs in a batch, whose units are the ground-truth triplets."""
-    action, units = located.action_of, len(located.truth_image)
+    verb = located.action_of[located.interaction]
     truth, wrong = candidates(typed, typed.same_pair, typed.error == INTERACTION)
+    units, first_row = _verb_units(located, truth, wrong)
+    # the first prediction becomes a true positive; if it is first for several triplets, of the first of them
+    confused = np.flatnonzero(units.is_confused)
+    confused = confused[_first_occurrences(first_row[confused], units.true[confused])]
+    fixes = _Fixes(first_row[confused], confused, confused)
+    # every wrong prediction of the verb that a triplet is confused with is dropped, once for each cell
+    alike = np.flatnonzero(units.is_confused[truth] & (verb[wrong] == units.said[truth]))
+    alike = alike[_first_occurrences(wrong[alike], units.true[truth[alike]])]
+    drops = _Drops(wrong[alike], truth[alike])
+    stray = np.flatnonzero((typed.error >= ASSOCIATION) & (typed.error <= BOTH_BOXES))
+    return _join_parts(units, fixes, drops, _Strays(verb[stray], stray, verb[stray]))
+
+
+def _verb_units(located: Located, truth: Ints, wrong: Ints) -> tuple[_Units, Ints]:
+    """Return the ground-truth triplets as units, and the first prediction [U] of each, -1 for none. truth, wrong:
+    aligned columns, a triplet and a prediction that is wrong for it."""
     hits = np.flatnonzero(located.hit)
     unit, row = np.concatenate([located.truth[hits], truth]), np.concatenate([hits, wrong])
-    first = _firsts(unit, row, located, units)
+    first = _firsts(unit, row, located, len(located.truth_image))
     # A unit without a prediction has first = -1, so it takes the value appended at the end.
-    first_row = np.append(row, -1)[first]
-    true = action[located.truth_interaction]
-    predicted = np.append(action[located.interaction[row]], NOTHING)[first]
-    mistaken = np.append(~located.hit[row], False)[first]
-    fixed = np.flatnonzero(mistaken)
-    fixed = fixed[_once(first_row[fixed], true[fixed])]
-    dropped = np.flatnonzero(mistaken[truth] & (action[located.interaction[wrong]] == predicted[truth]))
-    dropped = dropped[_once(wrong[dropped], true[truth[dropped]])]
-    lone = np.flatnonzero((typed.error >= ASSOCIATION) & (typed.error <= BOTH_BOXES))
-    missed = np.flatnonzero(first < 0)
-    return Said(
-        true=true,
-        said=predicted,
-        lone=action[located.interaction[lone]],
-        fix_row=first_row[fixed],
-        fix_truth=fixed,
-        fix_true=true[fixed],
-        fix_said=predicted[fixed],
-        drop_row=np.concatenate([wrong[dropped], lone]),
-        drop_true=np.concatenate([true[truth[dropped]], np.full(len(lone), NOTHING)]),
-        drop_said=action[located.interaction[np.concatenate([wrong[dropped], lone])]],
-        missed=missed,
-        missed_true=true[missed],
-    )
+    predicted_verb = np.append(located.action_of[located.interaction[row]], NOTHING)[first]
+    is_confused = np.append(~located.hit[row], False)[first]
+    true_verb = located.action_of[located.truth_interaction]
+    return _Units(true_verb, predicted_verb, is_confused, np.arange(len(true_verb))), np.append(row, -1)[first]
 
 
 def objects_said(located: Located, typed: Typed, meets: Meets, object_of: Ints) -> Said:
     """Return the confusions of objects in a batch, whose units are the annotated pairs of boxes. object_of [C]: the
-    object of each class. A group is a predicted pair of boxes (`Typed`)."""
-    groups = len(typed.type_of_group)
-    counted = np.flatnonzero(typed.error != NOT_COUNTED)
-    first_counted = _firsts(typed.group_of[counted], counted, located, groups)
-    best, has_counted = np.append(counted, -1)[first_counted], first_counted >= 0
-    label = np.append(object_of[located.interaction[counted]], NOTHING)[first_counted]
-
+    object of each class."""
+    predicted = _predicted_pairs(located, typed, object_of)
     pairs = np.stack([located.truth_subject, located.truth_object])
-    _, first_of, pair_of = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
-    pair_of = pair_of.reshape(-1)
-    true = object_of[located.truth_interaction[first_of]]
-    right_match = np.flatnonzero(typed.same_pair & has_counted[typed.group])
-    astray = np.isin(typed.type_of_group, (OBJECT_BOX, BOTH_BOXES))
-    same_human_match = np.flatnonzero(typed.same_human & has_counted[typed.group] & astray[typed.group])
-    box = located.object[best[typed.group[same_human_match]]]
+    _, first_truth, pair_of_truth = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
+    pair_of_truth = pair_of_truth.reshape(-1)
+    true_label = object_of[located.truth_interaction[first_truth]]
+    claims = _object_claims(located, typed, meets, predicted, pair_of_truth)
+    units = _object_units(located, predicted, claims, true_label, pair_of_truth)
+
+    confusing = _confusing_predictions(predicted, claims, units)
+    fixes = _object_fixes(located, confusing, units)
+    # a prediction is dropped once for each cell
+    distinct = _first_occurrences(confusing.row, units.true[confusing.unit])
+    drops = _Drops(confusing.row[distinct], confusing.unit[distinct])
+    return _join_parts(units, fixes, drops, _stray_pairs(predicted, claims))
+
+
+class _PredictedPairs(NamedTuple):
+    """The predicted pairs of boxes, which are the groups of `Typed`. counted, group [N]: the predictions that count,
+    and the pair of each. best [P]: the first counted prediction of each pair, -1 for none; label [P]: the object that
+    it names, NOTHING for none; is_astray [P]: whether the pair has one and its object box is wrong."""
+
+    counted: Ints
+    group: Ints
+    best: Ints
+    label: Ints
+    is_astray: Bools
+
+
+class _Claims(NamedTuple):
+    """Which predicted pairs tell which object an annotated pair has, each combination once. unit, group [K]: the
+    annotated and the predicted pair; is_wrong [K]: whether the predicted label is another than the annotated one."""
+
+    unit: Ints
+    group: Ints
+    is_wrong: Bools
+
+
+def _predicted_pairs(located: Located, typed: Typed, object_of: Ints) -> _PredictedPairs:
+    """Return the predicted pairs of boxes of a batch, with the best prediction and the label of each."""
+    counted = np.flatnonzero(typed.error != NOT_COUNTED)
+    group = typed.group_of[counted]
+    first = _firsts(group, counted, located, len(typed.type_of_group))
+    # A pair without a counted prediction has first = -1, so it takes the value appended at the end.
+    best, label = np.append(counted, -1)[first], np.append(object_of[located.interaction[counted]], NOTHING)[first]
+    is_astray = (first >= 0) & np.isin(typed.type_of_group, (OBJECT_BOX, BOTH_BOXES))
+    return _PredictedPairs(counted, group, best, label, is_astray)
+
+
+def _object_claims(
+    located: Located, typed: Typed, meets: Meets, predicted: _PredictedPairs, pair_of_truth: Ints
+) -> _Claims:
+    """Return which predicted pairs are right and which are wrong for an annotated pair: right ones have both of its
+    boxes, wrong ones its human box and an object box that overlaps its own but has another label. pair_of_truth [G]:
+    the annotated pair of each ground truth."""
+    right_match = np.flatnonzero(typed.same_pair & (predicted.best >= 0)[typed.group])
+    same_human_match = np.flatnonzero(typed.same_human & predicted.is_astray[typed.group])
+    box = located.object[predicted.best[typed.group[same_human_match]]]
     wrong_match = same_human_match[meets(box, located.truth_object[typed.truth[same_human_match]])]
-
-    pair_match = np.concatenate([right_match, wrong_match])
-    unit, group = pair_of[typed.truth[pair_match]], typed.group[pair_match]
-    is_wrong = np.arange(len(pair_match)) >= len(right_match)
-    once = _once(unit, group)
-    unit, group, is_wrong = unit[once], group[once], is_wrong[once]
-    first = _firsts(unit, best[group], located, len(true))
-    mistaken = np.append(is_wrong, False)[first]
-    first_group = np.append(group, -1)[first]
-    predicted = np.where(first < 0, NOTHING, np.where(mistaken, np.append(label, NOTHING)[first_group], true))
-
-    # every prediction of a group whose wrong label is the one that its pair is confused with
-    chosen_match = np.flatnonzero(is_wrong & mistaken[unit] & (label[group] == predicted[unit]))
-    run, entry = members(typed.group_of[counted], groups, group[chosen_match])
-    row, pair_of_row = counted[entry], unit[chosen_match][run]
-    dropped = _once(row, true[pair_of_row])
-    truth, fixing = _becoming(located, row, pair_of_row, pair_of)
-    once = _once(row[fixing], true[pair_of_row[fixing]])
-    truth, fixing = truth[once], fixing[once]
-    touched = np.zeros(groups, dtype=bool)
-    touched[group] = True
-    lone = np.flatnonzero(has_counted & astray & ~touched)
-    lone_of_entry, entry = members(typed.group_of[counted], groups, lone)
-    lone_row = counted[entry]
-    missed = np.flatnonzero(first[pair_of] < 0)
-    return Said(
-        true=true,
-        said=predicted,
-        lone=label[lone],
-        fix_row=row[fixing],
-        fix_truth=truth,
-        fix_true=true[pair_of_row[fixing]],
-        fix_said=predicted[pair_of_row[fixing]],
-        drop_row=np.concatenate([row[dropped], lone_row]),
-        drop_true=np.concatenate([true[pair_of_row[dropped]], np.full(len(lone_row), NOTHING)]),
-        drop_said=np.concatenate([predicted[pair_of_row[dropped]], label[lone][lone_of_entry]]),
-        missed=missed,
-        missed_true=true[pair_of[missed]],
-    )
+    match = np.concatenate([right_match, wrong_match])
+    unit, group = pair_of_truth[typed.truth[match]], typed.group[match]
+    distinct = _first_occurrences(unit, group)
+    return _Claims(unit[distinct], group[distinct], is_wrong=distinct >= len(right_match))
 
 
-def _becoming(located: Located, row: Ints, pair_of_row: Ints, pair_of: Ints) -> tuple[Ints, Ints]:
-    """Return (ground truth, where in `row` its repair stands) for each ground truth that a prediction would find if it
-    had the right label. That is the best prediction with the verb of the ground truth among those on its pair, if it
-    ranks above the true positive. row, pair_of_row: predictions, and the pair that each is on; pair_of [G]: the pair of
-    each ground truth."""
-    entry, truth = members(pair_of, int(pair_of.max(initial=-1)) + 1, pair_of_row)
+def _object_units(
+    located: Located, predicted: _PredictedPairs, claims: _Claims, true_label: Ints, pair_of_truth: Ints
+) -> _Units:
+    """Return the annotated pairs as units: what is said of each is the label of the first of its claims. true_label
+    [U]: the annotated label; pair_of_truth [G]: the annotated pair of each ground truth."""
+    first = _firsts(claims.unit, predicted.best[claims.group], located, len(true_label))
+    # A unit without a claim has first = -1, so it takes the value appended at the end.
+    is_confused = np.append(claims.is_wrong, False)[first]
+    first_label = np.append(predicted.label[claims.group], NOTHING)[first]
+    predicted_label = np.where(is_confused | (first < 0), first_label, true_label)
+    return _Units(true_label, predicted_label, is_confused, pair_of_truth)
+
+
+def _confusing_predictions(predicted: _PredictedPairs, claims: _Claims, units: _Units) -> _Drops:
+    """Return every prediction of the predicted pairs whose wrong label is the one that their unit is confused with."""
+    has_its_label = predicted.label[claims.group] == units.said[claims.unit]
+    confusing_claim = np.flatnonzero(claims.is_wrong & units.is_confused[claims.unit] & has_its_label)
+    run, entry = members(predicted.group, len(predicted.best), claims.group[confusing_claim])
+    return _Drops(predicted.counted[entry], claims.unit[confusing_claim][run])
+
+
+def _object_fixes(located: Located, confusing: _Drops, units: _Units) -> _Fixes:
+    """Return which of the confusing predictions become true positives, each once for each cell. A ground truth takes
+    the best one with its verb among those on its pair, if it ranks above the true positive."""
+    entry, truth = members(units.of_truth, int(units.of_truth.max(initial=-1)) + 1, confusing.unit)
     action = located.action_of
-    same_action = action[located.interaction[row[entry]]] == action[located.truth_interaction[truth]]
-    truth, entry_of_truth = truth[same_action], entry[same_action]
+    same_action = action[located.interaction[confusing.row[entry]]] == action[located.truth_interaction[truth]]
+    truth, entry = truth[same_action], entry[same_action]
     hits = np.flatnonzero(located.hit)
-    unit, rows = np.concatenate([located.truth[hits], truth]), np.concatenate([hits, row[entry_of_truth]])
-    first = _firsts(unit, rows, located, len(pair_of)) - len(hits)
-    fixed = np.flatnonzero(first >= 0)
-    return fixed, entry_of_truth[first[fixed]]
+    finder = np.concatenate([hits, confusing.row[entry]])
+    first = _firsts(np.concatenate([located.truth[hits], truth]), finder, located, len(units.of_truth))
+    # the true positives stand in front: a ground truth is fixed if its first prediction comes after them
+    fixed_truth = np.flatnonzero(first >= len(hits))
+    entry = entry[first[fixed_truth] - len(hits)]
+    row, unit = confusing.row[entry], confusing.unit[entry]
+    distinct = _first_occurrences(row, units.true[unit])
+    return _Fixes(row[distinct], fixed_truth[distinct], unit[distinct])
+
+
+def _stray_pairs(predicted: _PredictedPairs, claims: _Claims) -> _Strays:
+    """Return the predicted pairs whose object box is wrong and that are not wrong for any annotated pair."""
+    claiming = np.zeros(len(predicted.best), dtype=bool)
+    claiming[claims.group] = True
+    stray = np.flatnonzero(predicted.is_astray & ~claiming)
+    run, entry = members(predicted.group, len(predicted.best), stray)
+    return _Strays(predicted.label[stray], predicted.counted[entry], predicted.label[stray][run])

@@ -47,37 +47,57 @@ def emitted_predictions(
     """Yield a line for each image: every prediction with its type and repair (`diagnosis_records`), and every ground
     truth with what became of it. Parameters and errors are those of `diagnose_models`; only one view is possible."""
     vocabulary, row, views, truth = of
-    one_view_only = f"{arg('emit')} predictions: of one threshold, on all images; leave out {arg('slice')} and further"
-    images_seen: set[str] = set()
-
-    def lines(located: Located, types: ErrorTypes) -> Iterator[bytes]:
-        images_seen.update(located.image_ids)
-        return map(dump, diagnosis_records(located, types, vocabulary, settings, row))
-
     if views.slices or len(views.thresholds.values) > 1:
-        raise UsageError(f"{one_view_only} {arg('iou')}")
+        raise UsageError(_ONE_VIEW_ONLY)
     if truth is not None and not predictions.matched:
         (row,) = views.diagnosis_views(row)
-        coverage, tally = Coverage(), Tally([], len(vocabulary.interactions))
         settings = {**filters.signature(), **SIGNATURES[reading], **truth.settings(row), **row.settings()}
-        for batch, located, types in typed_batches(predictions, truth, filters, policy, reading, row):
-            coverage.add(batch)
-            tally.add_batch(batch, {})
-            yield from lines(located, types)
-        check_counted(tally, vocabulary, predictions.name, allowed=filters.allow_uncounted)
-        coverage.report(truth, [row], predictions.name)
+        batches = typed_batches(predictions, truth, filters, policy, reading, row)
+        typed_images = _with_coverage_report(batches, truth, row, filters, predictions.name)
     else:
-        located_views: list[Located] = []
-        of_views = each_match(
-            predictions, of, filters, policy, lambda _, located_view: located_views.append(located_view)
-        )
-        if len(of_views) > 1:
-            raise UsageError(f"{one_view_only} {arg('iou')}")
-        row, settings = of_views[0][0], {**of_views[0][1], **SIGNATURES[reading]}
-        for located in located_views:
-            yield from lines(located, types_of(located, reading))
+        located_batches, (row, settings) = _located_matches(predictions, of, filters, policy)
+        settings = {**settings, **SIGNATURES[reading]}
+        typed_images = ((located, types_of(located, reading)) for located in located_batches)
+    images_seen: set[str] = set()
+    for located, types in typed_images:
+        images_seen.update(located.image_ids)
+        yield from map(dump, diagnosis_records(located, types, vocabulary, settings, row))
     if truth is not None:
         yield from map(dump, unseen_records(truth, images_seen, settings, row))
+
+
+_ONE_VIEW_ONLY = (
+    f"{arg('emit')} predictions: of one threshold, on all images; leave out {arg('slice')} and further {arg('iou')}"
+)
+
+
+def _with_coverage_report(
+    batches: Iterable[tuple[Batch, Located, ErrorTypes]],
+    truth: GroundTruth,
+    view: Protocol,
+    filters: Filters,
+    name: str,
+) -> Iterator[tuple[Located, ErrorTypes]]:
+    """Yield each of the `typed_batches` without its predictions; after the last, check them and report their coverage.
+    view: of the protocol that they are matched by; name: of the stream of predictions."""
+    coverage, tally = Coverage(), Tally([], len(truth.vocabulary.interactions))
+    for batch, located, types in batches:
+        coverage.add(batch)
+        tally.add_batch(batch, {})
+        yield located, types
+    check_counted(tally, truth.vocabulary, name, allowed=filters.allow_uncounted)
+    coverage.report(truth, [view], name)
+
+
+def _located_matches(
+    predictions: Predictions, of: Settled, filters: Filters, policy: ErrorPolicy
+) -> tuple[list[Located], tuple[Protocol, dict[str, str]]]:
+    """Return every batch of match records, and their view with its settings. Raises `UsageError` for several views."""
+    batches: list[Located] = []
+    views = each_match(predictions, of, filters, policy, lambda _, located: batches.append(located))
+    if len(views) > 1:
+        raise UsageError(_ONE_VIEW_ONLY)
+    return batches, views[0]
 
 
 def diagnosis_records(

@@ -67,7 +67,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,37 +175,78 @@ def _type_by_person(located: Located) -> Typed:
     """Return the error types by person-first rules: what counts is which person a prediction belongs to."""
     assert located.person is not None
     matches = _BoxMatches(located)
-    # Everything is computed once for each pair of boxes; a statement without object is identified by its action, too.
-    no_object = located.object < 0
-    action = np.where(no_object, located.interaction, -1) + 1
-    key = (located.subject * len(matches.some) + located.object + 1) * (int(action.max(initial=0)) + 1) + action
-    _, first_of_group, group_of = np.unique(key, return_index=True, return_inverse=True)
+    first_of_group, group_of = _statement_groups(located, len(matches.some))
     group, truth = beside(located.image[first_of_group], located.truth_image)
-    first_row, group_empty = first_of_group[group], no_object[first_of_group]
-    of_person = located.person[first_row] == located.truth_subject[truth]  # a person of -1 matches no box
+    first_row = first_of_group[group]
+    neither_has_object = (located.object[first_row] < 0) & (located.truth_object[truth] < 0)
     same_action = located.interaction[first_row] == located.truth_interaction[truth]
-    truth_empty = located.truth_object[truth] < 0
-    both_have_object, neither_has_object = ~group_empty[group] & ~truth_empty, group_empty[group] & truth_empty
-    of_object = np.zeros(len(first_row), dtype=bool)
-    of_object[both_have_object] = matches(
-        located.object[first_row[both_have_object]], located.truth_object[truth[both_have_object]]
+    fit = _StatementFit(
+        group,
+        of_person=located.person[first_row] == located.truth_subject[truth],  # a person of -1 matches no box
+        of_object=_matching_objects(located, matches, first_row, truth) | (neither_has_object & same_action),
+        same_action=same_action,
     )
-    of_object |= neither_has_object & same_action
+    kind = _person_first_types(located, matches, first_of_group, fit)
+    same_pair = fit.of_person & (fit.of_object | neither_has_object)
+    error = _each_error(located, kind[group_of])
+    may_repair = _foremost_statements(located)
+    return Typed(error, group_of, kind, group, truth, fit.of_person, fit.of_object, same_pair, may_repair)
 
-    def holds_somewhere(which: Bools) -> Bools:
-        """Return whether [P] each group has a ground truth in its image for which `which` [K] holds."""
-        marked = np.zeros(len(first_of_group), dtype=bool)
-        marked[group[which]] = True
+
+class _StatementFit(NamedTuple):
+    """How each group of statements fits each ground truth of its image [K]. group: the group; of_person: whether it
+    belongs to the person of the ground truth; of_object: whether it has its object (without an object: also its
+    action); same_action: whether it has its action."""
+
+    group: Ints
+    of_person: Bools
+    of_object: Bools
+    same_action: Bools
+
+    def holds_somewhere(self, which: Bools, groups: int) -> Bools:
+        """Return whether [P] each of all `groups` has a ground truth in its image for which `which` [K] holds."""
+        marked = np.zeros(groups, dtype=bool)
+        marked[self.group[which]] = True
         return marked
 
+
+def _statement_groups(located: Located, boxes: int) -> tuple[Ints, Ints]:
+    """Return the first statement [P] of each group, and the group [T] of each statement. So everything is computed once
+    for each pair of boxes; a statement without object is identified by its action, too. boxes: a number above that of
+    every box."""
+    action = np.where(located.object < 0, located.interaction, -1) + 1
+    key = (located.subject * boxes + located.object + 1) * (int(action.max(initial=0)) + 1) + action
+    _, first_of_group, group_of = np.unique(key, return_index=True, return_inverse=True)
+    return first_of_group, group_of
+
+
+def _matching_objects(located: Located, matches: _BoxMatches, row: Ints, truth: Ints) -> Bools:
+    """Return whether [K] a statement and a ground truth both have an object, and the boxes match. row, truth [K]: the
+    statements and the ground truths."""
+    both_have_object = (located.object[row] >= 0) & (located.truth_object[truth] >= 0)
+    matching = np.zeros(len(row), dtype=bool)
+    matching[both_have_object] = matches(
+        located.object[row[both_have_object]], located.truth_object[truth[both_have_object]]
+    )
+    return matching
+
+
+def _person_first_types(
+    located: Located, matches: _BoxMatches, first_of_group: Ints, fit: _StatementFit
+) -> NDArray[np.uint8]:
+    """Return the type [P] of each group by person-first rules, apart from its true positives and duplicates; the first
+    rule that holds decides. first_of_group [P]: a statement of each group."""
+    assert located.person is not None
+    groups = len(first_of_group)
+    has_object = located.object[first_of_group] >= 0
     human_right = located.person[first_of_group] >= 0
-    pair_right = holds_somewhere(of_person & of_object)
-    action_right = holds_somewhere(of_person & same_action)
-    object_found = holds_somewhere(of_object)
-    kind = np.select(
+    pair_right = fit.holds_somewhere(fit.of_person & fit.of_object, groups)
+    action_right = fit.holds_somewhere(fit.of_person & fit.same_action, groups)
+    object_found = fit.holds_somewhere(fit.of_object, groups)
+    return np.select(
         [
-            human_right & ~group_empty & pair_right,
-            human_right & group_empty & ~action_right,
+            human_right & has_object & pair_right,
+            human_right & ~has_object & ~action_right,
             human_right & matches.some[located.object[first_of_group]],
             human_right,
             object_found & matches.some[located.subject[first_of_group]],
@@ -214,13 +255,15 @@ def _type_by_person(located: Located) -> Typed:
         [INTERACTION, INTERACTION, ASSOCIATION, OBJECT_BOX, ASSOCIATION, HUMAN_BOX],
         BOTH_BOXES,
     ).astype(np.uint8)
-    same_pair = of_person & (of_object | neither_has_object)
+
+
+def _foremost_statements(located: Located) -> Bools:
+    """Return which statements [T] may be repairs: the best-scored REPAIR_CANDIDATES that count of each image."""
     counted = np.flatnonzero(located.counted)
-    may_repair = np.zeros(len(located.score), dtype=bool)
     counted = order_by_class(located.interaction, counted)  # of equal scores the first class
-    may_repair[counted[ranks_in_groups(located.image[counted], located.score[counted]) < REPAIR_CANDIDATES]] = True
-    error = _each_error(located, kind[group_of])
-    return Typed(error, group_of, kind, group, truth, of_person, of_object, same_pair, may_repair)
+    foremost = np.zeros(len(located.score), dtype=bool)
+    foremost[counted[ranks_in_groups(located.image[counted], located.score[counted]) < REPAIR_CANDIDATES]] = True
+    return foremost
 
 
 def _each_error(located: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -152,17 +152,8 @@ def each_match(
     slices of classes are possible after matching. Raises `DataError` for a bad line, an image twice, a stream without a
     line of this protocol, or as `MatchedView.check_whole`; `UsageError` for options that act before matching, and for
     matches on parts of a slice of triplets."""
-    vocabulary, protocol, protocol_views, truth = of
-    if "noint" in protocol.settings():
-        problem = f"match records leave them out; give the predictions, with {arg('gt')}"
-        raise UsageError(f"{arg('with_no_interaction')}: {problem}")
-    for given, when, names in (
-        (filters.removes, "before matching", ("top_k", "nms")),
-        (protocol_views.thresholds.values or protocol_views.of_data, "while matching", ("iou", "slice")),
-    ):
-        if given:
-            options = ", ".join(map(arg, names))
-            raise UsageError(f"{options}: act {when}; give them to hoicli match, or predictions with {arg('gt')}")
+    vocabulary, protocol, _, truth = of
+    _refuse_earlier_options(of, filters)
 
     def check(record: Record, line: Line) -> None:
         if record["protocol"] == protocol.name:
@@ -183,15 +174,33 @@ def each_match(
         raise DataError(problem, place=predictions.name)
     for view in views:
         view.check_whole(truth, stream.unread, predictions.name)
-    of_views = []
-    for view in views:
-        check_diagnosed(view.row)
-        view.check_counted(vocabulary, predictions.name, allowed=filters.allow_uncounted)
-        if truth is not None:
-            check_part(view.row)
-        of_truth = view.truth_settings() if truth is None else truth.settings(protocol)
-        of_views.append((view.row, {"data": vocabulary.signed, **of_truth, **view.signed_settings()}))
-    return of_views
+    return [(view.row, _view_settings(view, of, predictions.name, filters)) for view in views]
+
+
+def _refuse_earlier_options(of: Settled, filters: Filters) -> None:
+    """Raise `UsageError` for options that act before or while predictions are matched, since match records already
+    are."""
+    if "noint" in of.protocol.settings():
+        problem = f"match records leave them out; give the predictions, with {arg('gt')}"
+        raise UsageError(f"{arg('with_no_interaction')}: {problem}")
+    for is_used, when, names in (
+        (filters.removes, "before matching", ("top_k", "nms")),
+        (of.views.thresholds.values or of.views.of_data, "while matching", ("iou", "slice")),
+    ):
+        if is_used:
+            options = ", ".join(map(arg, names))
+            raise UsageError(f"{options}: act {when}; give them to hoicli match, or predictions with {arg('gt')}")
+
+
+def _view_settings(view: MatchedView, of: Settled, name: str, filters: Filters) -> dict[str, str]:
+    """Return the settings of a view's signature, once it is checked that its errors can be diagnosed. name: of the
+    stream of match records."""
+    check_diagnosed(view.row)
+    view.check_counted(of.vocabulary, name, allowed=filters.allow_uncounted)
+    if of.truth is not None:
+        check_part(view.row)
+    truth_settings = view.truth_settings() if of.truth is None else of.truth.settings(of.protocol)
+    return {"data": of.vocabulary.signed, **truth_settings, **view.signed_settings()}
 
 
 def _is_of_another_protocol(line: Line, protocol: Protocol) -> bool:

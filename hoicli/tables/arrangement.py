@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from functools import partial
 from itertools import chain, product
+from typing import NamedTuple
 
 from hoicli.errors import DataError, UsageError
 from hoicli.records.metrics import better, kind_of
@@ -29,7 +30,7 @@ from hoicli.tables.cells import (
     single_value,
     value_of,
 )
-from hoicli.tables.layouts import Layout, column_head, is_mean
+from hoicli.tables.layouts import Layout, Slot, column_head, is_mean
 from hoicli.tables.notes import add_notes
 
 _VIEWS = frozenset({"iou", "slice", "part"})
@@ -53,16 +54,7 @@ def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> 
     keys = [key for key in layout.lines if any(row.get(key) is not None for row, _ in fitting)]
     tags = _tags((row for row, _ in fitting), showing.over)
     dense_tags([row for row, _ in fitting], tags, keys)
-    named_rows = [(_name_of(row, tags, keys), row, slot) for row, slot in fitting]
-    protocols_of: dict[tuple[Name, str], set[str]] = {}
-    for name, row, slot in named_rows:
-        protocols_of.setdefault((name, slot.group), set()).add(row.get("protocol", ""))
-    line_counts = Counter((group, protocol) for (_, group), protocols in protocols_of.items() for protocol in protocols)
-    placed: list[Placed] = []
-    for name, row, slot in named_rows:  # by the protocol that most lines have; if several, the first, the papers' own
-        candidates = [protocol for protocol in slot.protocols if protocol in protocols_of[name, slot.group]]
-        if row.get("protocol", "") == max(candidates, key=lambda protocol: line_counts[slot.group, protocol]):
-            placed.append((name or ("-",), (slot.group, slot.head), row))
+    placed = _by_usual_protocol([(_name_of(row, tags, keys), row, slot) for row, slot in fitting])
     placed_ids, columns = {id(row) for *_, row in placed}, {column for _, column, _ in placed}
     heads = [*(("Method" if tag == "model" else tag_column(tag)) for tag in tags), *keys] or ["Method"]
     of_one_unit(row for *_, row in placed)
@@ -73,6 +65,22 @@ def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> 
         ranked=not views, compared=True, settings_shown=views, n=layout.n and showing.n,
     )  # fmt: skip
     return table, [row for row in rows if id(row) not in placed_ids]
+
+
+def _by_usual_protocol(named_rows: Sequence[tuple[Name, Row, Slot]]) -> list[Placed]:
+    """Return the rows of one protocol for each line and group of columns, with their columns. Of the protocols that a
+    line has, it is the one that most lines have; if several, the first of the slot's, the papers' own. named_rows: rows
+    with their line and with a slot that takes them."""
+    protocols_of: dict[tuple[Name, str], set[str]] = {}
+    for name, row, slot in named_rows:
+        protocols_of.setdefault((name, slot.group), set()).add(row.get("protocol", ""))
+    line_counts = Counter((group, protocol) for (_, group), protocols in protocols_of.items() for protocol in protocols)
+    placed: list[Placed] = []
+    for name, row, slot in named_rows:
+        candidates = [protocol for protocol in slot.protocols if protocol in protocols_of[name, slot.group]]
+        if row.get("protocol", "") == max(candidates, key=lambda protocol: line_counts[slot.group, protocol]):
+            placed.append((name or ("-",), (slot.group, slot.head), row))
+    return placed
 
 
 def arrange_by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence[str], showing: Showing) -> TextTable:
@@ -215,53 +223,101 @@ def _assemble(
     if not in the order of first appearance. ranked: whether the best values of each column are set apart. compared:
     whether a note tells which values were made otherwise. settings_shown, mark_at: as for `add_notes`. n: whether lines
     are added that say how many classes, images or pairs the values are over."""
+    metrics = _metrics_by_column(placed)
+    columns = _filled_columns(placed, columns or _columns_by_group(metrics))
+    grid = _Grid.from_rows(placed, columns)
+    dense(len(grid.names), len(heads) + len(columns), len(grid.rows))
+    cells = {place: value(cell_rows) for place, cell_rows in grid.rows.items()}
+    apart = made_otherwise(grid.rows, columns, settings_shown) if compared else {}
+    unknown_order = of_unknown_order(grid.rows) if compared else set()
+    notes = {place: (*cell.notes, *(UNKNOWN_ORDER,) * (place in unknown_order)) for place, cell in cells.items()}
+    table = _text_table(grid, heads, columns, cells)
+    table = add_notes(table, grid.rows, mark_at=mark_at, settings_shown=settings_shown, notes=notes, apart=apart)
+    if ranked:
+        senses = [better(*metrics[column]) if len(metrics[column]) == 1 else None for column in columns]
+        table = _rank_values(table, {place: cell for place, cell in cells.items() if place not in apart}, senses)
+    return _add_count_lines(table, grid.counts(len(columns))) if n else table
+
+
+def _metrics_by_column(placed: Iterable[Placed]) -> dict[Head, set[str]]:
+    """Return the metrics of each column, in the order in which the columns first appear."""
     metrics: dict[Head, set[str]] = {}
     for _, column, row in placed:
         metrics.setdefault(column, set()).add(row["metric"])
-    if not columns:
-        # reversed, so that where a group stands first is kept
-        order = {group: position for position, group in reversed([*enumerate(group for group, _ in metrics)])}
-        columns = sorted(metrics, key=lambda column: order[column[0]])
+    return metrics
+
+
+def _columns_by_group(columns: Collection[Head]) -> list[Head]:
+    """Return the columns with those of a group side by side; a group stands where its first column stood."""
+    # reversed, so that where a group stands first is kept
+    order = {group: position for position, group in reversed([*enumerate(group for group, _ in columns)])}
+    return sorted(columns, key=lambda column: order[column[0]])
+
+
+def _filled_columns(placed: Iterable[Placed], columns: Sequence[Head]) -> Sequence[Head]:
+    """Return the columns with a value; the first one if no column has any."""
     filled = {column for _, column, row in placed if row["value"] is not None}
-    columns = [column for column in columns if column in filled] or columns[:1]
-    number_of = {column: number for number, column in enumerate(columns)}
-    line_of: dict[Name, int] = {}
-    rows: dict[Place, list[Row]] = {}
-    first_rows: dict[int, Row] = {}
-    for name, column, row in placed:
-        line = line_of.setdefault(name, len(line_of))
-        first_rows.setdefault(line, row)
-        if column in number_of:
-            rows.setdefault((line, number_of[column]), []).append(row)
-    dense(len(line_of), len(heads) + len(columns), len(rows))
-    cells = {place: value(cell_rows) for place, cell_rows in rows.items()}
-    senses = [better(*metrics[column]) if len(metrics[column]) == 1 else None for column in columns]
-    apart = made_otherwise(rows, columns, settings_shown) if compared else {}
+    return [column for column in columns if column in filled] or columns[:1]
+
+
+class _Grid(NamedTuple):
+    """Rows by the places of a table. names: the name of each line; rows: the rows of each place that has some;
+    first_rows: the first row of each line, even if its column is left out."""
+
+    names: Sequence[Name]
+    rows: Mapping[Place, list[Row]]
+    first_rows: Sequence[Row]
+
+    @classmethod
+    def from_rows(cls, placed: Iterable[Placed], columns: Sequence[Head]) -> _Grid:
+        """Return the grid of rows; lines are in the order of their first rows, and rows of other columns are left out.
+        A line whose rows are all left out is there, too."""
+        number_of = {column: number for number, column in enumerate(columns)}
+        line_of: dict[Name, int] = {}
+        rows: dict[Place, list[Row]] = {}
+        first_rows: dict[int, Row] = {}
+        for name, column, row in placed:
+            line = line_of.setdefault(name, len(line_of))
+            first_rows.setdefault(line, row)
+            if column in number_of:
+                rows.setdefault((line, number_of[column]), []).append(row)
+        return cls([*line_of], rows, [*first_rows.values()])
+
+    def published(self) -> list[bool]:
+        """Return of each line whether a paper published it."""
+        return ["published" in settings_of(row) for row in self.first_rows]
+
+    def counts(self, columns: int) -> list[list[str]]:
+        """Return how many cases each value is over, by line and column; "-" where that is not known, as for published
+        lines. columns: the number of columns."""
+        published = self.published()
+        known = {
+            place: number_text(rows[-1].get("n"), 0) for place, rows in self.rows.items() if not published[place[0]]
+        }
+        return [[known.get((line, column), "-") for column in range(columns)] for line in range(len(self.names))]
+
+
+def _text_table(grid: _Grid, heads: Sequence[str], columns: Sequence[Head], cells: Mapping[Place, Value]) -> TextTable:
+    """Return the table of a grid as text, still without notes and marks. heads: of the columns that name lines; cells:
+    the value at each place, which is "-" where there is none."""
     blank = Value("-")
     lines = []
-    for name, line in line_of.items():
+    for line, name in enumerate(grid.names):
         line_cells = [cells.get((line, number), blank) for number in range(len(columns))]
         lines.append([*name, *(cell.text + cell.behind for cell in line_cells)])
     groups = [group for group, _ in columns]
     above = [group if number == 0 or group != groups[number - 1] else "" for number, group in enumerate(groups)]
-    table = TextTable([""] * len(heads) + above, [*heads, *(head for _, head in columns)], lines, len(heads))
-    published = ["published" in settings_of(first_rows[line]) for line in range(len(lines))]
+    published = grid.published()
     # the published lines are set apart only if they all stand above the others
     published_lines = sum(published) if published == sorted(published, reverse=True) else 0
-    cites = {line: row["cite"] for line, row in first_rows.items() if "cite" in row}
-    table = replace(table, cites=cites, own_lines=published_lines if published_lines < len(lines) else 0)
-    unknown_order = of_unknown_order(rows) if compared else set()
-    notes = {place: (*cell.notes, *(UNKNOWN_ORDER,) * (place in unknown_order)) for place, cell in cells.items()}
-    table = add_notes(table, rows, mark_at=mark_at, settings_shown=settings_shown, notes=notes, apart=apart)
-    if ranked:
-        table = _rank_values(table, {place: cell for place, cell in cells.items() if place not in apart}, senses)
-    if not n:
-        return table
-    known = {
-        place: number_text(cell_rows[-1].get("n"), 0) for place, cell_rows in rows.items() if not published[place[0]]
-    }
-    counts = [[known.get((line, number), "-") for number in range(len(columns))] for line in range(len(lines))]
-    return _add_count_lines(table, counts)
+    return TextTable(
+        [""] * len(heads) + above,
+        [*heads, *(head for _, head in columns)],
+        lines,
+        len(heads),
+        cites={line: row["cite"] for line, row in enumerate(grid.first_rows) if "cite" in row},
+        own_lines=published_lines if published_lines < len(lines) else 0,
+    )
 
 
 def _rank_values(table: TextTable, cells: Mapping[Place, Value], senses: Sequence[int | None]) -> TextTable:

@@ -241,46 +241,91 @@ def made_otherwise(
     """Return which values were made with other settings than most values of their group of columns, and how. Published
     values that do not compare are left out, since they have notes of their own. Raises `DataError` for a group of
     columns with two datasets. settings_shown: the keys that name lines and columns, in which values may differ."""
-    ignored = {*_INERT, *_MODELS_OWN, *settings_shown}
+    apart: dict[Place, Otherwise] = {}
+    for row_by_place in _rows_by_group(values_by_place, columns):
+        settings_by_place = {place: settings_of(row) for place, row in row_by_place.items()}
+        if "data" not in settings_shown:
+            _of_one_dataset(row_by_place.values())
+        usual = _UsualSettings.among(settings_by_place.values(), settings_shown)
+        for place, settings in settings_by_place.items():
+            own_settings, theirs = usual.both_sides(settings)
+            if own_settings != theirs:
+                apart[place] = usual.otherwise(settings, own_settings, theirs)
+    return apart
+
+
+def _rows_by_group(
+    values_by_place: Mapping[Place, Sequence[Row]], columns: Sequence[Head]
+) -> Collection[Mapping[Place, Row]]:
+    """Return the rows of each group of columns (a column without a group is one by itself), without published rows that
+    do not compare. The first row of a place stands for all of its rows."""
     groups: dict[Head, dict[Place, Row]] = {}
     for place, rows in values_by_place.items():
         if rows[0].get("comparable") is not False:
             group, head = columns[place[1]]
             groups.setdefault((group, "" if group else head), {})[place] = rows[0]
-    apart: dict[Place, Otherwise] = {}
-    for members in groups.values():
-        settings_by_place = {place: settings_of(row) for place, row in members.items()}
-        if "data" not in settings_shown:
-            _of_one_dataset(members.values())
-        compared = {
-            place: tuple(setting for setting in settings.items() if setting[0] not in ignored)
-            for place, settings in settings_by_place.items()
-        }
-        counts = Counter(compared.values())
+    return groups.values()
+
+
+class _UsualSettings(NamedTuple):
+    """The settings that most values of a group of columns were made with. settings: those that change a value, without
+    the ground truth and its order; ignored: the keys that `settings` leaves out. truth: the name of the most frequent
+    ground truth; digest: its name with its digest, if any value has one; orders: for each protocol, the order of the
+    triplets in it. truth_shown: whether lines or columns are named by ground truth, in which values may differ then."""
+
+    settings: Mapping[str, str]
+    ignored: Collection[str]
+    truth: str
+    digest: str
+    orders: Mapping[str, str]
+    truth_shown: bool
+
+    @classmethod
+    def among(cls, every_settings: Collection[Mapping[str, str]], settings_shown: Collection[str]) -> _UsualSettings:
+        """Return the usual settings. every_settings: those of each value of the group."""
+        ignored = {*_INERT, *_MODELS_OWN, *settings_shown}
+        counts = Counter(_without_keys(settings, ignored) for settings in every_settings)
         # the most frequent settings; of equally frequent ones the fewest, then the first by name
         usual = min(counts, key=lambda settings: (-counts[settings], len(settings), settings))
-        truths = Counter(_truth(settings["gt"]) for settings in settings_by_place.values() if "gt" in settings)
+        digests = [settings["gt"] for settings in every_settings if "gt" in settings]
+        truths = Counter(map(_truth, digests))
         truth = min(truths, key=lambda digest: (-truths[digest], "-" not in digest, digest)) if truths else ""
-        digests = (settings["gt"] for settings in settings_by_place.values() if "gt" in settings)
         full_digest = max((digest for digest in digests if _truth(digest) == truth), key=len, default="")
-        orders = _usual_orders(
-            settings for settings in settings_by_place.values() if _truth(settings.get("gt", "")) == truth
-        )
-        for place, settings in settings_by_place.items():
-            own_settings, theirs = dict(compared[place]), dict(usual)
-            listed = orders.get(settings.get("protocol", ""), "")
-            if settings.get("listed", listed) != listed and _truth(settings["gt"]) == truth:
-                own_settings, theirs = {**own_settings, "listed": settings["listed"]}, {**theirs, "listed": listed}
-            if _truth(settings.get("gt", truth)) != truth and "gt" not in settings_shown:
-                own_settings, theirs = {**own_settings, "gt": settings["gt"]}, {**theirs, "gt": truth}
-            if own_settings != theirs:
-                own_settings, theirs = _drop_shared(own_settings, theirs), _drop_shared(theirs, own_settings)
-                note = _difference_text(own_settings, theirs)
-                if truth and ("gt" in theirs or "published" in settings):  # the line has it in full, the others'
-                    theirs |= {"gt": full_digest} | ({"listed": listed} if listed else {})
-                    own_settings |= {"gt": settings["gt"]} if "gt" in settings else {}
-                apart[place] = Otherwise(own_settings, theirs, note)
-    return apart
+        orders = _usual_orders(settings for settings in every_settings if _truth(settings.get("gt", "")) == truth)
+        return cls(dict(usual), ignored, truth, full_digest, orders, "gt" in settings_shown)
+
+    def _order(self, settings: Mapping[str, str]) -> str:
+        """Return the usual order of the ground truth's triplets under a value's protocol, "" if not known."""
+        return self.orders.get(settings.get("protocol", ""), "")
+
+    def both_sides(self, settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+        """Return (a value's settings, the usual ones) as far as they are compared; both are equal unless the value was
+        made otherwise. The order of the ground truth and its name are on both sides only where they differ."""
+        own_settings, theirs = dict(_without_keys(settings, self.ignored)), dict(self.settings)
+        listed = self._order(settings)
+        if settings.get("listed", listed) != listed and _truth(settings["gt"]) == self.truth:
+            own_settings["listed"], theirs["listed"] = settings["listed"], listed
+        if _truth(settings.get("gt", self.truth)) != self.truth and not self.truth_shown:
+            own_settings["gt"], theirs["gt"] = settings["gt"], self.truth
+        return own_settings, theirs
+
+    def otherwise(
+        self, settings: Mapping[str, str], own_settings: Mapping[str, str], theirs: Mapping[str, str]
+    ) -> Otherwise:
+        """Return how a value was made otherwise. own_settings, theirs: the `both_sides` of its settings."""
+        only_own, only_theirs = _drop_shared(own_settings, theirs), _drop_shared(theirs, own_settings)
+        note = _difference_text(only_own, only_theirs)
+        if self.truth and ("gt" in only_theirs or "published" in settings):
+            # the value's line has the ground truth in full, and the others'
+            listed = self._order(settings)
+            only_theirs |= {"gt": self.digest} | ({"listed": listed} if listed else {})
+            only_own |= {"gt": settings["gt"]} if "gt" in settings else {}
+        return Otherwise(only_own, only_theirs, note)
+
+
+def _without_keys(settings: Mapping[str, str], ignored: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """Return the settings (key, value) whose keys are not ignored."""
+    return tuple(setting for setting in settings.items() if setting[0] not in ignored)
 
 
 def of_unknown_order(values_by_place: Mapping[Place, Sequence[Row]]) -> set[Place]:

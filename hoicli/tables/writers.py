@@ -194,48 +194,55 @@ def _markdown(table: TextTable) -> str:
 
 def _latex(table: TextTable) -> str:
     """Return the table as a LaTeX tabular with booktabs rules."""
-    values = [
-        [
-            text if column < table.names else "--" if text == "-" else _MINUS.sub("$-$", text).replace("±", r"$\pm$")
-            for column, text in enumerate(line)
-        ]
-        for line in table.lines
-    ]
+    values = [_latex_values(line, table.names) for line in table.lines]
     values = _emphasise(table, values, r"\textbf{{{}}}".format, r"\underline{{{}}}".format)
-
-    def mark(marks: str) -> str:
-        return f"$^{{{_superscript(marks)}}}$"
-
-    above, heads, body = _mark_values(replace(table, lines=values), mark)
+    above, heads, body = _mark_values(replace(table, lines=values), _latex_mark)
     for number, cite in table.cites.items():
         body[number][0] += rf"~\cite{{{cite}}}" if _KEY.fullmatch(cite) else ""
-
-    def end_line(line: Sequence[str]) -> str:
-        # LaTeX takes a [ or * at a line's beginning for an argument of the line's end before it.
-        guard = "{}" if line[0].lstrip().startswith(("[", "*")) else ""
-        return guard + " & ".join(line) + r" \\"
-
-    top = []
-    if any(above):
-        spans = _spans(above, table.names)
-        wide = [rf"\multicolumn{{{span}}}{{c}}{{{above[at]}}}" if span > 1 else above[at] for at, span in spans]
-        rules = [rf"\cmidrule(lr){{{at + 1}-{at + span}}}" for at, span in spans if above[at]]
-        top = [end_line(wide), " ".join(rules)]
     lines = [
         r"\begin{tabular}{" + "l" * table.names + "r" * (len(heads) - table.names) + "}",
         r"\toprule",
-        *top,
-        end_line(heads),
+        *(_latex_groups(above, table.names) if any(above) else ()),
+        _latex_line(heads),
         r"\midrule",
-        *map(end_line, body[: table.own_lines]),
+        *map(_latex_line, body[: table.own_lines]),
         *[r"\midrule"] * bool(table.own_lines),
-        *map(end_line, body[table.own_lines :]),
+        *map(_latex_line, body[table.own_lines :]),
         r"\bottomrule",
         r"\end{tabular}",
-        *(rf"\par{{\footnotesize {text}}}" for text in _below(replace(table, settings=""), mark)),
+        *(rf"\par{{\footnotesize {text}}}" for text in _below(replace(table, settings=""), _latex_mark)),
         *([f"% {table.settings}"] * bool(table.settings)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _latex_values(line: Sequence[str], names: int) -> list[str]:
+    """Return the cells of a line with LaTeX's signs for minus, plus-minus and no value. names: how many cells name the
+    line; these stay."""
+    return [
+        text if column < names else "--" if text == "-" else _MINUS.sub("$-$", text).replace("±", r"$\pm$")
+        for column, text in enumerate(line)
+    ]
+
+
+def _latex_mark(marks: str) -> str:
+    """Return the marks of notes as LaTeX sets them above the line."""
+    return f"$^{{{_superscript(marks)}}}$"
+
+
+def _latex_line(line: Sequence[str]) -> str:
+    """Return the cells of a line as a line of a tabular."""
+    # LaTeX takes a [ or * at a line's beginning for an argument of the line's end before it.
+    guard = "{}" if line[0].lstrip().startswith(("[", "*")) else ""
+    return guard + " & ".join(line) + r" \\"
+
+
+def _latex_groups(above: Sequence[str], names: int) -> tuple[str, str]:
+    """Return the line of the groups over the heads, and the rules below them. names: as for `_spans`."""
+    spans = _spans(above, names)
+    wide = [rf"\multicolumn{{{span}}}{{c}}{{{above[at]}}}" if span > 1 else above[at] for at, span in spans]
+    rules = [rf"\cmidrule(lr){{{at + 1}-{at + span}}}" for at, span in spans if above[at]]
+    return _latex_line(wide), " ".join(rules)
 
 
 _NAME = 'scope="row" style="text-align: left; font-weight: normal"'
