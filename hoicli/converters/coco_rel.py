@@ -154,18 +154,9 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
             raise DataError(f"{number} is another image's number, too; leave img_id out", place=place, field="img_id")
         images[number] = {"id": number, "file_name": file_name_of(record), **pick_keys(record, "width", "height")}
         first_box_id = len(annotations) + 1
-        scores = record.get("scores") or [None] * len(record["boxes"])
-        crowds = record.get("iscrowd") or [False] * len(record["boxes"])
-        for box, label, score, crowd in zip(record["boxes"], record["labels"], scores, crowds, strict=True):
-            x1, y1, x2, y2 = box
-            wide, high = x2 - x1, y2 - y1
-            row = {"id": len(annotations) + 1, "image_id": number, "bbox": [x1, y1, wide, high], "area": wide * high}
-            box_score = {} if score is None else {"score": score}
-            annotations.append({**row, "iscrowd": int(crowd), **box_score, "category_id": label})
+        annotations += _annotation_rows(record, number, first_box_id)
+        relations += _relation_rows(record, number, first_box_id, len(relations) + 1)
         for hoi in record["hois"]:
-            box_ids = {"subject_id": first_box_id + hoi["subject"], "object_id": first_box_id + hoi["object"]}
-            row = {"id": len(relations) + 1, "image_id": number, **box_ids, **pick_keys(hoi, "score")}
-            relations.append({**row, "predicate_id": hoi["verb"]})
             if "verb_score" in hoi:
                 context.drop("verb scores (the format has one score a triplet)", place)
         if record.get("image_hois"):
@@ -176,6 +167,29 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     content = {"images": list(images.values()), "categories": objects, "annotations": annotations}
     with open_output(path) as output:
         output(dump({**content, "rel_categories": verbs, "rel_annotations": relations}))
+
+
+def _annotation_rows(record: Record, image: int, first_id: int) -> Iterator[dict[str, Any]]:
+    """Yield the row of each box of a record; its category is still a name. image: the image's number in the file.
+    first_id: the id of the first row."""
+    scores = record.get("scores") or [None] * len(record["boxes"])
+    crowds = record.get("iscrowd") or [False] * len(record["boxes"])
+    columns = zip(record["boxes"], record["labels"], scores, crowds, strict=True)
+    for box_id, (box, label, score, crowd) in enumerate(columns, start=first_id):
+        x1, y1, x2, y2 = box
+        wide, high = x2 - x1, y2 - y1
+        row = {"id": box_id, "image_id": image, "bbox": [x1, y1, wide, high], "area": wide * high}
+        box_score = {} if score is None else {"score": score}
+        yield {**row, "iscrowd": int(crowd), **box_score, "category_id": label}
+
+
+def _relation_rows(record: Record, image: int, first_box_id: int, first_id: int) -> Iterator[dict[str, Any]]:
+    """Yield the row of each triplet of a record; its predicate is still a name. image: the image's number in the file.
+    first_box_id: the id of the row of the record's first box. first_id: the id of the first row."""
+    for relation_id, hoi in enumerate(record["hois"], start=first_id):
+        box_ids = {"subject_id": first_box_id + hoi["subject"], "object_id": first_box_id + hoi["object"]}
+        row = {"id": relation_id, "image_id": image, **box_ids, **pick_keys(hoi, "score")}
+        yield {**row, "predicate_id": hoi["verb"]}
 
 
 def _number_categories(rows: list[dict[str, Any]], key: str, ids: Mapping[str, int] | None) -> list[dict[str, Any]]:
