@@ -50,16 +50,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         index_of = _places((f": {field}.id", row) for field, row in rows)
         boxes = [corners(row["bbox"], f": {field}.bbox", None, "xywh") for field, row in rows]
         labels = [_find_name(graphs.objects, row["category_id"], f": {field}.category_id") for field, row in rows]
-        hois = []
-        for field, row in graphs.relations_of.get(image_id, []):
-            subject, object_ = (index_of.get(_id(row[key], f": {field}.{key}")) for key in ("subject_id", "object_id"))
-            if subject is None or object_ is None:
-                context.drop("relations that point at no box of their image", f"{source.name}: {field}")
-                continue
-            if graphs.scored and "score" not in row:
-                raise DataError("missing, though other relations have one; give all or none", field=f": {field}.score")
-            verb = _find_name(graphs.verbs, row["predicate_id"], f": {field}.predicate_id")
-            hois.append({"subject": subject, "object": object_, "verb": verb, **pick_keys(row, "score")})
+        hois = list(graphs.triplets(image_id, index_of, context))
         head = {**({"img_id": image_id} if type(image_id) is int else {}), **pick_keys(image, "width", "height")}
         boxes_scored = rows and all("score" in row for _, row in rows)
         further_keys = {"scores": [row["score"] for _, row in rows]} if boxes_scored else {}
@@ -84,7 +75,21 @@ class _Graphs:
         self.images: dict[int | str, dict[str, Any]] = {image_id: rows[index] for image_id, index in index_of.items()}
         self.boxes_of = self._group_by_image(source, "annotations", context)
         self.relations_of = self._group_by_image(source, "rel_annotations", context)
+        self._file = source.name
         self.scored = any("score" in row for row in content["rel_annotations"])
+
+    def triplets(self, image_id: Any, index_of: Mapping[int | str, int], context: Context) -> Iterator[dict[str, Any]]:
+        """Yield the triplets of an image. index_of: the index of each of its boxes by the annotation's id. Relations
+        that point at no box of the image are dropped and counted."""
+        for field, row in self.relations_of.get(image_id, []):
+            subject, object_ = (index_of.get(_id(row[key], f": {field}.{key}")) for key in ("subject_id", "object_id"))
+            if subject is None or object_ is None:
+                context.drop("relations that point at no box of their image", f"{self._file}: {field}")
+                continue
+            if self.scored and "score" not in row:
+                raise DataError("missing, though other relations have one; give all or none", field=f": {field}.score")
+            verb = _find_name(self.verbs, row["predicate_id"], f": {field}.predicate_id")
+            yield {"subject": subject, "object": object_, "verb": verb, **pick_keys(row, "score")}
 
     def count_crowd_relations(self) -> int:
         """Return how many relations have a crowd's box as their subject or object."""
