@@ -64,43 +64,28 @@ WAYS = {"right": ((0, 1),), "left": ((1, 0),), "bi": ((0, 1), (1, 0))}
 _UPLOADED = re.compile(r"/data/upload/(?:\d+/)?([0-9a-f]{8}-)")
 
 
+_Result = tuple[str, dict[str, Any]]
+"""(field, result) of one result of an annotation: a rectangle or a relation, and where it is in the task."""
+
+
 def read_tasks(source: Source, context: Context) -> Iterator[Record]:
     """Yield one record for each task of Label Studio that somebody annotated."""
     keep_digits = context.id_rule == "path" or _names_collide(source, context)
 
     def build(task: dict[str, Any]) -> Record | None:
-        annotations = task["annotations"]
-        if task.get("predictions"):
-            context.drop("predictions of models (annotations are read)", context.place, len(task["predictions"]))
-        finished = [index for index, annotation in enumerate(annotations) if not annotation.get("was_cancelled")]
-        if not finished:
-            context.drop("tasks that nobody annotated", context.place)
+        taken = _choose_annotation(task, context)
+        if taken is None:
             return None
-        if annotations[1:]:
-            further = "further annotations of a task (taken is the one marked ground_truth, else the latest)"
-            context.drop(further, context.place, len(annotations) - 1)
-        dates = [str(annotation.get("updated_at") or "") for annotation in annotations]  # ISO's notation, in UTC
-        taken = max(finished, key=lambda index: (bool(annotations[index].get("ground_truth")), dates[index], index))
         results = [
-            (f".annotations[{taken}].result[{index}]", item) for index, item in enumerate(annotations[taken]["result"])
+            (f".annotations[{taken}].result[{index}]", item)
+            for index, item in enumerate(task["annotations"][taken]["result"])
         ]
-        rectangles: dict[Any, tuple[str, dict[str, Any]]] = {}
-        for field, item in results:
-            names = _names(item, field)
-            first = rectangles.setdefault(item["id"], (field, item))[1] if names else item
-            if first is not item and _rectangle(first, field) != _rectangle(item, field):
-                raise DataError("another rectangle has this id; export it again", field=f"{field}.id")
-            if first is not item or names[1:]:
-                context.drop("further labels of a rectangle", context.place + field)
+        rectangles = _labelled_rectangles(results, context)
         image_keys = ("to_name", "item_index", "original_width", "original_height")
         if len({tuple(map(item.get, image_keys)) for _, item in rectangles.values()}) > 1:
             problem = "has rectangles of several images, or of several sizes of one; make a task of each image"
             raise DataError(problem, field=f".annotations[{taken}]")
-        for field, item in results:
-            is_plain = item["type"] == "rectangle" and item["id"] in rectangles  # "labels" repeat it
-            if not _names(item, field) and not is_plain and item["type"] != "relation":
-                what = f"results that are neither a labelled rectangle nor a relation ({str(item['type'])[:40]})"
-                context.drop(what, context.place + field)
+        _count_other_results(results, rectangles, context)
         boxes = [_rectangle(item, field) for field, item in rectangles.values()]
         labels = [_names(item, field)[0] for field, item in rectangles.values()]
         size = {key: item[f"original_{key}"] for (_, item), key in product(rectangles.values(), ("width", "height"))}
@@ -108,6 +93,47 @@ def read_tasks(source: Source, context: Context) -> Iterator[Record]:
         return image_record(_file_name(task["data"], full=keep_digits), boxes, labels, hois, size)
 
     yield from context.each(source.items(), build, source)
+
+
+def _choose_annotation(task: Mapping[str, Any], context: Context) -> int | None:
+    """Return the index of the annotation that is read of a task: the one marked as ground truth, else the latest; None
+    for a task that nobody annotated. What is not read is counted: predictions, further annotations, such tasks."""
+    annotations = task["annotations"]
+    if task.get("predictions"):
+        context.drop("predictions of models (annotations are read)", context.place, len(task["predictions"]))
+    finished = [index for index, annotation in enumerate(annotations) if not annotation.get("was_cancelled")]
+    if not finished:
+        context.drop("tasks that nobody annotated", context.place)
+        return None
+    if annotations[1:]:
+        further = "further annotations of a task (taken is the one marked ground_truth, else the latest)"
+        context.drop(further, context.place, len(annotations) - 1)
+    dates = [str(annotation.get("updated_at") or "") for annotation in annotations]  # ISO's notation, in UTC
+    return max(finished, key=lambda index: (bool(annotations[index].get("ground_truth")), dates[index], index))
+
+
+def _labelled_rectangles(results: list[_Result], context: Context) -> dict[Any, _Result]:
+    """Return the labelled rectangles of an annotation by their ids. results: those of the annotation. Further labels of
+    a rectangle are counted. Raises `DataError` if two rectangles have one id."""
+    rectangles: dict[Any, _Result] = {}
+    for field, item in results:
+        names = _names(item, field)
+        first = rectangles.setdefault(item["id"], (field, item))[1] if names else item
+        if first is not item and _rectangle(first, field) != _rectangle(item, field):
+            raise DataError("another rectangle has this id; export it again", field=f"{field}.id")
+        if first is not item or names[1:]:
+            context.drop("further labels of a rectangle", context.place + field)
+    return rectangles
+
+
+def _count_other_results(results: list[_Result], rectangles: Mapping[Any, _Result], context: Context) -> None:
+    """Count the results of an annotation that are left out: those that are neither a labelled rectangle nor a relation.
+    rectangles: the labelled rectangles by their ids."""
+    for field, item in results:
+        is_plain = item["type"] == "rectangle" and item["id"] in rectangles  # "labels" repeat it
+        if not _names(item, field) and not is_plain and item["type"] != "relation":
+            what = f"results that are neither a labelled rectangle nor a relation ({str(item['type'])[:40]})"
+            context.drop(what, context.place + field)
 
 
 def _names(result: Mapping[str, Any], field: str) -> list[str]:
@@ -139,9 +165,7 @@ def _rectangle(result: Mapping[str, Any], field: str) -> list[float]:
     return [round(side / 100, 4) for side in (x * across, y * down, (x + width) * across, (y + height) * down)]
 
 
-def _relations(
-    results: list[tuple[str, dict[str, Any]]], places: Mapping[str, int], context: Context
-) -> list[dict[str, Any]]:
+def _relations(results: list[_Result], places: Mapping[str, int], context: Context) -> list[dict[str, Any]]:
     """Return the triplets that the relations of an annotation say. results: (field, result) of the annotation. places:
     the index of the box of each rectangle, by the rectangle's id. A relation without a label, or of something that is
     no labelled rectangle, is left out and counted."""

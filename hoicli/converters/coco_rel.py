@@ -50,16 +50,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         index_of = _places((f": {field}.id", row) for field, row in rows)
         boxes = [corners(row["bbox"], f": {field}.bbox", None, "xywh") for field, row in rows]
         labels = [_find_name(graphs.objects, row["category_id"], f": {field}.category_id") for field, row in rows]
-        hois = []
-        for field, row in graphs.relations_of.get(image_id, []):
-            subject, object_ = (index_of.get(_id(row[key], f": {field}.{key}")) for key in ("subject_id", "object_id"))
-            if subject is None or object_ is None:
-                context.drop("relations that point at no box of their image", f"{source.name}: {field}")
-                continue
-            if graphs.scored and "score" not in row:
-                raise DataError("missing, though other relations have one; give all or none", field=f": {field}.score")
-            verb = _find_name(graphs.verbs, row["predicate_id"], f": {field}.predicate_id")
-            hois.append({"subject": subject, "object": object_, "verb": verb, **pick_keys(row, "score")})
+        hois = list(graphs.triplets(image_id, index_of, context))
         head = {**({"img_id": image_id} if type(image_id) is int else {}), **pick_keys(image, "width", "height")}
         boxes_scored = rows and all("score" in row for _, row in rows)
         further_keys = {"scores": [row["score"] for _, row in rows]} if boxes_scored else {}
@@ -84,7 +75,21 @@ class _Graphs:
         self.images: dict[int | str, dict[str, Any]] = {image_id: rows[index] for image_id, index in index_of.items()}
         self.boxes_of = self._group_by_image(source, "annotations", context)
         self.relations_of = self._group_by_image(source, "rel_annotations", context)
+        self._file = source.name
         self.scored = any("score" in row for row in content["rel_annotations"])
+
+    def triplets(self, image_id: Any, index_of: Mapping[int | str, int], context: Context) -> Iterator[dict[str, Any]]:
+        """Yield the triplets of an image. index_of: the index of each of its boxes by the annotation's id. Relations
+        that point at no box of the image are dropped and counted."""
+        for field, row in self.relations_of.get(image_id, []):
+            subject, object_ = (index_of.get(_id(row[key], f": {field}.{key}")) for key in ("subject_id", "object_id"))
+            if subject is None or object_ is None:
+                context.drop("relations that point at no box of their image", f"{self._file}: {field}")
+                continue
+            if self.scored and "score" not in row:
+                raise DataError("missing, though other relations have one; give all or none", field=f": {field}.score")
+            verb = _find_name(self.verbs, row["predicate_id"], f": {field}.predicate_id")
+            yield {"subject": subject, "object": object_, "verb": verb, **pick_keys(row, "score")}
 
     def count_crowd_relations(self) -> int:
         """Return how many relations have a crowd's box as their subject or object."""
@@ -154,18 +159,9 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
             raise DataError(f"{number} is another image's number, too; leave img_id out", place=place, field="img_id")
         images[number] = {"id": number, "file_name": file_name_of(record), **pick_keys(record, "width", "height")}
         first_box_id = len(annotations) + 1
-        scores = record.get("scores") or [None] * len(record["boxes"])
-        crowds = record.get("iscrowd") or [False] * len(record["boxes"])
-        for box, label, score, crowd in zip(record["boxes"], record["labels"], scores, crowds, strict=True):
-            x1, y1, x2, y2 = box
-            wide, high = x2 - x1, y2 - y1
-            row = {"id": len(annotations) + 1, "image_id": number, "bbox": [x1, y1, wide, high], "area": wide * high}
-            box_score = {} if score is None else {"score": score}
-            annotations.append({**row, "iscrowd": int(crowd), **box_score, "category_id": label})
+        annotations += _annotation_rows(record, number, first_box_id)
+        relations += _relation_rows(record, number, first_box_id, len(relations) + 1)
         for hoi in record["hois"]:
-            box_ids = {"subject_id": first_box_id + hoi["subject"], "object_id": first_box_id + hoi["object"]}
-            row = {"id": len(relations) + 1, "image_id": number, **box_ids, **pick_keys(hoi, "score")}
-            relations.append({**row, "predicate_id": hoi["verb"]})
             if "verb_score" in hoi:
                 context.drop("verb scores (the format has one score a triplet)", place)
         if record.get("image_hois"):
@@ -176,6 +172,29 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     content = {"images": list(images.values()), "categories": objects, "annotations": annotations}
     with open_output(path) as output:
         output(dump({**content, "rel_categories": verbs, "rel_annotations": relations}))
+
+
+def _annotation_rows(record: Record, image: int, first_id: int) -> Iterator[dict[str, Any]]:
+    """Yield the row of each box of a record; its category is still a name. image: the image's number in the file.
+    first_id: the id of the first row."""
+    scores = record.get("scores") or [None] * len(record["boxes"])
+    crowds = record.get("iscrowd") or [False] * len(record["boxes"])
+    columns = zip(record["boxes"], record["labels"], scores, crowds, strict=True)
+    for box_id, (box, label, score, crowd) in enumerate(columns, start=first_id):
+        x1, y1, x2, y2 = box
+        wide, high = x2 - x1, y2 - y1
+        row = {"id": box_id, "image_id": image, "bbox": [x1, y1, wide, high], "area": wide * high}
+        box_score = {} if score is None else {"score": score}
+        yield {**row, "iscrowd": int(crowd), **box_score, "category_id": label}
+
+
+def _relation_rows(record: Record, image: int, first_box_id: int, first_id: int) -> Iterator[dict[str, Any]]:
+    """Yield the row of each triplet of a record; its predicate is still a name. image: the image's number in the file.
+    first_box_id: the id of the row of the record's first box. first_id: the id of the first row."""
+    for relation_id, hoi in enumerate(record["hois"], start=first_id):
+        box_ids = {"subject_id": first_box_id + hoi["subject"], "object_id": first_box_id + hoi["object"]}
+        row = {"id": relation_id, "image_id": image, **box_ids, **pick_keys(hoi, "score")}
+        yield {**row, "predicate_id": hoi["verb"]}
 
 
 def _number_categories(rows: list[dict[str, Any]], key: str, ids: Mapping[str, int] | None) -> list[dict[str, Any]]:

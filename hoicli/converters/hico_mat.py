@@ -301,15 +301,7 @@ def read_list(source: Source, context: Context) -> Iterator[Record]:
             return None
         height, width = item["image_size"][:2]
         image = _Image(context.vocabulary)
-        for index, hoi in enumerate(item["hois"]):
-            field = f".hois[{index}]"
-            interaction = image.interaction(hoi["id"], f"{field}.id")
-            if hoi["invis"]:
-                image.invisible.add(interaction)
-                continue
-            people, objects = (_listed_boxes(hoi[key], f"{field}.{key}") for key in ("human_bboxes", "object_bboxes"))
-            pairs = [(f"{field}.connections[{at}]", pair) for at, pair in enumerate(hoi["connections"])]
-            image.add(interaction, people, objects, pairs, base=0)
+        _add_listed_pairs(image, item["hois"])
         positive = [
             image.interaction(number, f".pos_hoi_ids[{index}]") for index, number in enumerate(item["pos_hoi_ids"])
         ]
@@ -324,6 +316,20 @@ def read_list(source: Source, context: Context) -> Iterator[Record]:
     if others:
         taken = f"taking the {context.split} split: {counts[True]:,} images"
         context.announce(f"{taken}; {option} takes the other {others:,}")
+
+
+def _add_listed_pairs(image: _Image, hois: list[dict[str, Any]]) -> None:
+    """Add the pairs of an image in anno_list.json. hois: its interactions, each with its boxes and their connections;
+    one that is invisible has no pairs."""
+    for index, hoi in enumerate(hois):
+        field = f".hois[{index}]"
+        interaction = image.interaction(hoi["id"], f"{field}.id")
+        if hoi["invis"]:
+            image.invisible.add(interaction)
+            continue
+        people, objects = (_listed_boxes(hoi[key], f"{field}.{key}") for key in ("human_bboxes", "object_bboxes"))
+        pairs = [(f"{field}.connections[{at}]", pair) for at, pair in enumerate(hoi["connections"])]
+        image.add(interaction, people, objects, pairs, base=0)
 
 
 def _listed_boxes(boxes: list[Any], field: str) -> list[Box]:

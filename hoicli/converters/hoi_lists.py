@@ -1,5 +1,5 @@
 """Lists of images with numbered boxes and interactions: ground truth and predictions of the HOI-A layout and of those
-that came after it. Each format is a row of LAYOUTS.
+that came after it. Each format is a row of `hoi_layouts.LAYOUTS`.
 
     {"file_name", "annotations" or "predictions": [{"bbox", "category_id"}],
      "hoi_annotation" or "hoi_prediction": [{"subject_id", "object_id", "category_id", "score"}]}
@@ -28,9 +28,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -49,7 +48,8 @@ from hoicli.converters.context import (
     pick_keys,
     require_scores,
 )
-from hoicli.converters.numbers import FAR_EDGES, ONE_BASED, Numbers, corners, score_of, whole_number
+from hoicli.converters.hoi_layouts import BOX_KEYS, HOI_KEYS, IMAGE_KEYS, LAYOUTS, Layout, key_of
+from hoicli.converters.numbers import Numbers, corners, score_of, whole_number
 from hoicli.errors import DataError, Place, arg
 from hoicli.io.outputs import open_output
 from hoicli.records.caveats import UNMARKED_PEOPLE
@@ -61,81 +61,6 @@ CHECK_FIRST = 50
 """Images checked to distinguish formats that differ only in their rows."""
 NO_OBJECT = 80
 """The number after COCO's 80 objects: it marks a query without an object, in QPIC's family."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """One format of this module as data: a row of LAYOUTS. Where a field names several keys for one thing, an item may
-    use any of them; if it uses none, the message about the missing key names the first.
-
-    image, boxes, hois: the keys of an item's file name, boxes and interactions. verb: the key of an interaction's verb.
-    kept_keys: the keys of an item that the record keeps. objects: the numbering of the boxes' classes (a name in
-    OBJECT_ORDERS), "own" for the dataset's order from 0, "first" for the numbering that the subjects of the first
-    images show, "none" where boxes have no class and the interactions' numbers tell it. verbs: the number of the first
-    verb, or the name of an order of V-COCO's action-roles (in VCOCO_ORDERS). shift: the four numbers that are
-    subtracted from a box of ground truth. scored: whether the format holds predictions. strays: whether interactions
-    that point at no box are known to occur; they are then left out and counted, and are an error in other formats.
-    """
-
-    image: tuple[str, ...] = ("file_name",)
-    boxes: tuple[str, ...] = ("annotations",)
-    hois: tuple[str, ...] = ("hoi_annotation",)
-    verb: str = "category_id"
-    kept_keys: tuple[str, ...] = ("width", "height")
-    objects: str = "coco-id"
-    verbs: int | str
-    shift: Sequence[int] | None = None
-    scored: bool = False
-    strays: bool = True
-
-    @property
-    def roles(self) -> bool:
-        """Whether the file's verbs are V-COCO's actions, each with its role."""
-        return isinstance(self.verbs, str)
-
-
-BOX_KEYS = ("predictions", "prediction", "annotations", "annotation")
-HOI_KEYS = ("hoi_prediction", "hoi_predictions", "hoi_annotation")
-"""The spellings that readers of predictions know (PPDM's src/lib/eval/vcoco_eval.py)."""
-IMAGE_KEYS = ("file_name", "filename", "image_id")
-
-
-def _predictions(verbs: int | str, **more: Any) -> Layout:
-    """Return the layout of a list of predictions, under any of the known keys; more: further fields of Layout."""
-    return Layout(boxes=BOX_KEYS, hois=HOI_KEYS, kept_keys=(), verbs=verbs, scored=True, **more)
-
-
-LAYOUTS = {
-    # HICO-DET's trainval_hico.json, test_hico.json (YueLiao/PPDM src/lib/eval/hico_eval.py, YueLiao/CDN and
-    # hitachi-rd-cv/qpic datasets/hico.py), test_hico_ann.json (ltttpku/INP-CC datasets/hico.py): 1-based inclusive
-    # boxes, verbs from 1. A dataset's own numbering and `box` replace this: HOI-A's boxes, for one, are edges.
-    "hoia": Layout(verbs=1, shift=ONE_BASED),
-    # test_vcoco.json of QPIC, CDN, GEN-VLKT (hitachi-rd-cv/qpic convert_vcoco_annotations.py), and PPDM's: COCO's boxes
-    # with x2 = x + w, 0-based far edges (protocol vcoco-qpic adds the 1 again). People without annotations are not
-    # marked, so that all count as annotated.
-    "qpic-vcoco": Layout(verbs="qpic", shift=FAR_EDGES),
-    "ppdm-vcoco-gt": Layout(verbs="ppdm", shift=FAR_EDGES),
-    # SWIG-HOI (ltttpku/INP-CC datasets/swig.py, datasets/swig_evaluator.py): boxes in pixels of its images resized to a
-    # short side of 512, read as they are; everything counts from 0. Dumps of the INP-CC family name images by img_id.
-    "swig": Layout(
-        boxes=("box_annotations",), hois=("hoi_annotations",), verb="action_id",
-        kept_keys=("img_id", "width", "height"), objects="own", verbs=0, strays=False,
-    ),
-    # results.json of CDN and MUREN (YueLiao/CDN datasets/hico_eval.py, OreoChocolate/MUREN datasets/hico_eval_ko.py), a
-    # JSON string that holds the repr of a dictionary; the same list of Diag-HOI (neu-vi/Diag-HOI standard_eval.py).
-    "cdn": Layout(
-        image=("filename",), boxes=("predictions",), hois=("hoi_prediction",), kept_keys=(), objects="coco", verbs=0,
-        scored=True, strays=False,
-    ),
-    # predictions_model_N.json, best_predictions.json (YueLiao/PPDM src/test_hoi.py, src/lib/detectors/hoidet.py;
-    # SherlockHolmes221/GGNet): 0-based boxes, unless they were saved after PPDM's evaluator ran, which adds 1 to them.
-    "ppdm": _predictions(1),
-    # what QPIC, CDN and PPDM evaluate while training on V-COCO
-    "qpic-vcoco-list": _predictions("qpic", image=IMAGE_KEYS, objects="first"),
-    "ppdm-vcoco-list": _predictions("ppdm", image=IMAGE_KEYS, objects="first"),
-}  # fmt: skip
-LAYOUTS["cdn-json"] = LAYOUTS["cdn"]
-LAYOUTS["gen-vlkt"] = replace(LAYOUTS["cdn"], objects="none")
 
 
 # Telling the formats apart
@@ -197,97 +122,142 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     """Yield one record for each image of a file in the context's format, also for images without interactions."""
     layout = LAYOUTS[context.format]
     _announce(source, layout, context)
-    objects = _objects(source, layout, context)
-    order = VCOCO_ORDERS[str(layout.verbs)] if layout.roles else ()
-    roles = {name: action_role(name, context) for name in order}  # the triplet's keys for each action-role
-    classless = layout.objects == "none"
-    verbs: Numbers[Any]
-    if roles:
-        verbs = Numbers.from_items([*roles], context.base(0))
-    else:
-        verbs = context.interactions() if classless else context.verbs(base=int(layout.verbs))
-    verb_of: Mapping[int, Any] = verbs.names
-    verb_key, scored, verbs_seen = layout.verb, layout.scored, set[Any]()
-    shift = context.truth_shift(layout.shift) if layout.shift else None
-    box_form = context.options.get("box_form")
+    reader = _ItemReader(source, layout, context)
+    yield from context.each(source.items(), reader.record, source)
+    reader.announce_low_numbers(source.name)
 
-    def build(item: dict[str, Any]) -> Record:
+
+class _Interactions(NamedTuple):
+    """The interactions of one item. image: the item's file name. field: where they are in the item, for messages."""
+
+    rows: list[dict[str, Any]]
+    image: Any
+    field: str
+
+
+class _ItemReader:
+    """Makes the records of a file's items, in the layout of the file's format.
+
+    _objects: the label of each category of a box. _roles: the keys of a triplet that each of V-COCO's action-roles
+    gives; empty if the file's verbs are not V-COCO's. _verbs: what the number of an interaction's verb means: the name
+    of an action-role, or a verb, or (verb, object) if boxes have no class. _verbs_seen: in a file whose boxes have no
+    class, the (verb, object) of all triplets so far. _shift: the four numbers that are subtracted from a box.
+    """
+
+    def __init__(self, source: Source, layout: Layout, context: Context) -> None:
+        self._layout, self._context = layout, context
+        self._objects = _objects(source, layout, context)
+        action_roles = VCOCO_ORDERS[str(layout.verbs)] if layout.roles else ()
+        self._roles = {name: action_role(name, context) for name in action_roles}
+        self._classless = layout.objects == "none"
+        self._verbs: Numbers[Any]
+        if self._roles:
+            self._verbs = Numbers.from_items([*self._roles], context.base(0))
+        else:
+            self._verbs = context.interactions() if self._classless else context.verbs(base=int(layout.verbs))
+        self._verbs_seen = set[Any]()
+        self._shift = context.truth_shift(layout.shift) if layout.shift else None
+
+    def record(self, item: dict[str, Any]) -> Record:
+        """Return the record of an item."""
+        layout = self._layout
         name = item[key_of(item, layout.image)]
         box_key, hoi_key = key_of(item, layout.boxes), key_of(item, layout.hois)
-        if context.format == "ppdm" and image_id_of(name).startswith("COCO_"):
+        if self._context.format == "ppdm" and image_id_of(name).startswith("COCO_"):
             problem = f"{name!r} is a V-COCO image, whose verbs are numbered differently"
             raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco-list')} or ppdm-vcoco-list", field=".file_name")
-        rows = item[box_key]
-        boxes = [corners(row["bbox"], f".{box_key}[{index}].bbox", shift, box_form) for index, row in enumerate(rows)]
-        if scored:
-            boxes = [[*map(float, box)] for box in boxes]
-        labels = [
-            objects.name(row["category_id"], f".{box_key}[{index}].category_id") or None
-            for index, row in enumerate(() if classless else rows)
+        boxes = self._boxes(item[box_key], f".{box_key}")
+        labels = [] if self._classless else self._labels(item[box_key], f".{box_key}")
+        hois = self._triplets(_Interactions(item[hoi_key], name, f".{hoi_key}"), boxes, labels)
+        if self._classless:
+            self._verbs_seen.update(hoi["verb"] for hoi in hois)
+            return _classify_boxes(name, boxes, hois, self._context)
+        head = pick_keys(item, *layout.kept_keys)
+        if not self._roles:
+            return image_record(name, boxes, labels, hois, head)
+        name_keys = {"file_name": name} if not layout.scored or "COCO_" in str(name) else {}
+        columns = {"boxes": boxes, "labels": labels, "hois": hois}
+        caveats = {} if layout.scored else {"caveats": [UNMARKED_PEOPLE]}
+        return {"image_id": coco_number(name), **name_keys, **head, **columns, **caveats}
+
+    def _boxes(self, rows: list[dict[str, Any]], field: str) -> list[list[Any]]:
+        """Return an item's boxes as [x1, y1, x2, y2], of predictions as floats. field: where the rows are in the item,
+        for messages."""
+        box_form = self._context.options.get("box_form")
+        boxes = [
+            corners(row["bbox"], f"{field}[{index}].bbox", self._shift, box_form) for index, row in enumerate(rows)
         ]
-        hois, count = [], len(boxes)
-        for index, hoi in enumerate(item[hoi_key]):  # hundreds of thousands: most need no call
+        return [[*map(float, box)] for box in boxes] if self._layout.scored else boxes
+
+    def _labels(self, rows: list[dict[str, Any]], field: str) -> list[str | None]:
+        """Return the label of each of an item's boxes, None for a box that marks a query without an object."""
+        return [
+            self._objects.name(row["category_id"], f"{field}[{index}].category_id") or None
+            for index, row in enumerate(rows)
+        ]
+
+    def _triplets(
+        self, interactions: _Interactions, boxes: list[list[Any]], labels: list[str | None]
+    ) -> list[dict[str, Any]]:
+        """Return the triplets of an item's interactions, except those that point at no box. The verb of a triplet is
+        (verb, object) if boxes have no class. There are hundreds of thousands in a file, so that the usual values are
+        taken here, without a call, and functions are called only for the others."""
+        rows, image, field = interactions
+        roles, scored, verb_key = self._roles, self._layout.scored, self._layout.verb
+        verb_of: Mapping[int, Any] = self._verbs.names
+        triplets, count = [], len(boxes)
+        for index, hoi in enumerate(rows):
             subject, object_ = hoi.get("subject_id"), hoi.get("object_id")
             if not type(subject) is type(object_) is int:
-                subject = whole_number(subject, f".{hoi_key}[{index}].subject_id")
-                object_ = whole_number(object_, f".{hoi_key}[{index}].object_id")
+                subject = whole_number(subject, f"{field}[{index}].subject_id")
+                object_ = whole_number(object_, f"{field}[{index}].object_id")
             if not (0 <= subject < count > object_ >= 0):  # one of the two indices is not a box's
-                if roles and 0 <= subject < count and object_ < 0:
-                    object_ = None
-                elif layout.strays:
-                    what = "that point beyond the boxes of their image"
-                    if subject < 0 or (object_ < 0 and not roles):
-                        what = "without a subject or an object (index -1)"
-                    context.drop(f"interactions {what}", f"{context.place}.{hoi_key}[{index}]")
+                if not (roles and 0 <= subject < count and object_ < 0):
+                    self._leave_out_stray((subject, object_), boxes, f"{field}[{index}]", image)
                     continue
-                else:
-                    entry(boxes, subject, f".{hoi_key}[{index}].subject_id", of=f" in {name}")
-                    entry(boxes, object_, f".{hoi_key}[{index}].object_id", of=f" in {name}")
+                object_ = None  # a role without object
             number = hoi.get(verb_key)
             verb: Any = verb_of.get(number) if type(number) is int else None
             if verb is None:
-                verb = verbs.name(number, f".{hoi_key}[{index}].{verb_key}")
+                verb = self._verbs.name(number, f"{field}[{index}].{verb_key}")
             triplet = {"subject": subject, "object": object_, "verb": verb}
             if roles:
                 triplet["object"] = None if object_ is None or labels[object_] is None else object_
                 triplet |= roles[verb]
             if scored:
                 score = hoi.get("score")
-                triplet["score"] = (
-                    score if type(score) is float else score_of(score, f".{hoi_key}[{index}].score", name)
-                )
-                if "action_score" in hoi:
-                    score = hoi["action_score"]
-                    if type(score) is not float:
-                        score = score_of(score, f".{hoi_key}[{index}].action_score", name)
-                    triplet["verb_score"] = score
-            hois.append(triplet)
-        if classless:
-            verbs_seen.update(hoi["verb"] for hoi in hois)
-            return _classify_boxes(name, boxes, hois, context)
-        if not roles:
-            return image_record(name, boxes, labels, hois, pick_keys(item, *layout.kept_keys))
-        name_keys = {"file_name": name} if not scored or "COCO_" in str(name) else {}
-        record = {
-            "image_id": coco_number(name),
-            **name_keys,
-            **pick_keys(item, *layout.kept_keys),
-            "boxes": boxes,
-            "labels": labels,
-        }
-        return {**record, "hois": hois, **({} if scored else {"caveats": [UNMARKED_PEOPLE]})}
+                is_float = type(score) is float
+                triplet["score"] = score if is_float else score_of(score, f"{field}[{index}].score", image)
+            if scored and "action_score" in hoi:
+                score = hoi["action_score"]
+                is_float = type(score) is float
+                triplet["verb_score"] = score if is_float else score_of(score, f"{field}[{index}].action_score", image)
+            triplets.append(triplet)
+        return triplets
 
-    yield from context.each(source.items(), build, source)
-    # GEN-VLKT's interactions are numbered to 599: if no number exceeds those of verbs, they may be verbs.
-    highest = max(
-        (number for number, verb_name in verb_of.items() if verb_name in verbs_seen),
-        default=len(context.vocabulary.verbs),
-    )
-    if highest < len(context.vocabulary.verbs):
-        context.announce(
-            f"{source.name}: category_id read as interactions, but none exceeds {highest}: if these are verbs, the "
-            "boxes have lost their category_id"
-        )
+    def _leave_out_stray(self, pair: tuple[int, int], boxes: list[list[Any]], field: str, image: Any) -> None:
+        """Count an interaction that points at no box as left out. Raises `DataError` that names the field in a format
+        whose interactions never do so. pair: the indices of its subject and its object."""
+        subject, object_ = pair
+        if not self._layout.strays:
+            entry(boxes, subject, f"{field}.subject_id", of=f" in {image}")
+            entry(boxes, object_, f"{field}.object_id", of=f" in {image}")
+        what = "that point beyond the boxes of their image"
+        if subject < 0 or (object_ < 0 and not self._roles):
+            what = "without a subject or an object (index -1)"
+        self._context.drop(f"interactions {what}", f"{self._context.place}{field}")
+
+    def announce_low_numbers(self, file: str) -> None:
+        """Announce that the numbers in a file without classes may be verbs and not interactions. GEN-VLKT's
+        interactions are numbered to 599: if no number exceeds those of verbs, they may be verbs."""
+        verb_count = len(self._context.vocabulary.verbs)
+        numbers_seen = (number for number, pair in self._verbs.names.items() if pair in self._verbs_seen)
+        highest = max(numbers_seen, default=verb_count)
+        if highest < verb_count:
+            self._context.announce(
+                f"{file}: category_id read as interactions, but none exceeds {highest}: if these are verbs, the "
+                "boxes have lost their category_id"
+            )
 
 
 def _announce(source: Source, layout: Layout, context: Context) -> None:
@@ -330,15 +300,10 @@ def _has_coco_ids(source: Source) -> bool:
             boxes = item[key_of(item, BOX_KEYS)]
             people = {int(boxes[int(hoi["subject_id"])]["category_id"]) for hoi in item[key_of(item, HOI_KEYS)]}
         except (KeyError, TypeError, ValueError, IndexError):
-            continue  # `build` reports the problem
+            continue  # `_ItemReader` reports the problem
         if people:
             return 0 not in people
     return False
-
-
-def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:
-    """Return the first of some keys that an item has; if it has none, the first key, which the message then names."""
-    return next((key for key in keys if key in item), keys[0])
 
 
 def _classify_boxes(name: str, boxes: list[list[Any]], hois: list[dict[str, Any]], context: Context) -> Record:

@@ -39,6 +39,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -112,35 +113,38 @@ def _gather_rows(
     columns = [
         {_hoi_id(key, f".{name}", source): values for key, values in source.mapping[name].items()} for name in COLUMNS
     ]
-    interactions_found = sorted(set(chain.from_iterable(columns)))
-    for hoi in (*interactions_found[:1], *interactions_found[-1:]):  # the lowest and the highest id
+    ids_in_file = sorted(set(chain.from_iterable(columns)))
+    for hoi in (*ids_in_file[:1], *ids_in_file[-1:]):  # the lowest and the highest id
         if hoi not in interactions.names:
-            problem = f"holds {len(interactions_found):,} interactions: id {shorten_value(hoi)}{interactions.refusal}"
+            problem = f"holds {len(ids_in_file):,} interactions: id {shorten_value(hoi)}{interactions.refusal}"
             raise DataError(problem, place=source.name)
-
-    def build(hoi: int) -> Record:
-        scores, boxes, keys = (
-            read_list(column.get(hoi, []), f".{name}[{hoi}]") for name, column in zip(COLUMNS, columns, strict=True)
-        )
-        if not len(scores) == len(boxes) == len(keys):
-            counts = f"{len(boxes):,} boxes, {len(scores):,} scores and {len(keys):,} keys"
-            raise DataError(f"{counts}; they must agree: write the file again", field=f".boxes[{hoi}]")
-        images = [number_or_name(plain(key)) for key in keys]
-        for index, image in enumerate(images):
-            if type(image) not in (int, str):
-                problem = f"{shorten_value(image)} is no image; give a number or a file name"
-                raise DataError(problem, field=f".keys[{hoi}][{index}]")
-        scored_boxes = zip(finite_list(scores, f".scores[{hoi}]"), table(boxes, (), f".boxes[{hoi}]"), strict=True)
-        return {"hoi": hoi, "images": images, "rows": [[hoi, score, *box] for score, box in scored_boxes]}
-
     images: dict[Any, tuple[str, Any, list[list[Any]]]] = {}
-    for item in context.each((("", hoi) for hoi in interactions_found), build, source):
+    for item in context.each((("", hoi) for hoi in ids_in_file), partial(_interaction_rows, columns), source):
         for index, (image, row) in enumerate(zip(item["images"], item["rows"], strict=True)):
             if image not in images:
                 images[image] = (f".keys[{item['hoi']}][{index}]", image, [])
             images[image][2].append(row)
     # Numbers come before names, since the two cannot be compared.
     return [images[image] for image in sorted(images, key=lambda image: (type(image) is str, image))]
+
+
+def _interaction_rows(columns: list[dict[int, Any]], hoi: int) -> Record:
+    """Return the rows of one interaction in preds.pkl, and the image of each: {"hoi", "images", "rows"}; a row is
+    [interaction id, score, 8 numbers]. columns: what the file has under each of COLUMNS, by interaction. Raises
+    `DataError` with the place of a value that is wrong."""
+    scores, boxes, keys = (
+        read_list(column.get(hoi, []), f".{name}[{hoi}]") for name, column in zip(COLUMNS, columns, strict=True)
+    )
+    if not len(scores) == len(boxes) == len(keys):
+        counts = f"{len(boxes):,} boxes, {len(scores):,} scores and {len(keys):,} keys"
+        raise DataError(f"{counts}; they must agree: write the file again", field=f".boxes[{hoi}]")
+    images = [number_or_name(plain(key)) for key in keys]
+    for index, image in enumerate(images):
+        if type(image) not in (int, str):
+            problem = f"{shorten_value(image)} is no image; give a number or a file name"
+            raise DataError(problem, field=f".keys[{hoi}][{index}]")
+    scored_boxes = zip(finite_list(scores, f".scores[{hoi}]"), table(boxes, (), f".boxes[{hoi}]"), strict=True)
+    return {"hoi": hoi, "images": images, "rows": [[hoi, score, *box] for score, box in scored_boxes]}
 
 
 def _hoi_id(key: Any, field: str, source: Source) -> int:
@@ -170,50 +174,83 @@ Item = tuple[Any, Any, Floats, Floats, Floats]
 
 def read_outputs(source: Source, context: Context) -> Iterator[Record]:
     """Yield one record for each image in the source and its `companions`, as INP-CC's PostProcess gives it."""
-    power, threshold = context.options.get("lambda_", 1.0), context.options.get("threshold", 0.1)
-    if not 0 <= power < np.inf:
-        raise UsageError(f"{arg('lambda_', power)}: an exponent, at least 0")
-    if not 0 <= threshold < 1:
-        raise UsageError(f"{arg('threshold', threshold)}: scores lie between 0 and 1")
-    activation = softmax if context.options.get("activation") == "softmax" else sigmoid
-    box_form = context.options.get("box_form", "cxcywh")
-    images, box_counts = NumberedImages(source, context), Counter[str]()
+    process = _PostProcess(context)
+    images = NumberedImages(source, context)
     for path in (source.path, *(companion.path for companion in source.companions)):
         file = Source(path) if path != "-" else source  # opened anew, so that only one is in memory
         outputs = _Outputs(file, context)
 
         def build(item: Item, interactions: list[tuple[str, str]] = outputs.interactions) -> Record:
-            image, size, logits, relative, box_scores = item
-            record = images.record(image)
-            height, width = _checked_size(size, record, context)
-            _require(
-                (box_scores >= 0) & (box_scores <= 1), box_scores, "box_scores", "no probability; save its sigmoid"
-            )
-            _require(np.isfinite(relative), relative, "pred_boxes")
-            _require(logits < np.inf, logits, "pred_logits")  # -inf hides a class
-            shares = box_corners(relative.reshape(-1, 4), box_form, None).reshape(-1, 8)
-            boxes = (shares.clip(0.0, 1.0) * np.array([width, height] * 4)).tolist()  # clamped first, as released
-            with np.errstate(invalid="ignore"):
-                scores = activation(logits) * (box_scores**power)[:, np.newaxis]
-            queries, columns = np.nonzero(scores > threshold)
-            if len(queries) > MOST_TRIPLETS:
-                problem = f"{len(queries):,} triplets, at most {MOST_TRIPLETS:,} an image"
-                raise DataError(f"{problem}; raise {arg('threshold')} ({threshold:g})", field=".pred_logits")
-            # The boxes of kept queries as they are read (corners), and as the file has them.
-            read, own_boxes = (array.reshape(-1, 8)[np.unique(queries)].reshape(-1, 4) for array in (shares, relative))
-            inside = (own_boxes > -SLACK) & (own_boxes < 1 + SLACK)
-            box_counts["boxes"] += len(read)
-            box_counts["clipped"] += int(((read < -SLACK) | (read > 1 + SLACK)).any(axis=1).sum())
-            box_counts["corners"] += int((inside.all(axis=1) & (own_boxes[:, :2] < own_boxes[:, 2:]).all(axis=1)).sum())
-            pairs = BoxTable(context.subject)
-            kept_scores = scores[queries, columns].tolist()
-            for query, column, score in zip(queries.tolist(), columns.tolist(), kept_scores, strict=True):
-                verb, label = interactions[column]
-                pairs.pair(boxes[query][:4], boxes[query][4:], label, verb=verb, score=score)
-            return {**record, "width": width, "height": height, **pairs.columns}
+            record = images.record(item[0])
+            height, width = _checked_size(item[1], record, context)
+            return {**record, "width": width, "height": height, **process.columns(item, (height, width), interactions)}
 
         yield from context.each(outputs.images(), build, file)
-    _tell_form(box_counts, context)
+    _tell_form(process.box_counts, context)
+
+
+class _PostProcess:
+    """INP-CC's PostProcess with the user's options: what makes triplets of a network's outputs. box_counts: how many
+    "boxes" of queries with a triplet were read, how many of these reach beyond their image ("clipped"), and how many
+    would be valid boxes if their four numbers were corners ("corners"). Raises `UsageError` for a wrong option."""
+
+    def __init__(self, context: Context) -> None:
+        self._power, self._threshold = context.options.get("lambda_", 1.0), context.options.get("threshold", 0.1)
+        if not 0 <= self._power < np.inf:
+            raise UsageError(f"{arg('lambda_', self._power)}: an exponent, at least 0")
+        if not 0 <= self._threshold < 1:
+            raise UsageError(f"{arg('threshold', self._threshold)}: scores lie between 0 and 1")
+        self._activation = softmax if context.options.get("activation") == "softmax" else sigmoid
+        self._box_form = context.options.get("box_form", "cxcywh")
+        self._subject = context.subject
+        self.box_counts = Counter[str]()
+
+    def columns(self, item: Item, size: tuple[float, float], interactions: list[tuple[str, str]]) -> dict[str, Any]:
+        """Return the boxes, labels and triplets of an image, as keys of its record. size: (height, width) in pixels.
+        interactions: (verb, object) of each column of the logits."""
+        _, _, logits, relative, box_scores = item
+        _check_numbers(logits, relative, box_scores)
+        shares = box_corners(relative.reshape(-1, 4), self._box_form, None).reshape(-1, 8)
+        height, width = size
+        boxes = (shares.clip(0.0, 1.0) * np.array([width, height] * 4)).tolist()  # clamped first, as released
+        scores = self._triplet_scores(logits, box_scores)
+        queries, columns = np.nonzero(scores > self._threshold)
+        if len(queries) > MOST_TRIPLETS:
+            problem = f"{len(queries):,} triplets, at most {MOST_TRIPLETS:,} an image"
+            raise DataError(f"{problem}; raise {arg('threshold')} ({self._threshold:g})", field=".pred_logits")
+        queries_used = np.unique(queries)
+        self._count_boxes(shares[queries_used].reshape(-1, 4), relative[queries_used].reshape(-1, 4))
+        pairs = BoxTable(self._subject)
+        scores_used = scores[queries, columns].tolist()
+        for query, column, score in zip(queries.tolist(), columns.tolist(), scores_used, strict=True):
+            verb, label = interactions[column]
+            pairs.pair(boxes[query][:4], boxes[query][4:], label, verb=verb, score=score)
+        return pairs.columns
+
+    def _triplet_scores(self, logits: Floats, box_scores: Floats) -> Floats:
+        """Return the score of each query's triplet of each interaction [Q, C]: its activated logit times a power of the
+        query's box score."""
+        with np.errstate(invalid="ignore"):
+            scores: Floats = self._activation(logits) * (box_scores**self._power)[:, np.newaxis]
+        return scores
+
+    def _count_boxes(self, shares: NDArray[Any], relative: Floats) -> None:
+        """Count boxes of an image in `box_counts`. shares: the boxes as they are read, corners in shares of the image's
+        sides [N, 4]. relative: the same boxes as the file has them [N, 4]."""
+        beyond = (shares < -SLACK) | (shares > 1 + SLACK)
+        inside = (relative > -SLACK) & (relative < 1 + SLACK)
+        ascending = relative[:, :2] < relative[:, 2:]
+        self.box_counts["boxes"] += len(shares)
+        self.box_counts["clipped"] += int(beyond.any(axis=1).sum())
+        self.box_counts["corners"] += int((inside.all(axis=1) & ascending.all(axis=1)).sum())
+
+
+def _check_numbers(logits: Floats, relative: Floats, box_scores: Floats) -> None:
+    """Raise `DataError` with the place of the first number of an image that no network gives. relative: its boxes as
+    the file has them."""
+    _require((box_scores >= 0) & (box_scores <= 1), box_scores, "box_scores", "no probability; save its sigmoid")
+    _require(np.isfinite(relative), relative, "pred_boxes")
+    _require(logits < np.inf, logits, "pred_logits")  # -inf hides a class
 
 
 def _tell_form(counts: Counter[str], context: Context) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -88,13 +88,26 @@ def truth_settings(total: int | None, order: int = 0) -> dict[str, str]:
 
 
 def also_listed(settings: Mapping[str, OneSetting], order: int) -> dict[str, OneSetting | str]:
-    """Return settings of ground truth whose `listed` covers a further order, too; the order 0 adds nothing."""
+    """Return settings of ground truth after one more order of its items was read: `listed` then stands for that order
+    and for those that it stood for before. A protocol may read several orders, such as that of the triplets and that of
+    the boxes, and a signature has one `listed` for all of them: the digest of the old `listed`, as a number, plus the
+    new order.
+
+    order: the sum of hashes that stands for the order (`records.fingerprint`); 0 stands for any order, and then the
+    settings stay as they are. `listed` is left out if it is a digest of the published set's own orders."""
     if not order:
         return dict(settings)
-    listed = digest_of(int(str(settings.get(LISTED, "0")), 16) + order)
-    published = (row for row in NAMED.values() if row.digest and str(settings.get("gt")).endswith(f"-{row.digest}"))
+    digest_before = int(str(settings.get(LISTED, "0")), 16)
+    digest = digest_of(digest_before + order)
     others: dict[str, OneSetting | str] = {key: value for key, value in settings.items() if key != LISTED}
-    return others if any(listed in row.orders for row in published) else {**others, LISTED: listed}
+    return others if digest in _published_orders(str(settings.get("gt"))) else {**others, LISTED: digest}
+
+
+def _published_orders(signed_truth: str) -> Sequence[str]:
+    """Return the digests of the orders in which a published set lists its items, none for any other ground truth.
+    signed_truth: the setting `gt`."""
+    sets = (row for row in NAMED.values() if row.digest and signed_truth.endswith(f"-{row.digest}"))
+    return next((row.orders for row in sets), ())
 
 
 def folder() -> Path:

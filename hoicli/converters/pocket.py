@@ -41,7 +41,7 @@ from hoicli.errors import DataError, Place, arg
 from hoicli.io.outputs import open_output
 from hoicli.records.caveats import PAIRS_ONLY
 from hoicli.records.parsing import Record, dump
-from hoicli.vocabulary.labels import SUBJECT, normalise
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary, normalise
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
@@ -120,47 +120,67 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     """Write instances_*.json. Raises `DataError` for an image without its size, and for a score."""
     vocabulary, order = context.vocabulary, context.target_order or "alphabetical"
     objects = vocabulary.alphabetical_objects if order == "alphabetical" else vocabulary.objects
-    number_of = {name: number for number, name in enumerate(objects)}
-    # get(), since V-COCO has roles for objects here: it is refused only with its first record.
-    verb_ids, pairs_by_id = vocabulary.verb_ids, enumerate(vocabulary.interactions)
-    rows = [[number, number_of.get(name), verb_ids[verb]] for number, (verb, name) in pairs_by_id]
+    correspondence = _correspondence(vocabulary, objects)
     content: dict[str, Any] = {"annotation": [], "filenames": [], "empty": []}
     spellings = [name.replace("_", " ") for name in objects] if order == "coco" and vocabulary.coco_ids else objects
-    content |= {"objects": spellings, "verbs": vocabulary.verbs, "correspondence": rows, "size": []}
+    content |= {"objects": spellings, "verbs": vocabulary.verbs, "correspondence": correspondence, "size": []}
     content |= {group: sorted(vocabulary.groups.get(group, ())) for group in ("rare", "non_rare")}
     for record in records:
         require_scores(record, context.target, scored=False)
         context.tell_lost(record, "width", "height")
-        place = Place(f"image {record['image_id']}")
-        for side in ("width", "height"):
-            if side not in record:
-                raise DataError("missing; the format states the size of every image", place=place, field=side)
-        boxes = [corners(box, "", context.written_shift(ONE_BASED)) for box in record["boxes"]]
-        names = [vocabulary.objects[vocabulary.object_ids[label]] for label in record["labels"]]
-        pairs: dict[str, list[Any]] = {key: [] for key in ("boxes_h", "boxes_o", "hoi", "object", "verb")}
-        used_boxes = set()
-        for hoi in record["hois"]:
-            person, other = hoi["subject"], hoi["object"]
-            number = vocabulary.interaction_id(hoi["verb"], record["labels"][other])
-            if number is None:
-                context.drop(f"triplets of no {vocabulary.name} interaction", place)
-                continue
-            if names[person] != context.subject:
-                context.drop(f"labels of subjects (they will be read as {context.subject})", place)
-            used_boxes |= {person, other}
-            for column, value in zip(pairs.values(), (boxes[person], boxes[other], *rows[number]), strict=True):
-                column.append(value)
-        if len(used_boxes) < len(boxes):
-            context.drop("boxes without an interaction", place, len(boxes) - len(used_boxes))
-        if not used_boxes:
+        size = _image_size(record)
+        pairs = _pair_columns(record, correspondence, context)
+        if not pairs["hoi"]:
             content["empty"].append(len(content["filenames"]))
         content["annotation"].append(pairs)
         content["filenames"].append(file_name_of(record))
-        content["size"].append([record["width"], record["height"]])
+        content["size"].append(size)
     order_text = _ORDERS[order] if vocabulary.coco_ids else _ORDERS_OF_OTHERS[order]
     context.announce(f"objects are numbered {order_text}; {arg('to_object_order')} chooses")
     with open_output(path) as output:
         output(dump(content))
+
+
+def _correspondence(vocabulary: Vocabulary, objects: Sequence[str]) -> list[list[int | None]]:
+    """Return [its number, its object's number, its verb's number] of each interaction of a dataset. objects: the
+    objects in the order in which the file numbers them."""
+    number_of = {name: number for number, name in enumerate(objects)}
+    verb_ids, pairs_by_id = vocabulary.verb_ids, enumerate(vocabulary.interactions)
+    # get(), since V-COCO has roles for objects here: it is refused only with its first record.
+    return [[number, number_of.get(name), verb_ids[verb]] for number, (verb, name) in pairs_by_id]
+
+
+def _image_size(record: Record) -> list[Any]:
+    """Return the width and height of a record's image. Raises `DataError` if it lacks one of them."""
+    for side in ("width", "height"):
+        if side not in record:
+            place = Place(f"image {record['image_id']}")
+            raise DataError("missing; the format states the size of every image", place=place, field=side)
+    return [record["width"], record["height"]]
+
+
+def _pair_columns(record: Record, correspondence: list[list[int | None]], context: Context) -> dict[str, list[Any]]:
+    """Return the file's columns of an image, each with one value for each pair: the persons' boxes, the objects' boxes,
+    and the numbers of interaction, object and verb. What the format has no place for is left out and counted."""
+    vocabulary, place = context.vocabulary, Place(f"image {record['image_id']}")
+    boxes = [corners(box, "", context.written_shift(ONE_BASED)) for box in record["boxes"]]
+    names = [vocabulary.objects[vocabulary.object_ids[label]] for label in record["labels"]]
+    pairs: dict[str, list[Any]] = {key: [] for key in ("boxes_h", "boxes_o", "hoi", "object", "verb")}
+    used_boxes = set()
+    for hoi in record["hois"]:
+        person, other = hoi["subject"], hoi["object"]
+        number = vocabulary.interaction_id(hoi["verb"], record["labels"][other])
+        if number is None:
+            context.drop(f"triplets of no {vocabulary.name} interaction", place)
+            continue
+        if names[person] != context.subject:
+            context.drop(f"labels of subjects (they will be read as {context.subject})", place)
+        used_boxes |= {person, other}
+        for column, value in zip(pairs.values(), (boxes[person], boxes[other], *correspondence[number]), strict=True):
+            column.append(value)
+    if len(used_boxes) < len(boxes):
+        context.drop("boxes without an interaction", place, len(boxes) - len(used_boxes))
+    return pairs
 
 
 _ORDERS = {

@@ -119,16 +119,7 @@ Problem = tuple[str, str]
 
 def _problems(content: Any) -> Iterator[Problem]:
     """Yield the problems of a dataset's content, field by field."""
-    if type(content) is not dict:
-        yield "", f"{_value_text(content)} is no object with the fields of a dataset; {MAKE}"
-    if "boxes" in content and "hois" in content:
-        yield "", f"a record, not a dataset; {MAKE}"
-    for key in content:
-        if key not in FIELDS:
-            yield key[:_LONGEST], f"no field of a dataset; {did_you_mean(key, FIELDS, 'drop it')}"
-    for key in ("name", "verbs", "objects", "interactions"):
-        if key not in content:
-            yield key, f"missing; {MAKE}"
+    yield from _field_problems(content)
     name, box_convention = content["name"], content.get("box", BOXES[0])
     if type(name) is not str or not _NAME.fullmatch(name):
         how = "give letters, digits, _ . and - (at most 64), as it stands in signatures"
@@ -141,13 +132,7 @@ def _problems(content: Any) -> Iterator[Problem]:
                 yield key, f"{_value_text(content[key])} {problem}"
     if not content.get("title", "").isprintable():
         yield "title", "has control characters; give one line of text"
-    listed = content["objects"]
-    if type(listed) is dict and not all(type(noun) is str and _NOUN.fullmatch(noun) for noun in listed.values()):
-        yield "objects", "an object of labels needs the WordNet 3.0 noun of each, as n02084071"
-    lists = {**content, "objects": list(listed) if type(listed) is dict else listed}
-    for key in ("subjects", "verbs", "objects", "roles"):
-        if key in lists and (key, lists[key]) != ("objects", "coco"):
-            yield from _label_problems(key, lists[key], needed=key != "roles")
+    yield from _label_list_problems(content)
     verbs, objects = content["verbs"], objects_of(content)
     pairs = yield from _pair_problems(content["interactions"], verbs, objects, content.get("roles", []))
     idle_verb = content.get("no_interaction")
@@ -165,6 +150,31 @@ def _problems(content: Any) -> Iterator[Problem]:
         yield "test_images", "must be a list of image ids, each once"
     yield from _set_problems(content, {pair: number for number, pair in enumerate(pairs)})
     yield from _count_problems(content, len(pairs))
+
+
+def _field_problems(content: Any) -> Iterator[Problem]:
+    """Yield the problems of the fields that a dataset's content has: unknown ones, and those that are missing."""
+    if type(content) is not dict:
+        yield "", f"{_value_text(content)} is no object with the fields of a dataset; {MAKE}"
+    if "boxes" in content and "hois" in content:
+        yield "", f"a record, not a dataset; {MAKE}"
+    for key in content:
+        if key not in FIELDS:
+            yield key[:_LONGEST], f"no field of a dataset; {did_you_mean(key, FIELDS, 'drop it')}"
+    for key in ("name", "verbs", "objects", "interactions"):
+        if key not in content:
+            yield key, f"missing; {MAKE}"
+
+
+def _label_list_problems(content: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the problems of the lists of labels: subjects, verbs, objects and roles."""
+    listed = content["objects"]
+    if type(listed) is dict and not all(type(noun) is str and _NOUN.fullmatch(noun) for noun in listed.values()):
+        yield "objects", "an object of labels needs the WordNet 3.0 noun of each, as n02084071"
+    lists = {**content, "objects": list(listed) if type(listed) is dict else listed}
+    for key in ("subjects", "verbs", "objects", "roles"):
+        if key in lists and (key, lists[key]) != ("objects", "coco"):
+            yield from _label_problems(key, lists[key], needed=key != "roles")
 
 
 _KINDS: tuple[tuple[tuple[str, ...], type, str], ...] = (

@@ -151,28 +151,37 @@ def choose(wordnet: str | None) -> None:
         place, _, language = wordnet.rpartition(":")
     files = _find_files(place)
     name = re.sub(r"[^\w.+-]", "_", Path(place).resolve().name)
-    embedded = open_embedded()
-    if language:
-        tables = [table for table in files.fileids() if table.endswith(f"-{language.partition('_')[0]}.tab")]
-        if not tables:
-            languages = {table.rpartition("-")[2].removesuffix(".tab") for table in files.fileids()}
-            raise UsageError(
-                f"{arg('wordnet', wordnet)}: no such language in it; it has {', '.join(sorted(languages)) or 'none'}"
-            )
-        digest = files.digest(tables)
-        words = Lemmas(_load_or_compile(f"{digest}.{language}", wordnet, partial(_language, files, language)))
-        signature = f"{name}.{language}.{digest[:8]}"
-        _chosen = Lexicon(f"{embedded.title} ({language})", embedded.files, embedded.graph, signature, words)
-        return
+    _chosen = _lexicon_of_language(wordnet, files, name, language) if language else _lexicon_of(wordnet, files, name)
+
+
+def _lexicon_of_language(wordnet: str, files: Files, name: str, language: str) -> Lexicon:
+    """Return the embedded WordNet with another language's words for its senses. wordnet: the value of --wordnet.
+    files: the files of an Open Multilingual Wordnet. name: what signatures call it. Raises `UsageError` if it does not
+    have the language."""
+    tables = [table for table in files.fileids() if table.endswith(f"-{language.partition('_')[0]}.tab")]
+    if not tables:
+        languages = {table.rpartition("-")[2].removesuffix(".tab") for table in files.fileids()}
+        raise UsageError(
+            f"{arg('wordnet', wordnet)}: no such language in it; it has {', '.join(sorted(languages)) or 'none'}"
+        )
+    embedded, digest = open_embedded(), files.digest(tables)
+    words = Lemmas(_load_or_compile(f"{digest}.{language}", wordnet, partial(_language, files, language)))
+    signature = f"{name}.{language}.{digest[:8]}"
+    return Lexicon(f"{embedded.title} ({language})", embedded.files, embedded.graph, signature, words)
+
+
+def _lexicon_of(wordnet: str, files: Files, name: str) -> Lexicon:
+    """Return the WordNet of a folder or a corpus of nltk's. wordnet: the value of --wordnet. files: its files. name:
+    what signatures call it. Raises `UsageError` if it lacks a file of the database."""
     missing = [file for file in DATABASE if not files.has(file)]
     if missing:
         raise UsageError(
             f"{arg('wordnet', wordnet)}: no {missing[0]} in it; a language of it is named as {wordnet}:fra"
         )
-    files = Files(files.folder, spare=embedded.files)
+    files = Files(files.folder, spare=open_embedded().files)
     digest = files.digest([*DATABASE, *SHARED, COUNTS])
     graph = Graph(_load_or_compile(digest, wordnet, partial(_database, files)))
-    _chosen = Lexicon(wordnet, files, graph, f"{name}.{digest[:8]}")
+    return Lexicon(wordnet, files, graph, f"{name}.{digest[:8]}")
 
 
 def _find_files(place: str) -> Files:

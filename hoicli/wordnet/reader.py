@@ -228,24 +228,38 @@ def compile_arrays(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
         "word_count": _smallest([len(numbers) for numbers in words]),
         "words": _smallest(list(chain.from_iterable(words))),
     }
-    edges = [
-        sorted({(row, _row(rows, end)) for row, entry in enumerate(entries) for end in entry.pointers.get(symbol, ())})
-        for symbol in RELATIONS.values()
-    ]
-    arrays["edge_count"] = _smallest([len(pairs) for pairs in edges])
-    for side, key in enumerate(("edge_source", "edge_target")):
-        arrays[key] = _smallest([pair[side] for pair in chain.from_iterable(edges)])
-    opposites = {
-        (POS.index(entry.place[0]), *pair)
-        for entry in entries
-        for word, end, place in entry.antonyms
-        for antonym in [entries[_row(rows, end)].words[place]]
-        if word in number and antonym in number
-        for pair in [(number[word], number[antonym]), (number[antonym], number[word])]
-    }
-    arrays["antonyms"] = np.array(sorted(opposites), np.int32).reshape(-1, 3).T
+    arrays |= _edge_arrays(entries, rows)
+    arrays["antonyms"] = np.array(sorted(_opposites(entries, rows, number)), np.int32).reshape(-1, 3).T
     arrays |= _gloss_arrays([entry.gloss for entry in entries])
     return arrays | _upward(arrays, [entry.tagged for entry in entries] if reader.files.has(COUNTS) else None)
+
+
+def _edge_arrays(entries: list[Entry], rows: dict[Place, int]) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of pointers between synsets: how many there are of each relation, and both ends of each."""
+    edges = []
+    for symbol in RELATIONS.values():
+        pairs: set[tuple[int, int]] = set()
+        for row, entry in enumerate(entries):
+            pairs.update((row, _row(rows, end)) for end in entry.pointers.get(symbol, ()))
+        edges.append(sorted(pairs))
+    arrays = {"edge_count": _smallest([len(pairs) for pairs in edges])}
+    for side, key in enumerate(("edge_source", "edge_target")):
+        arrays[key] = _smallest([pair[side] for pair in chain.from_iterable(edges)])
+    return arrays
+
+
+def _opposites(entries: list[Entry], rows: dict[Place, int], number: Mapping[str, int]) -> set[tuple[int, int, int]]:
+    """Return (part of speech, lemma, its antonym) of all antonyms, both ways round. number: the number of each lemma;
+    words without one are left out."""
+    opposites: set[tuple[int, int, int]] = set()
+    for entry in entries:
+        for word, end, place in entry.antonyms:
+            antonym = entries[_row(rows, end)].words[place]
+            if word in number and antonym in number:
+                part_of_speech = POS.index(entry.place[0])
+                opposites.add((part_of_speech, number[word], number[antonym]))
+                opposites.add((part_of_speech, number[antonym], number[word]))
+    return opposites
 
 
 def lemma_arrays(table: Mapping[str, Iterable[Place]], rows: dict[Place, int]) -> dict[str, npt.NDArray[Any]]:

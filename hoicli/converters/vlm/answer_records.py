@@ -118,13 +118,7 @@ class _AnswerReader:
             self._drop(f"a batch result without an answer ({why})")
             return
         image = self._image(row)
-        key, answer = answer_in(row)
-        person_box, object_box = (numbers_of(row.get(name)) for name in ("person_bbox", "object_bbox"))
-        label = next((row[name] for name in ("object_category", "object") if isinstance(row.get(name), str)), None)
-        verbs = verbs_of(row.get("action"), label) if isinstance(row.get("action"), str) else []
-        if person_box and object_box and isinstance(answer, str) and is_phrase(answer):
-            answer = [{"subject": person_box, "object": object_box, "object_class": label, "verb": answer}]
-            key = "person_bbox"
+        key, answer, verbs, label = _answer_with_names(row)
         self._answers += 1
         claims = read_answer(answer, verbs, label, self._acts)
         for reason in claims.reports:
@@ -138,13 +132,23 @@ class _AnswerReader:
             self._drop(f"an answer whose boxes have another scale than {arg('coords')}")
             return
         image.read |= key != "person_bbox" or bool(claims.triplets)  # a bare phrase must give a triplet
+        self._choose_scores(image, claims, answer, logprobs_in(row) if self._scores == "tokens" else None)
+        self._add_claims(image, claims, frame)
+
+    def _choose_scores(self, image: _Image, claims: Claims, answer: Any, logprobs: Any) -> None:
+        """Give the claims of an answer the scores that --scores asks for; without it they keep those that the answer
+        states. logprobs: what the row says of the answer's tokens."""
         if self._scores == "tokens":
-            claims.triplets = self._score_by_tokens(claims.triplets, answer, logprobs_in(row))
+            claims.triplets = self._score_by_tokens(claims.triplets, answer, logprobs)
             if any(claim.score is not None for claim in claims.triplets):
                 image.caveat = BY_TOKENS
         elif self._scores == "ones":
             claims.triplets = [replace(claim, score=1.0) for claim in claims.triplets]
             image.caveat = ALL_ONES
+
+    def _add_claims(self, image: _Image, claims: Claims, frame: Frame | None) -> None:
+        """Add the boxes and the triplets that an answer claims to its image; those without a usable place are left out
+        and counted. frame: the convention of the boxes."""
         for index, (box, name) in enumerate(claims.located):
             try:
                 label = self._actor(name) if index in claims.acting else self._box_name(name)
@@ -340,6 +344,19 @@ class _AnswerReader:
             self._outside += 1
             self._first_outside = self._first_outside or f"{self._context.place}: {list(box)}"
         return pixels
+
+
+def _answer_with_names(row: dict[str, Any]) -> tuple[str, Any, list[str], str | None]:
+    """Return the key of a row's answer, the answer, and the verbs and the object's label that the row itself names. A
+    bare phrase in a row with two boxes becomes the triplet of these boxes."""
+    key, answer = answer_in(row)
+    person_box, object_box = (numbers_of(row.get(name)) for name in ("person_bbox", "object_bbox"))
+    label = next((row[name] for name in ("object_category", "object") if isinstance(row.get(name), str)), None)
+    verbs = verbs_of(row.get("action"), label) if isinstance(row.get("action"), str) else []
+    if person_box and object_box and isinstance(answer, str) and is_phrase(answer):
+        answer = [{"subject": person_box, "object": object_box, "object_class": label, "verb": answer}]
+        key = "person_bbox"
+    return key, answer, verbs, label
 
 
 def _boxes(claims: Claims) -> list[list[float]]:

@@ -1,0 +1,225 @@
+"""The detections that V-COCO's evaluator reads (s-gupta/v-coco, vsrl_eval.py): the official list, pickled or JSON
+(`--from vcoco`), and back to a pickle (`--to vcoco-pkl`).
+
+    {"image_id": 328, "person_box": [x1, y1, x2, y2], "hold_agent": score, "hold_obj": [x1, y1, x2, y2, score], ...}
+
+One dictionary a person, query or pair; `<action>_agent` says that the person does the action, `<action>_<role>` what
+fills the role. Each dictionary stays a separate person box, since the evaluator takes it as a separate detection; equal
+role boxes of an image are merged. Boxes are read unchanged. The three notations for a role without object stay
+different, because scenario 1 treats them differently: NaN (QPIC, iCAN) becomes `object: null`, zeros stay a box of
+zeros (empty, too), and the tiny box [0, 0, 0.1, 0.1] (UPT) stays a box, which is not empty.
+
+Keys that a dictionary does not have count as UPT's cache (fredzzhang/upt utils.py, CacheTemplate) fills them: score 0
+and the tiny box. The record then says `"unstated": {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}`. A score of NaN is
+no statement, as in the evaluator: it is left out and counted. If a reader would otherwise fill in or derive the
+statement, the record lists it: `"left_out": [{"subject": 0, "verb": "hold", "role": "obj"}]` (no role: the action
+itself).
+
+Writing (`--to vcoco-pkl`) gives one dictionary for each subject box; if a subject has several objects for one role,
+more dictionaries follow. Roles without object are written as NaN. The readers raise `DataError`.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import BoxTable, Context, require_scores
+from hoicli.errors import DataError
+from hoicli.io.outputs import open_output
+from hoicli.records.names import number_or_name
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary
+
+# Reading
+
+UNSTATED = {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}
+
+
+_Person = tuple[str, dict[str, Any]]
+"""(place in the file, dictionary) of a person."""
+
+
+def read_detections(source: Source, context: Context) -> Iterator[Record]:
+    """Yield one record for each image of the official list of detections, in the order of first appearance."""
+    images: dict[Any, list[_Person]] = {}
+    for where, item in _people(source, context):
+        images.setdefault(item["image_id"], []).append((where, item))
+    items = (("", image) for image in images.items())  # the builder's errors name the dictionary
+    reader = _DetectionReader(source, context)
+    yield from context.each(items, reader.record, source)
+    if reader.incomplete_people:
+        context.announce(
+            f"{reader.incomplete_people:,} of {reader.people:,} dictionaries lack keys: what they do not state counts "
+            "as UPT's cache fills it, score 0 and the box [0, 0, 0.1, 0.1]"
+        )
+
+
+class _Statements(NamedTuple):
+    """What the people of one image state. objects: the boxes that fill roles. hois: the triplets. left_out: the verb
+    and the role of each statement with a score of NaN, with the index of its person."""
+
+    objects: BoxTable
+    hois: list[dict[str, Any]]
+    left_out: list[dict[str, Any]]
+
+
+class _DetectionReader:
+    """Makes the record of each image in the official list of detections. people: how many dictionaries it has read.
+    incomplete_people: how many of these lack the key of an action or of a role."""
+
+    def __init__(self, source: Source, context: Context) -> None:
+        self._file, self._context = source.name, context
+        self._known_keys = _keys(context.vocabulary)
+        self.people = self.incomplete_people = 0
+
+    def record(self, image: tuple[int | str, list[_Person]]) -> Record:
+        """Return the record of an image, whose first boxes are those of its people. image: its id and its people."""
+        image_id, people = image
+        boxes = [_numbers(person.get("person_box"), 4, f"{where}.person_box") for where, person in people]
+        statements = _Statements(BoxTable(), [], [])
+        for subject in range(len(people)):
+            self._add_person(statements, people, subject)
+        objects, hois, left_out = statements
+        complete = all(self._known_keys.keys() <= person.keys() for _, person in people)
+        if complete:
+            left_out = _derivable(left_out, hois)
+        labels = [SUBJECT] * len(people) + [None] * len(objects.boxes)
+        record: Record = {"image_id": image_id, "boxes": boxes + objects.boxes, "labels": labels, "hois": hois}
+        return {
+            **record,
+            **({} if complete else {"unstated": UNSTATED}),
+            **({"left_out": left_out} if left_out else {}),
+        }
+
+    def _add_person(self, statements: _Statements, people: Sequence[_Person], subject: int) -> None:
+        """Add what one person states to the statements of the image. Keys that are no action and statements with a
+        score of NaN are left out and counted. people: those of the image. subject: the person's index among them."""
+        where, person = people[subject]
+        stated_keys = self._known_keys.keys() & person.keys()
+        for key in (key for key in person if key not in ("image_id", "person_box")):
+            field = f"{where}.{str(key)[:40]}"
+            if key not in stated_keys:
+                self._context.drop("keys that are no V-COCO action", f"{self._file}: {field}")
+                continue
+            verb, role = self._known_keys[key]
+            *box, score = _numbers(person[key] if role else [person[key]], 5 if role else 1, field)
+            verb_and_role = {"verb": verb, "role": role} if role else {"verb": verb}
+            if math.isnan(score):
+                self._context.drop("statements with a score of NaN", f"{self._file}: {field}")
+                statements.left_out.append({"subject": subject, **verb_and_role})
+                continue
+            has_object = role and not all(map(math.isnan, box))
+            # the boxes that fill roles come after the people's
+            object_ = len(people) + statements.objects.add(box, "") if has_object else None
+            triplet = {"subject": subject, "object": object_, "verb": verb, "score": score, **verb_and_role}
+            statements.hois.append(triplet)
+        self.people += 1
+        self.incomplete_people += len(stated_keys) != len(self._known_keys)
+
+
+def _derivable(left_out: list[dict[str, Any]], hois: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return those statements without a score that a reader would derive although all keys are there: actions of which
+    a role has a score. left_out: all statements of an image that have no score. hois: its triplets."""
+    acting = {(hoi["subject"], hoi["verb"]) for hoi in hois if "role" in hoi}
+    return [item for item in left_out if "role" not in item and (item["subject"], item["verb"]) in acting]
+
+
+def _people(source: Source, context: Context) -> Iterator[_Person]:
+    """Yield (place in the file, dictionary) for each person whose dictionary names an image; its image_id is made an
+    integer or a text. A dictionary without an image goes to the error policy."""
+    for where, item in source.items():
+        image_id = item.get("image_id") if isinstance(item, dict) else None
+        number = int(image_id) if isinstance(image_id, float) and image_id.is_integer() else image_id
+        if isinstance(number, bool) or not isinstance(number, int | str):
+            problem = "has no image_id, the number of its COCO image; add it"
+            context.policy.handle(DataError(problem, place=source.name, field=where))
+            continue
+        yield where, {**item, "image_id": number}
+
+
+def _keys(vocabulary: Vocabulary) -> dict[str, tuple[str, str]]:
+    """Return (verb, role) of each key of a detection, such as `hold_agent` and `hold_obj`, verb by verb; the role is ""
+    for the agent, whose key says that the person does the action."""
+    return {_key(verb, role): (verb, role) for verb, roles in vocabulary.roles_of.items() for role in ("", *roles)}
+
+
+def _numbers(values: Any, count: int, field: str) -> list[float]:
+    """Return `count` numbers as floats, NaN for null. Raises `DataError` for any other content."""
+    try:
+        numbers = [math.nan if value is None else float(value) for value in values]  # JSON has null for NaN
+    except (TypeError, ValueError):
+        numbers = []
+    if len(numbers) != count or any(map(math.isinf, numbers)):
+        expected = {1: "a score", 4: "a box of four numbers", 5: "a box and a score: five numbers"}[count]
+        raise DataError(f"is not {expected}", field=field)
+    return numbers
+
+
+# Writing
+
+
+def write(records: Iterable[Record], path: str, context: Context) -> None:
+    """Write the official list of detections, pickled. Raises `DataError` for a statement without a score."""
+    people: list[dict[str, Any]] = []
+    for record in records:
+        require_scores(record, context.target)
+        people += _dictionaries(record, context.vocabulary)
+    with open_output(path) as output:
+        output(pickle.dumps(people, protocol=2))
+
+
+def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
+    """Yield the dictionaries of a record's people, in the order of their boxes. Each has every key, as the evaluator
+    requires: a key that the record does not state gets a score of NaN, which the evaluator skips, or the values of the
+    record's `unstated`. If a key has several values, further dictionaries of the same person hold the others."""
+    image_id = number_or_name(record["image_id"])
+    hois: dict[int, list[dict[str, Any]]] = {}
+    for hoi in record["hois"]:
+        hois.setdefault(int(hoi["subject"]), []).append(hoi)
+    unstated = record.get("unstated")
+    left_out: dict[int, set[str]] = {}
+    for item in record.get("left_out") or ():
+        left_out.setdefault(item["subject"], set()).add(_key(item["verb"], item.get("role")))
+    silent: dict[str, Any] = {"score": math.nan, "object": [math.nan] * 4}
+    all_people = [index for index, label in enumerate(record["labels"]) if unstated and label == SUBJECT]
+    for subject in sorted({*hois, *all_people}):
+        silent_keys = left_out.get(subject, set())
+        stated = _collect_values(record, hois.get(subject, []), silent_keys)
+        for repetition in range(max(map(len, stated.values()), default=1)):
+            default = unstated if unstated and repetition == 0 else silent
+            person: dict[str, Any] = {"image_id": image_id, "person_box": record["boxes"][subject]}
+            for key, (_, role) in _keys(vocabulary).items():
+                fallback, values = silent if key in silent_keys else default, stated.get(key, ())
+                filler = [*fallback["object"], fallback["score"]] if role else fallback["score"]
+                person[key] = values[repetition] if repetition < len(values) else filler
+            yield person
+
+
+def _key(verb: str, role: str | None) -> str:
+    """Return the key of a verb and its role in the official list; without a role, that of the action itself."""
+    return f"{verb}_{role or 'agent'}"
+
+
+def _collect_values(record: Record, hois: list[dict[str, Any]], left_out: set[str]) -> dict[str, list[Any]]:
+    """Return the values of each key that is stated about one person. hois: the person's triplets. left_out: the keys
+    that stay without a value. If only roles of an action are stated, the action gets their best score, unless it is in
+    `left_out` or the record says what unstated keys count as."""
+    stated: dict[str, list[Any]] = {}
+    best: dict[str, float] = {}
+    for hoi in hois:
+        value, role = hoi["score"], hoi.get("role")
+        if role is not None:
+            action = _key(hoi["verb"], None)
+            best[action] = max(value, best.get(action, -math.inf))
+            box = [math.nan] * 4 if hoi["object"] is None else record["boxes"][hoi["object"]]
+            value = [*box, value]
+        stated.setdefault(_key(hoi["verb"], role), []).append(value)
+    if not record.get("unstated"):
+        for action, score in best.items():
+            if action not in left_out:
+                stated.setdefault(action, [score])
+    return stated
