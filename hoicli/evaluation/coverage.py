@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -148,30 +148,15 @@ class Coverage:
         def tell(message: str) -> None:
             note(message if model is None else f"{model}: {message}")
 
-        vocabulary, numbers = truth.vocabulary, self.numbers
         if not all(row.whole_image for row in views):
             self.fit.check(truth.scenes, name, shard=shard)
-        protocols, total = distinct(views), len(truth.scenes.image_ids)
-        for slice_ in dict.fromkeys(row.part.slice for row in views if row.part is not None):
-            if slice_.measure == FILE and (unsliced := int((~truth.slice_members(slice_).any(axis=0)).sum())):
-                tell(f"{unsliced:,} of {total:,} ground-truth images are in no slice of {slice_.name}")
-        if numbers["images"] < total and not shard:
-            fate = "their triplets are missed"
-            tell(f"{total - numbers['images']:,} of {total:,} ground-truth images have no predictions: {fate}")
-        of_all = f"of {numbers['triplets']:,} predictions"
-        if numbers["images"] and not numbers["triplets"]:
-            tell("the predictions hold no triplet: nothing can be found")
-        people = [row.name for row in protocols if row.person_subject]
-        if others := numbers["other subjects"]:
-            fate = f": not counted by {', '.join(people)}" if people else ""
-            tell(f"{others:,} {of_all} have a subject that is no {' or '.join(vocabulary.subjects)}{fate}")
-        if numbers["no class"]:
-            what = f"no {vocabulary.name} interaction (verb and object): ignored"
-            tell(f"{numbers['no class']:,} {of_all} are {what}")
-        by_label = [row.name for row in protocols if not row.person_first]
-        if (unlabelled := numbers["no label"]) and by_label:
-            problem = "have an object box without a label, as official V-COCO lists do, and match no object there"
-            tell(f"{', '.join(by_label)}: {unlabelled:,} {of_all} {problem}; it needs a dump with labels")
+        protocols = distinct(views)
+        for message in _unsliced_notes(truth, views):
+            tell(message)
+        for message in self._notes_on_images(truth, shard=shard):
+            tell(message)
+        for message in self._notes_on_triplets(truth.vocabulary, protocols):
+            tell(message)
         for question in filter(None, (self.doubt(truth, views), self.equal_scores_question())):
             tell(question)
         if absent := _classes_without_truth(truth, protocols):
@@ -180,17 +165,61 @@ class Coverage:
         derived = truth.scenes.derived and any(protocol.known_object for protocol in protocols)
         if derived and (model is None or not truth.told_of_labels):
             truth.told_of_labels = True  # once for all models
-            fix = "convert anno_bbox.mat with anno.mat for the official labels"
-            fix = "image_hois in the records would name them" if vocabulary.own else fix
-            note(
-                f"Known Object: no image-level labels for {truth.scenes.derived:,} images, derived from their triplets "
-                f"(invisible instances are missing; {fix})"
-            )
-        if people and (others := other_subjects(truth.scenes, vocabulary)):
+            note(_derived_labels_note(truth))
+        people = _person_protocols(protocols)
+        if people and (others := other_subjects(truth.scenes, truth.vocabulary)):
             tell(
-                f"{', '.join(people)}: {others:,} ground-truth triplets have a subject that is no person, and are "
+                f"{people}: {others:,} ground-truth triplets have a subject that is no person, and are "
                 "never found there (the released code finds them)"
             )
+
+    def _notes_on_images(self, truth: GroundTruth, *, shard: bool) -> Iterator[str]:
+        """Yield notes on images without predictions (unless this is a `shard`), and on predictions without triplets."""
+        images, total = self.numbers["images"], len(truth.scenes.image_ids)
+        if images < total and not shard:
+            yield f"{total - images:,} of {total:,} ground-truth images have no predictions: their triplets are missed"
+        if images and not self.numbers["triplets"]:
+            yield "the predictions hold no triplet: nothing can be found"
+
+    def _notes_on_triplets(self, vocabulary: Vocabulary, protocols: Sequence[Protocol]) -> Iterator[str]:
+        """Yield notes on predicted triplets whose subject is no person, that have no class, or whose object has no
+        label."""
+        numbers, of_all = self.numbers, f"of {self.numbers['triplets']:,} predictions"
+        if others := numbers["other subjects"]:
+            people = _person_protocols(protocols)
+            fate = f": not counted by {people}" if people else ""
+            yield f"{others:,} {of_all} have a subject that is no {' or '.join(vocabulary.subjects)}{fate}"
+        if numbers["no class"]:
+            what = f"no {vocabulary.name} interaction (verb and object): ignored"
+            yield f"{numbers['no class']:,} {of_all} are {what}"
+        by_label = [row.name for row in protocols if not row.person_first]
+        if (unlabelled := numbers["no label"]) and by_label:
+            problem = "have an object box without a label, as official V-COCO lists do, and match no object there"
+            yield f"{', '.join(by_label)}: {unlabelled:,} {of_all} {problem}; it needs a dump with labels"
+
+
+def _person_protocols(protocols: Sequence[Protocol]) -> str:
+    """Return the names of the protocols that count only persons as subjects, with commas between them."""
+    return ", ".join(row.name for row in protocols if row.person_subject)
+
+
+def _unsliced_notes(truth: GroundTruth, views: Sequence[Protocol]) -> Iterator[str]:
+    """Yield a note on each slice file that leaves out images of the ground truth."""
+    total = len(truth.scenes.image_ids)
+    for slice_ in dict.fromkeys(row.part.slice for row in views if row.part is not None):
+        if slice_.measure == FILE and (unsliced := int((~truth.slice_members(slice_).any(axis=0)).sum())):
+            yield f"{unsliced:,} of {total:,} ground-truth images are in no slice of {slice_.name}"
+
+
+def _derived_labels_note(truth: GroundTruth) -> str:
+    """Return the note on images whose image-level labels are derived from their triplets."""
+    fix = "convert anno_bbox.mat with anno.mat for the official labels"
+    if truth.vocabulary.own:
+        fix = "image_hois in the records would name them"
+    return (
+        f"Known Object: no image-level labels for {truth.scenes.derived:,} images, derived from their triplets "
+        f"(invisible instances are missing; {fix})"
+    )
 
 
 def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) -> list[str]:

@@ -3,8 +3,7 @@ VOC, and the recall that the Diag-HOI paper prints.
 
 Boxes are compared as recorded, with those of their label and image. A crowd's box (COCO's `iscrowd`) is ignored: it is
 never missed, and what lies in it by half or more (COCO) or overlaps it most (as VOC's difficult boxes) is neither true
-nor false; the paper's recall leaves it out. A label without annotated boxes is in no mean. No Python loop runs per box:
-detections of one rank, each of another image or label, are matched together."""
+nor false; the paper's recall leaves it out. A label without annotated boxes is in no mean."""
 
 from __future__ import annotations
 
@@ -15,42 +14,33 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hoicli.converters.named import truth_settings
 from hoicli.errors import DataError
+from hoicli.evaluation.box_matching import COCO_CAP, OUTSIDE, BoxPairs, Codes, match_best, match_free
 from hoicli.evaluation.coverage import Coverage, choose_computable
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
-from hoicli.evaluation.pairing import (
-    FALSE_POSITIVE,
-    OUTCOME_CODES,
-    TRUE_POSITIVE,
-    check_pairs,
-    counterparts,
-    first_largest,
-)
+from hoicli.evaluation.pairing import FALSE_POSITIVE, OUTCOME_CODES, check_pairs, counterparts
 from hoicli.evaluation.protocols import EVERY_RECALL, GRID_ARANGE, Protocol
 from hoicli.evaluation.ranking import per_class, ranking
+from hoicli.evaluation.scored_boxes import DetectedBoxes, detected_boxes
 from hoicli.io.messages import note
-from hoicli.io.streams import Line, Stream
+from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records import caveats
 from hoicli.records.boxes import iou, take_columns
 from hoicli.records.columns import read_columns
 from hoicli.records.intake import ErrorPolicy, ImageRegister
-from hoicli.records.kit import Bools, Floats, Growing, Ints, rank_by_id, ranks_in_groups, run_starts
-from hoicli.records.reading import checker, named_scenes, numbered_scenes, scores_by_box, stated_in_record
-from hoicli.records.result_rows import Row, Settings, percent, result_row, row_ends
-from hoicli.records.scenes import Scenes, are_subjects
-from hoicli.vocabulary.labels import Vocabulary
+from hoicli.records.kit import Bools, Floats, Growing, Ints, rank_by_id, ranks_in_groups
+from hoicli.records.reading import checker
+from hoicli.records.result_rows import Row, Setting, Settings, percent, result_row, row_ends
+from hoicli.records.scenes import are_subjects
 
 AREAS = {"all": (0.0, math.inf), "small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, math.inf)}
 """COCO's ranges of areas in pixels. What is in another range is ignored, and so is what matches it."""
 COCO_IOU = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.8999999999999999, 0.95)
 """numpy.linspace(0.5, 0.95, 10), as pycocotools has it."""
-COCO_CAP = 100
-"""The most detections of an image and label."""
 GRID_HUNDREDTHS = tuple(number * 0.01 for number in range(101))
 """numpy.linspace(0, 1, 101)."""
 FREE, BEST, ANY = "free", "best", "any"
@@ -147,55 +137,14 @@ _RULES = (
 BOX_RULES = {rule.row.name: rule for rule in _RULES}
 """The rules by name."""
 
-Codes = NDArray[np.uint8]
-_OUTSIDE, _OVER_THE_CAP = OUTCOME_CODES["outside_slice"], OUTCOME_CODES["over_the_cap"]
-_NEAR, _CERTAIN = 0.5, 1 - 1e-10
-"""The least threshold of the rules, and pycocotools' largest."""
+_OVER_THE_CAP = OUTCOME_CODES["over_the_cap"]
+_NEAR = 0.5
+"""The least threshold of the rules."""
 INCOMPLETE = (
     "what nobody annotated counts as false, and only what interacts is annotated: precision is not reliable "
     "(Diag-HOI, section 6.7)"
 )
 """The note on rows of AP."""
-
-
-@dataclass(frozen=True)
-class DetectedBoxes:
-    """The D detections of some images. row [D]: the box of each detection, an index into the boxes of `scenes`,
-    ascending; score [D]: its score. numbers: how many `records` have boxes, and how many of them are `scored` (state
-    scores of boxes); how many `boxes` have a score, and how many of them are `unlabelled` and so left out."""
-
-    image_ids: Sequence[str]
-    scenes: Scenes
-    row: Ints
-    score: Floats
-    numbers: Counter[str]
-
-
-def detected_boxes(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBoxes:
-    """Return the labelled boxes of some prediction lines as detections. A box has the score that its record's `scores`
-    states. In a record without `scores`, a box has the best score of the triplets that name it, boxes that no triplet
-    names are left out, and of boxes with equal label and corners only the best-scored stays. Raises an exception that
-    `columns.attempt` expects for a bad record."""
-    raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores",))
-    scenes = numbered_scenes(raw, vocabulary, scored=True)
-    score, stated = scores_by_box(raw, scenes), stated_in_record(scenes.hoi_start, np.diff(raw.hoi_start))
-    without_score, best_of_triplets = np.isnan(score), np.full(len(score), -np.inf)
-    for box_of_triplet in (scenes.subject, scenes.object):
-        triplets = np.flatnonzero(stated & (box_of_triplet >= 0))
-        np.maximum.at(best_of_triplets, box_of_triplet[triplets], scenes.score[triplets])
-    score = np.where(without_score, best_of_triplets, score)
-    counts, labelled = np.isfinite(score), scenes.labels >= 0
-    # Sorted by image, label and corners, then score: a box that equals its predecessor repeats a better-scored one.
-    candidates = np.flatnonzero(counts & without_score)
-    boxes = np.column_stack([scenes.image_of_box[candidates], scenes.labels[candidates], scenes.boxes[candidates]])
-    order = np.lexsort((-score[candidates], *boxes.T))
-    repeats_previous = (boxes[order[1:]] == boxes[order[:-1]]).all(axis=1)
-    counts[candidates[order[1:][repeats_previous]]] = False
-    scored = np.array([scores is not None for scores in raw.each("scores")], dtype=bool)
-    has_boxes, row = np.diff(raw.box_start) > 0, np.flatnonzero(counts & labelled)
-    numbers = Counter(records=has_boxes.sum(), scored=(has_boxes & scored).sum(), boxes=counts.sum())
-    numbers["unlabelled"] = (counts & ~labelled).sum()
-    return DetectedBoxes(scenes.image_ids, scenes, row, score[row], numbers)
 
 
 def _share_within(boxes: Floats, crowds: Floats) -> Floats:
@@ -271,67 +220,67 @@ class BoxEvaluation:
 
     def measure(self, rule: BoxRule) -> Iterator[tuple[BoxMetric, Floats, Ints]]:
         """Yield each metric of a rule with its value in [0, 1] and the number of annotated boxes, both [labels]."""
-        rank, order, bounds = self._ranking
-        # Under ANY every annotated box counts, and crowds are left out. Under the other rules boxes that repeat an
-        # object are left out, and crowds stay, so that the detections in them can be ignored.
-        counts, overlap = self._once | (rule.takes == ANY), self._pairs["pixels" if rule.row.inclusive else "edges"]
-        truth_kept = counts & ~self._crowd if rule.takes == ANY else counts | self._crowd
-        near = np.flatnonzero((overlap >= _NEAR) & truth_kept[self._pairs["mate"]])
-        row, mate, overlap = self._pairs["row"][near], self._pairs["mate"][near], overlap[near]
-        values_of: dict[tuple[str, int | None], tuple[Floats, Floats, Ints]] = {}
+        if rule.takes == ANY:
+            yield from self._recalls_by_any(rule)
+            return
+        pairs = self._near_pairs(rule, self._once | self._crowd)
+        curves: dict[tuple[str, int | None], tuple[Floats, Floats]] = {}
         for area in dict.fromkeys(metric.area for metric in rule.metrics):
-            inside = _within(self._boxes, area) & ~self._crowd
-            positives = np.bincount(self._label[counts & inside], minlength=self._labels)
-            if rule.takes == FREE:
-                codes = self._match_detections(rule, row, mate, overlap, inside)
-                codes[(codes == FALSE_POSITIVE) & ~self._detections[area]] = _OUTSIDE
-            else:
-                best = first_largest(row, overlap)
-                best = best[np.lexsort((rank[row[best]], mate[best]))]  # by annotated box, the best-scored claim first
-                codes = np.full((1, len(rank)), FALSE_POSITIVE, dtype=np.uint8)
-                codes[0, row[best[run_starts(mate[best])]]] = TRUE_POSITIVE
-                codes[0, row[best[self._crowd[mate[best]]]]] = _OUTSIDE
+            codes = self._outcomes(rule, pairs, area)
             for cap in {metric.cap for metric in rule.metrics if metric.area == area}:
-                counted = codes if cap is None else np.where(rank < cap, codes, _OVER_THE_CAP)
-                by_threshold = [per_class(code[order], bounds, positives, rule.row) for code in counted]
-                ap, recall = map(np.array, zip(*by_threshold, strict=True))
-                if rule.takes == ANY:
-                    hits = np.bincount(self._label[np.unique(mate)], minlength=self._labels)
-                    recall = (hits / np.maximum(positives, 1))[np.newaxis]
-                values_of[area, cap] = ap, recall, positives
+                curves[area, cap] = self._ap_and_recall(rule, self._within_cap(codes, cap), self._positives(area))
         for metric in rule.metrics:
-            ap, recall, positives = values_of[metric.area, metric.cap]
-            chosen = slice(None) if metric.threshold is None else [rule.thresholds.index(metric.threshold)]
-            yield metric, (recall if metric.recall else ap)[chosen].mean(axis=0), positives
+            ap, recall = curves[metric.area, metric.cap]
+            thresholds = slice(None) if metric.threshold is None else [rule.thresholds.index(metric.threshold)]
+            yield metric, (recall if metric.recall else ap)[thresholds].mean(axis=0), self._positives(metric.area)
 
-    def _match_detections(self, rule: BoxRule, row: Ints, mate: Ints, overlap: Floats, inside: Bools) -> Codes:
-        """Return [thresholds, D] the outcome codes of pycocotools' greedy matching (`COCOeval.evaluateImg`).
+    def _near_pairs(self, rule: BoxRule, truth_kept: Bools) -> BoxPairs:
+        """Return the pairs whose IoU, by the rule's convention, is _NEAR or more. truth_kept [G]: whether the pairs of
+        an annotated box are wanted."""
+        overlap = self._pairs["pixels" if rule.row.inclusive else "edges"]
+        near = np.flatnonzero((overlap >= _NEAR) & truth_kept[self._pairs["mate"]])
+        return BoxPairs(self._pairs["row"][near], self._pairs["mate"][near], overlap[near])
 
-        The detections of an image and label choose in the order of their scores. Each takes the annotated box that it
-        overlaps most of those still free, a counted box before an ignored one, and the last of equally overlapped ones.
-        row, mate, overlap: the pairs of a detection and an annotated box, with their overlap; inside [G]: whether an
-        annotated box counts (not a crowd, and in the range of areas) rather than being ignored."""
-        # A pair's wish is a number that orders pairs by preference: its place by overlap, and `pairs` more if its box
-        # counts. So the largest wish is the pair to choose, and `wish % pairs` and `wish >= pairs` tell what it is.
-        pairs, rank_of_pair, place = len(row), self._ranking[0][row], np.empty(len(row), dtype=np.int64)
-        place[np.lexsort((mate, overlap))] = np.arange(pairs)
-        pair_at_place, wish = np.argsort(place), place + pairs * inside[mate]
-        enough = overlap >= np.minimum(rule.thresholds, _CERTAIN)[:, np.newaxis]
-        free = np.ones((len(rule.thresholds), len(self._key)), dtype=bool)
-        codes = np.full((len(rule.thresholds), len(self._ranking[0])), FALSE_POSITIVE, dtype=np.uint8)
-        order = np.argsort(rank_of_pair, kind="stable")
-        order = order[rank_of_pair[order] < COCO_CAP]
-        for pairs_of_rank in np.split(order, run_starts(rank_of_pair[order])[1:]) if len(order) else ():
-            first = run_starts(row[pairs_of_rank])
-            wishes = np.where(enough[:, pairs_of_rank] & free[:, mate[pairs_of_rank]], wish[pairs_of_rank], -1)
-            best_wish = np.maximum.reduceat(wishes, first, axis=1)
-            threshold, detection = np.nonzero(best_wish >= 0)
-            chosen = best_wish[threshold, detection]
-            taken = mate[pair_at_place[chosen % pairs]]
-            free[threshold, taken] = self._crowd[taken]  # a crowd has room for all
-            outcome = np.where(chosen >= pairs, TRUE_POSITIVE, _OUTSIDE)
-            codes[threshold, row[pairs_of_rank[first[detection]]]] = outcome
+    def _countable(self, area: str) -> Bools:
+        """Return [G] which annotated boxes are in a range of areas (a key of AREAS) and no crowds."""
+        return _within(self._boxes, area) & ~self._crowd
+
+    def _positives(self, area: str) -> Ints:
+        """Return [labels] how many annotated boxes in a range of areas count, each object once."""
+        return self._count_by_label(np.flatnonzero(self._once & self._countable(area)))
+
+    def _count_by_label(self, annotated: Ints) -> Ints:
+        """Return [labels] how many of some annotated boxes have each label."""
+        return np.bincount(self._label[annotated], minlength=self._labels)
+
+    def _recalls_by_any(self, rule: BoxRule) -> Iterator[tuple[BoxMetric, Floats, Ints]]:
+        """Yield what `measure` does by a rule of recall that gives a detection all annotated boxes that it overlaps
+        enough (ANY). Every annotated box counts, though it repeats an object, and crowds are left out."""
+        hits = self._count_by_label(np.unique(self._near_pairs(rule, ~self._crowd).mate))
+        for metric in rule.metrics:
+            positives = self._count_by_label(np.flatnonzero(self._countable(metric.area)))
+            yield metric, hits / np.maximum(positives, 1), positives
+
+    def _outcomes(self, rule: BoxRule, pairs: BoxPairs, area: str) -> Codes:
+        """Return [thresholds, D] the outcome codes of the detections where the annotated boxes of a range of areas
+        count. A detection of another range that takes nothing is ignored, by COCO's rule, rather than false."""
+        rank, crowd = self._ranking[0], self._crowd
+        if rule.takes == BEST:
+            return match_best(pairs, rank, crowd)
+        codes = match_free(pairs, rule.thresholds, rank, crowd, self._countable(area))
+        codes[(codes == FALSE_POSITIVE) & ~self._detections[area]] = OUTSIDE
         return codes
+
+    def _within_cap(self, codes: Codes, cap: int | None) -> Codes:
+        """Return the outcome codes with those of detections beyond the best `cap` of an image and label replaced."""
+        return codes if cap is None else np.where(self._ranking[0] < cap, codes, _OVER_THE_CAP)
+
+    def _ap_and_recall(self, rule: BoxRule, codes: Codes, positives: Ints) -> tuple[Floats, Floats]:
+        """Return (AP, recall), both [thresholds, labels], of detections with these outcome codes [thresholds, D]."""
+        _, order, bounds = self._ranking
+        by_threshold = [per_class(code[order], bounds, positives, rule.row) for code in codes]
+        ap, recall = map(np.array, zip(*by_threshold, strict=True))
+        return ap, recall
 
     def rows(
         self, rules: Sequence[BoxRule], settings: Settings, tags: Mapping[str, str], *, per_class: bool
@@ -339,35 +288,52 @@ class BoxEvaluation:
         """Yield each metric of each rule in percent: its mean over all labels, over persons and over objects, where `n`
         is the number of labels. per_class: also yield the metric of every label for all areas, where `n` is the number
         of annotated boxes. Where no object of the predictions has a label, only persons have values."""
-        vocabulary, numbers = self.truth.vocabulary, self.numbers
-        persons = are_subjects(np.arange(self._labels), vocabulary)
-        labelled = np.bincount(self._detections["key"] % self._labels, minlength=self._labels)
-        objects_have_labels = labelled[~persons].any() or not numbers["unlabelled"]
-        measured = persons | objects_have_labels
+        persons, measured, numbers = self._persons, self._measured(), self.numbers
         # The mean over all labels exists only where all are measured: `full` has no member otherwise.
         subsets = {"full": measured & measured.all(), "persons": persons, "objects": measured & ~persons}
-        shared = {"data": vocabulary.signed, **self.truth.signed, **settings}
+        shared = {"data": self.truth.vocabulary.signed, **self.truth.signed, **settings}
         shared |= {"boxscore": "triplet"} if numbers["records"] > numbers["scored"] else {}
         for rule in rules:
             of_labels: list[Row] = []
-            of_rule = shared | caveats.settings(self.caveats & rule.row.depends_on)
-            if rule.takes == ANY:
-                of_rule.pop("same", None)
-            else:
-                of_rule |= truth_settings(self.truth.total, self.truth.order_of_boxes)
+            row_settings = self._settings(rule, shared)
             for metric, values, positives in self.measure(rule):
-                last_keys: Row = {"unit": "%", **row_ends(rule.row.name, tags, of_rule)}
+                last_keys: Row = {"unit": "%", **row_ends(rule.row.name, tags, row_settings)}
                 last_keys |= {} if metric.recall else {"note": INCOMPLETE}
                 for subset, members in subsets.items():
                     values_here = values[members & (positives > 0)]
                     value = percent(values_here.mean()) if len(values_here) else None
                     yield result_row(metric.name, subset=subset, value=value, n=len(values_here), **last_keys)
-                for label in np.flatnonzero(measured & (positives > 0)) if per_class and metric.area == "all" else ():
-                    subset = "persons" if persons[label] else "objects"
-                    named = {"subset": subset, "object": vocabulary.objects[label]}
-                    value, n = percent(values[label]), int(positives[label])
-                    of_labels.append(result_row(metric.name, **named, value=value, n=n, **last_keys))
+                if per_class and metric.area == "all":
+                    of_labels += self._label_rows(metric.name, values, np.where(measured, positives, 0), last_keys)
             yield from of_labels
+
+    @cached_property
+    def _persons(self) -> Bools:
+        """Which labels [labels] are persons."""
+        return are_subjects(np.arange(self._labels), self.truth.vocabulary)
+
+    def _measured(self) -> Bools:
+        """Return [labels] which labels the predictions give: only persons where no object of them has a label."""
+        labelled = np.bincount(self._detections["key"] % self._labels, minlength=self._labels)
+        objects_have_labels = labelled[~self._persons].any() or not self.numbers["unlabelled"]
+        measured: Bools = self._persons | objects_have_labels
+        return measured
+
+    def _settings(self, rule: BoxRule, shared: dict[str, Setting]) -> dict[str, Setting]:
+        """Return the settings of a rule's rows. shared: those of the rows of all rules."""
+        row_settings = shared | caveats.settings(self.caveats & rule.row.depends_on)
+        if rule.takes == ANY:  # it counts every annotated box, even if it repeats an object
+            row_settings.pop("same", None)
+            return row_settings
+        return row_settings | truth_settings(self.truth.total, self.truth.order_of_boxes)
+
+    def _label_rows(self, metric: str, values: Floats, positives: Ints, last_keys: Row) -> Iterator[Row]:
+        """Yield a row for each label that has annotated boxes. values, positives [labels]: the metric of each label,
+        and its number of annotated boxes; last_keys: the end of each row."""
+        for label in np.flatnonzero(positives):
+            subset = "persons" if self._persons[label] else "objects"
+            label_keys = {"subset": subset, "object": self.truth.vocabulary.objects[label]}
+            yield result_row(metric, **label_keys, value=percent(values[label]), n=int(positives[label]), **last_keys)
 
 
 def evaluated_boxes(
@@ -391,18 +357,24 @@ def evaluated_boxes(
             f"{without:,} of {numbers['records']:,} records with boxes have none; give all of them scores, or none"
         )
         raise DataError(problem, place=predictions.name, field="scores", code="mixed")
-    crowds = int(np.count_nonzero(truth.scenes.crowd))
-    question, unranked = coverage.doubt(truth, [rule.row]), coverage.equal_scores_question() if without else ""
+    doubt, unranked = coverage.doubt(truth, [rule.row]), coverage.equal_scores_question() if without else ""
     coverage.fit.check(truth.scenes, predictions.name)
-    missing, images = len(truth.position) - coverage.numbers["images"], len(truth.position)
-    for applies, message in (
-        (without, "no scores of boxes in the records: those of triplets count, each with its best triplet's score"),
-        (crowds, f"{crowds:,} annotated boxes are crowds (iscrowd): ignored, as are the detections in them"),
-        (missing, f"{missing:,} of {images:,} ground-truth images have no predictions: their boxes are missed"),
-        (numbers["unlabelled"], f"{numbers['unlabelled']:,} of {numbers['boxes']:,} boxes have no label: left out"),
-        (question, question),
-        (unranked, unranked),
-    ):
-        if applies:
+    for message in (*_gaps(evaluation, without), doubt, unranked):
+        if message:
             note(message)
     return evaluation
+
+
+def _gaps(evaluation: BoxEvaluation, without: int) -> Iterator[str]:
+    """Yield notes that tell what the ground truth or the predictions lack. without: the number of records without
+    scores of boxes."""
+    numbers, truth = evaluation.numbers, evaluation.truth
+    if without:
+        yield "no scores of boxes in the records: those of triplets count, each with its best triplet's score"
+    if crowds := int(np.count_nonzero(truth.scenes.crowd)):
+        yield f"{crowds:,} annotated boxes are crowds (iscrowd): ignored, as are the detections in them"
+    images = len(truth.position)
+    if missing := images - evaluation.coverage.numbers["images"]:
+        yield f"{missing:,} of {images:,} ground-truth images have no predictions: their boxes are missed"
+    if numbers["unlabelled"]:
+        yield f"{numbers['unlabelled']:,} of {numbers['boxes']:,} boxes have no label: left out"

@@ -284,13 +284,7 @@ def tallies(
     stream = MatchStream(vocabulary, rows, truth)
     with no_garbage_collection():
         read_matches(predictions, stream, policy)
-    protocols_seen = {view.row.name for view in stream.views.values()}
-    names = [row.name for row in chosen] if named else [name for name in rows if name in protocols_seen]
-    missing = [name for name in names if name not in protocols_seen]
-    if missing:
-        raise UsageError(
-            f"{arg('protocol', ','.join(missing))}: the matches are of {', '.join(sorted(protocols_seen)) or 'none'}"
-        )
+    names = _names_in_stream(stream, rows, chosen if named else None)
     if truth is not None:
         names = [row.name for row in choose_computable(truth, [rows[name] for name in names], named)]
     requested = {row.key: row for row in views.views_of([rows[name] for name in names], named)}
@@ -309,6 +303,21 @@ def tallies(
             view.add_missed(truth, requested.get(view.row.key, view.row))
         view.check_counted(vocabulary, predictions.name, allowed=filters.allow_uncounted)
         yield view.tally, vocabulary, view.signed_settings()
+
+
+def _names_in_stream(stream: MatchStream, rows: Mapping[str, Protocol], chosen: Sequence[Protocol] | None) -> list[str]:
+    """Return the names of the chosen protocols, or of those of `rows` that a match stream has. rows: the protocols of
+    the dataset by name; chosen: None for all of the stream. Raises `UsageError` if the stream lacks a chosen one."""
+    protocols_seen = {view.row.name for view in stream.views.values()}
+    if chosen is None:
+        return [name for name in rows if name in protocols_seen]
+    names = [row.name for row in chosen]
+    missing = [name for name in names if name not in protocols_seen]
+    if missing:
+        raise UsageError(
+            f"{arg('protocol', ','.join(missing))}: the matches are of {', '.join(sorted(protocols_seen)) or 'none'}"
+        )
+    return names
 
 
 def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:

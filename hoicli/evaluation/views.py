@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.protocols import Protocol
@@ -37,43 +37,57 @@ def parse_thresholds(
     on, and are at most 1; others raise `UsageError`. option, what: names of the option and of a value in messages."""
     values: dict[float, None] = {}
     ranges: dict[str, tuple[float, ...]] = {}
+    parse = _ThresholdParser(option, what, minimum)
+    for text in (part.strip() for part in chain.from_iterable(several.split(",") for several in texts)):
+        if not text:
+            raise UsageError(f"{arg(option)}: a threshold is empty; give numbers with commas between them: 0.5,0.75")
+        if ":" not in text:
+            values[float(parse.decimal(text, text, minimum))] = None
+            continue
+        name, members = parse.value_range(text)
+        values |= dict.fromkeys(members)
+        ranges[name] = members
+    if len(values) > MOST_THRESHOLDS:
+        raise UsageError(f"{arg(option)}: {len(values)} thresholds; give at most {MOST_THRESHOLDS}")
+    return Thresholds(tuple(values), tuple(ranges.items()))
 
-    def decimal(text: str, part: str, minimum: float | None = None) -> Decimal:
+
+class _ThresholdParser(NamedTuple):
+    """Reads one threshold or range of an option; its fields are parameters of `parse_thresholds`."""
+
+    option: str
+    what: str
+    minimum: float | None
+
+    def decimal(self, text: str, part: str, minimum: float | None = None) -> Decimal:
+        """Return a part of a text as a number above 0, or from `minimum` on, and at most 1. Raises `UsageError` for
+        anything else."""
         try:
             number = Decimal(part) if len(part) <= 12 and part.isascii() else Decimal("nan")
         except InvalidOperation:
             number = Decimal("nan")
         if not (number.is_finite() and (number > 0 if minimum is None else minimum <= number) and number <= 1):
             from_ = "above 0, at most 1" if minimum is None else f"from {minimum:g} to 1"
-            raise UsageError(f"{arg(option, text)}: {part!r} is no {what}; give a number {from_}")
+            raise UsageError(f"{arg(self.option, text)}: {part!r} is no {self.what}; give a number {from_}")
         return number
 
-    for text in (part.strip() for part in chain.from_iterable(several.split(",") for several in texts)):
-        if not text:
-            raise UsageError(f"{arg(option)}: a threshold is empty; give numbers with commas between them: 0.5,0.75")
+    def value_range(self, text: str) -> tuple[str, tuple[float, ...]]:
+        """Return (the name of a range first:last:step, its decimals as short as possible; the values in it). Raises
+        `UsageError` for a text that is no range."""
         parts = text.split(":")
-        if len(parts) == 1:
-            values[float(decimal(text, text, minimum))] = None
-            continue
         if len(parts) != 3:
-            raise UsageError(f"{arg(option, text)}: write a number, or first:last:step, for example 0.5:0.95:0.05")
-        first, last, step = (
-            decimal(text, parts[0], minimum),
-            decimal(text, parts[1], minimum),
-            decimal(text, parts[2]),
-        )
+            raise UsageError(f"{arg(self.option, text)}: write a number, or first:last:step, for example 0.5:0.95:0.05")
+        first, last = (self.decimal(text, part, self.minimum) for part in parts[:2])
+        step = self.decimal(text, parts[2])
         steps = (last - first) / step
         if steps != int(steps) or not 1 <= steps < MOST_THRESHOLDS:
             largest_step = MOST_THRESHOLDS - 1
             raise UsageError(
-                f"{arg(option, text)}: steps of {step} do not lead from {first} to {last} (1 to {largest_step} steps)"
+                f"{arg(self.option, text)}: steps of {step} do not lead from {first} to {last} (1 to {largest_step} "
+                "steps)"
             )
-        members = tuple(float(first + number * step) for number in range(int(steps) + 1))
-        values |= dict.fromkeys(members)
-        ranges[":".join(f"{number.normalize():f}" for number in (first, last, step))] = members
-    if len(values) > MOST_THRESHOLDS:
-        raise UsageError(f"{arg(option)}: {len(values)} thresholds; give at most {MOST_THRESHOLDS}")
-    return Thresholds(tuple(values), tuple(ranges.items()))
+        name = ":".join(f"{number.normalize():f}" for number in (first, last, step))
+        return name, tuple(float(first + number * step) for number in range(int(steps) + 1))
 
 
 @dataclass(frozen=True)

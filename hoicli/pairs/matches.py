@@ -246,27 +246,12 @@ class Interactions:
         Equal verb scores within an image are ordered by triplet score, then by place in the record, as in
         action_map_hicodet.py, which sorts an image's predictions by triplet score first; between images they are
         ordered by id, where the released code takes the order of the file."""
-        vocabulary = truth.truth.vocabulary
-        # The labels to classify: verbs or, if actions have roles, action-roles.
-        verb_of = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int32)
-        if vocabulary.roles:
-            verb_of = np.arange(len(verb_of), dtype=np.int32)
-        counted = self._found[truth.pair]
-        if as_released:
-            counted = counted | ~self._answered[truth.image[truth.pair]]
-        annotated = truth.truth.scenes.interaction[truth.triplet]
-
-        rows = self._rows
-        order = ranking(
-            verb_of[rows["interaction"]],
-            rows["verb_score"],
-            lambda tied: [-rows["score"][tied], truth.rank[rows["image"][tied]]],
-        )
-        interaction = rows["interaction"][order]
-        code = np.where(rows["hit"][order], TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)
+        verb_of = _labels_to_classify(truth.truth.vocabulary)
+        annotated = self._annotated(truth, as_released=as_released)
+        interaction, code = self._ranked_outcomes(truth, verb_of)
         means: dict[str, tuple[float | None, int]] = {}
         for subset, classes in truth.classes.items():
-            positives = np.bincount(verb_of[annotated[counted & classes[annotated]]], minlength=int(verb_of.max()) + 1)
+            positives = np.bincount(verb_of[annotated[classes[annotated]]], minlength=int(verb_of.max()) + 1)
             in_subset = classes[interaction]
             bounds = np.searchsorted(verb_of[interaction[in_subset]], np.arange(len(positives) + 1))
             # A true positive's triplet is on a localised pair, so a verb without ground truth has none.
@@ -278,6 +263,32 @@ class Interactions:
             if in_mean.any() and (as_released or self._answered.any()):  # compute_map prints 0 without predictions
                 means[subset] = float(ap[in_mean].mean()), int(in_mean.sum())
         return means
+
+    def _annotated(self, truth: TruthPairs, *, as_released: bool) -> Ints:
+        """Return the interaction of each counted triplet of the ground truth whose pair some triplet localises; as
+        released, also of each in an image without predictions."""
+        counted = self._found[truth.pair]
+        if as_released:
+            counted = counted | ~self._answered[truth.image[truth.pair]]
+        return truth.truth.scenes.interaction[truth.triplet[counted]]
+
+    def _ranked_outcomes(self, truth: TruthPairs, verb_of: Ints) -> tuple[Ints, NDArray[np.uint8]]:
+        """Return ([M] the interaction, [M] the outcome code) of the triplets on localised pairs, verb by verb, the best
+        verb score first. verb_of [K]: the verb of each interaction."""
+        rows = self._rows
+        order = ranking(
+            verb_of[rows["interaction"]],
+            rows["verb_score"],
+            lambda tied: [-rows["score"][tied], truth.rank[rows["image"][tied]]],
+        )
+        return rows["interaction"][order], np.where(rows["hit"][order], TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)
+
+
+def _labels_to_classify(vocabulary: Vocabulary) -> Ints:
+    """Return [K] what each interaction is to be classified as: its verb or, if actions have roles, its action-role."""
+    if vocabulary.roles:
+        return np.arange(len(vocabulary.interactions), dtype=np.int32)
+    return np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int32)
 
 
 class PairColumns:

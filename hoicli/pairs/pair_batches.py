@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -128,16 +129,41 @@ _MISSING = float("nan")
 """It stands for a number that a record does not give."""
 
 
-def _listed_pairs(raw: RawImages, scenes: Scenes) -> tuple[Ints, Ints, Ints, Floats]:
-    """Return the pairs that records list: (image, subject, object), numbered as in `scenes`, and their interactiveness
-    (NaN if it is not given)."""
+class PairRows(NamedTuple):
+    """P detected pairs, all [P]: image: the record of each; subject, object: its boxes, as rows of the boxes of all
+    records; interactiveness: NaN if it is not given."""
+
+    image: Ints
+    subject: Ints
+    object: Ints
+    interactiveness: Floats
+
+
+def _listed_pairs(raw: RawImages, scenes: Scenes) -> PairRows:
+    """Return the pairs that records list under `pairs`."""
     listed = [[] if pairs is None else pairs for pairs in raw.each("pairs")]
     check_types(listed, list)
     all_pairs = list(chain.from_iterable(listed))
     image = np.repeat(np.arange(len(listed)), [len(pairs) for pairs in listed])
     limit, first_box = np.diff(raw.box_start)[image], scenes.box_start[image]
     subject, object_ = (indices([pair[key] for pair in all_pairs], limit) + first_box for key in ("subject", "object"))
-    return image, subject, object_, numbers([pair.get("interactiveness", _MISSING) for pair in all_pairs])
+    return PairRows(image, subject, object_, numbers([pair.get("interactiveness", _MISSING) for pair in all_pairs]))
+
+
+def _all_pairs(raw: RawImages, scenes: Scenes, vocabulary: Vocabulary, first: Ints) -> PairRows:
+    """Return the pairs of all records, image by image: those that a record lists and that can be pairs; for a record
+    without a list those of its triplets, in the order of the first ones. first [U]: the first triplet of each pair."""
+    without_list = np.array([pairs is None for pairs in raw.each("pairs")], dtype=bool)
+    triplet = np.sort(first[without_list[scenes.image_of_hoi[first]]])
+    no_interactiveness = np.full(len(triplet), np.nan)
+    derived = PairRows(
+        scenes.image_of_hoi[triplet], scenes.subject[triplet], scenes.object[triplet], no_interactiveness
+    )
+    listed = _listed_pairs(raw, scenes)
+    possible = _can_be_pairs(scenes, vocabulary, listed.subject, listed.object)
+    columns = [np.concatenate([column[possible], more]) for column, more in zip(listed, derived, strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    return PairRows(*(column[order] for column in columns))
 
 
 def distinct_pairs(scenes: Scenes, rows: Ints) -> tuple[Ints, Ints, Ints]:
@@ -169,62 +195,73 @@ def pair_batch(
     scores_of_boxes = scores_by_box(raw, scenes)
     require(not box_scores or None not in raw.each("scores"))
     in_record = stated_in_record(scenes.hoi_start, np.diff(raw.hoi_start))  # `unstated` triplets come from no pair
-    verb_score = np.full(len(scenes.score), np.nan)
-    if verb_scores := raw.of_hoi["verb_score"]:
-        verb_score[in_record] = numbers(verb_scores)
+    verb_score = _verb_scores(raw, in_record)
     if triplet_scores:
         verb_score = scenes.score
 
-    # The scores of pairs by their triplets, of no_interaction only where a pair has no others. The last place is for
-    # pairs without triplets.
     formed = in_record & _forming(scenes, vocabulary, protocol)
     actual = formed & actual_triplets(scenes, vocabulary, protocol)
     keys, first, place = distinct_pairs(scenes, np.flatnonzero(formed))
     pair = np.full(len(scenes.score), -1, dtype=np.int64)
     pair[formed] = place
-    denied = np.bincount(pair[actual], minlength=len(keys) + 1) == 0
-    denied[-1] = False  # the place of triplets without a pair
-    scoring = actual | (formed & denied[pair])
-    actual_verb_score = np.where(actual | np.isnan(verb_score), verb_score, -np.inf)
-    surest_verb, best_score = (np.full(len(keys) + 1, -np.inf) for _ in range(2))
-    with np.errstate(invalid="ignore"):
-        np.maximum.at(surest_verb, pair[scoring], actual_verb_score[scoring])  # NaN if one of them is missing
-    np.maximum.at(best_score, pair[scoring], scenes.score[scoring])
-    surest_verb[-1] = np.nan
+    of_triplets = _triplet_scores(scenes, pair, actual, verb_score)
     pair[~actual] = -1
 
-    # The pairs that records list; of a record without a list those of its triplets, in the order of the first ones.
-    without_list = np.array([pairs is None for pairs in raw.each("pairs")], dtype=bool)[scenes.image_of_hoi[first]]
-    derived_pairs = np.flatnonzero(without_list)
-    derived_pairs = derived_pairs[np.argsort(first[derived_pairs])]
-    *listed, interactiveness = _listed_pairs(raw, scenes)
-    possible = _can_be_pairs(scenes, vocabulary, *listed[1:])
-    image, subject, object_ = (
-        np.concatenate([column[possible], of_triplets[first[derived_pairs]]])
-        for column, of_triplets in zip(listed, (scenes.image_of_hoi, scenes.subject, scenes.object), strict=True)
-    )
-    order = np.argsort(image, kind="stable")
-    image, subject, object_ = image[order], subject[order], object_[order]
-
     # What does not state its interactiveness has the scores of its triplets; `score` is one or the other of an image.
+    image, subject, object_, interactiveness = _all_pairs(raw, scenes, vocabulary, first)
     place, has_triplets = find(keys, pair_key(scenes, subject, object_))
     place = np.where(has_triplets, place, len(keys))
-    interactiveness = np.append(interactiveness[possible], np.full(len(derived_pairs), np.nan))[order]
     stated = ~np.isnan(interactiveness)
     some_unstated = np.bincount(image[~stated], minlength=len(scenes.image_ids)) > 0
-    zeros = np.zeros(len(order), dtype=np.int64)
+    zeros = np.zeros(len(image), dtype=np.int64)
     pairs = replace(
         scenes,
         subject=subject,
         object=object_,
-        score=np.where(some_unstated[image], best_score[place], interactiveness),
+        score=np.where(some_unstated[image], of_triplets.best_score[place], interactiveness),
         verb=zeros,
         interaction=zeros - 1,
         hoi_start=starts_of(np.bincount(image, minlength=len(scenes.image_ids))),
     )
-    interacting = np.where(stated, interactiveness, surest_verb[place])
-    denied_pairs = int((denied[place] & some_unstated[image]).sum())
-    return PairBatch(scenes, pair, first, verb_score, pairs, interacting, stated, scores_of_boxes, denied_pairs)
+    interacting = np.where(stated, interactiveness, of_triplets.surest_verb[place])
+    denied = int((of_triplets.denied[place] & some_unstated[image]).sum())
+    return PairBatch(scenes, pair, first, verb_score, pairs, interacting, stated, scores_of_boxes, denied)
+
+
+def _verb_scores(raw: RawImages, in_record: Bools) -> Floats:
+    """Return [T] the score of each triplet's verb, NaN if missing. in_record [T]: whether its record states it."""
+    verb_score = np.full(len(in_record), np.nan)
+    if stated_scores := raw.of_hoi["verb_score"]:
+        verb_score[in_record] = numbers(stated_scores)
+    return verb_score
+
+
+class TripletScores(NamedTuple):
+    """What the triplets of U pairs say of each pair, all [U + 1]; the last place is for pairs without triplets.
+
+    denied: whether all its triplets are of no_interaction. surest_verb: the largest verb score of its other triplets,
+    -inf if there are none, NaN if a verb score is missing. best_score: the largest score of a triplet, of
+    no_interaction only if the pair is denied."""
+
+    denied: Bools
+    surest_verb: Floats
+    best_score: Floats
+
+
+def _triplet_scores(scenes: Scenes, pair: Ints, actual: Bools, verb_score: Floats) -> TripletScores:
+    """Return what triplets say of their pairs. pair [T]: the pair of each triplet, -1 for none; actual [T]: whether it
+    has one and is not of no_interaction; verb_score [T]: the score of its verb."""
+    places = int(pair.max(initial=-1)) + 2
+    denied = np.bincount(pair[actual], minlength=places) == 0
+    denied[-1] = False  # the place that triplets without a pair (-1) read
+    scoring = actual | denied[pair]
+    actual_verb_score = np.where(actual | np.isnan(verb_score), verb_score, -np.inf)
+    surest_verb, best_score = (np.full(places, -np.inf) for _ in range(2))
+    with np.errstate(invalid="ignore"):
+        np.maximum.at(surest_verb, pair[scoring], actual_verb_score[scoring])  # NaN if one of them is missing
+    np.maximum.at(best_score, pair[scoring], scenes.score[scoring])
+    surest_verb[-1] = np.nan
+    return TripletScores(denied, surest_verb, best_score)
 
 
 def actual_triplets(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol) -> Bools:

@@ -24,10 +24,11 @@ from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.matches import InteractingPairs, Localised, PairColumns, TruthPairs
 from hoicli.pairs.pair_batches import PairBatch, Sweep, read_pair_batches, surviving_pairs, surviving_triplets
+from hoicli.pairs.signed_settings import row_settings
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, Scalar
 from hoicli.records.metrics import printed_by
-from hoicli.records.result_rows import Row, Setting, Settings, percent, result_row, signature
+from hoicli.records.result_rows import Row, Settings, percent, result_row, signature
 from hoicli.records.scenes import Scenes, other_subjects
 
 Figure = tuple[float | None, int]
@@ -39,10 +40,6 @@ RELEASED_STEPS = 110
 """In the released code they go on to 1.09, where precision is 0, so a perfect ranking scores 101/110 (voc_ap)."""
 METRICS = {metric.name: metric for metric in printed_by("pairstats")}
 """The metrics in the order of the rows."""
-
-_AMONG = {"pair_precision": "all-pairs", "pair_precision_own_images": "own-images"}
-"""Which detected pairs a precision is over, for signatures: all, or those of images with a true pair of the group. The
-paper does not say, and its code has no groups; its Table 4 has the former (SCG 0.16 rare, 3.60 non-rare, 3.7 all)."""
 
 
 class PairStatistics:
@@ -84,43 +81,56 @@ class PairStatistics:
     def add(self, batch: PairBatch, columns: PairColumns) -> None:
         """Match a batch and add it to columns that are to be merged with these statistics. Raises `DataError` for an
         image that the ground truth does not have."""
-        pairs, scenes = batch.pairs, batch.scenes
-        image = self._truth.truth.rows_of(pairs.image_ids)
-        columns.lines.add(image=image, pairs=np.diff(pairs.hoi_start))
+        scenes = batch.scenes
+        image = self._truth.truth.rows_of(batch.pairs.image_ids)
         columns.fit.add(scenes, image)
-        image_of_pair = image[pairs.image_of_hoi]
+        self._add_pairs(batch, image, columns)
+        self._count_verb_scores(batch, image, columns)
+        self._add_triplets(batch, columns)
+        columns.numbers += Counter(pairs=len(batch.pairs.score), triplets=len(scenes.score), denied=batch.denied)
+        columns.numbers["other subjects"] += 0 if self.vocabulary.roles else other_subjects(scenes, self.vocabulary)
+
+    def _add_pairs(self, batch: PairBatch, image: Ints, columns: PairColumns) -> None:
+        """Add a batch's detected pairs and their matches. image [N]: the batch's images, as rows of the ground truth's;
+        columns: what to add them to, whose number of pairs is still that before the batch."""
+        pairs, image_of_pair = batch.pairs, image[batch.pairs.image_of_hoi]
+        columns.lines.add(image=image, pairs=np.diff(pairs.hoi_start))
         person, ignored = self._people(pairs)
         row, mate, overlap = self._truth.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
         columns.matches.add(row=row + columns.numbers["pairs"], mate=mate, overlap=overlap)
-        interacting = self.interacting
-        own_mates = np.full(len(pairs.score), -1) if interacting is None else interacting.mates(pairs, image_of_pair)
+        no_mates, interacting = np.full(len(pairs.score), -1), self.interacting
         columns.detected.add(
             interacting=batch.interacting,
             stated=batch.stated,
             ignored=ignored,
             score=pairs.score,
-            own=own_mates,
+            own=no_mates if interacting is None else interacting.mates(pairs, image_of_pair),
             mark=batch.mark,
         )
-        of_verbs = batch.verb_score[(batch.pair >= 0) & self._annotated[image[scenes.image_of_hoi]]]
-        unscored = int(np.isnan(of_verbs).sum())
-        columns.numbers += Counter(unscored=unscored, scored=len(of_verbs) - unscored)
 
+    def _count_verb_scores(self, batch: PairBatch, image: Ints, columns: PairColumns) -> None:
+        """Count the triplets that interaction mAP ranks, by whether they have a verb score. image: as in
+        `_add_pairs`."""
+        is_ranked = (batch.pair >= 0) & self._annotated[image[batch.scenes.image_of_hoi]]
+        unscored = int(np.isnan(batch.verb_score[is_ranked]).sum())
+        columns.numbers += Counter(unscored=unscored, scored=int(is_ranked.sum()) - unscored)
+
+    def _add_triplets(self, batch: PairBatch, columns: PairColumns) -> None:
+        """Add a batch's triplets, with their outcomes under each setting, and which pairs each setting keeps."""
+        scenes = batch.scenes
         matched = Batch(scenes, self._truth.truth)
         localised = None if columns.numbers["unscored"] else Localised(batch, matched, self._truth)
-        keep_of, codes = {}, {}
+        pairs_left, codes = {}, {}
         for number, setting in enumerate(self._settings):
             keep = surviving_pairs(batch, setting)
             triplets_left = surviving_triplets(batch, keep, setting)
-            settled = matched if triplets_left.all() else matched.keep_only(triplets_left)
-            code = settled.match(self.protocol, Filters()).code
+            remaining = matched if triplets_left.all() else matched.keep_only(triplets_left)
+            code = remaining.match(self.protocol, Filters()).code
             if localised is not None:
                 columns.interactions[number].add(localised, code)
-            keep_of[str(number)], codes[str(number)] = keep, code
-        columns.kept.add(**keep_of)
+            pairs_left[str(number)], codes[str(number)] = keep, code
+        columns.kept.add(**pairs_left)
         columns.tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
-        columns.numbers += Counter(pairs=len(pairs.score), triplets=len(scenes.score), denied=batch.denied)
-        columns.numbers["other subjects"] += 0 if self.vocabulary.roles else other_subjects(scenes, self.vocabulary)
 
     def _people(self, pairs: Scenes) -> tuple[Ints | None, Bools]:
         """Return ([P] the annotated person that each pair belongs to, None unless the protocol is person-first; [P]
@@ -163,40 +173,59 @@ class PairStatistics:
             yield setting, results
 
     def _results(self, number: int) -> dict[str, dict[str, Figure]]:
-        columns, reasons = self.found, self.reasons
-        images_seen = np.zeros(len(self._annotated), dtype=bool)
-        images_seen[columns.lines["image"]] = True
-        row, mate = columns.matches["row"], columns.matches["mate"]
-        kept = columns.kept[str(number)]
-        kept_and_counted = kept & ~columns.detected["ignored"]
-        matches = np.flatnonzero(kept_and_counted[row])
-        neg_ap, negatives = self._negative_ap(kept_and_counted, row[matches], needed="neg_ap" not in reasons)
+        """Return all figures except mAP under one setting, by subset and metric. number: the setting's, from 0."""
+        keep = self.found.kept[str(number)]
+        counted = keep & ~self.found.detected["ignored"]
+        matches = np.flatnonzero(counted[self.found.matches["row"]])
+        results = {subset: self._pair_figures(subset, counted, matches) for subset in self._truth.members}
         verbs: dict[str, Figure] = {}
-        if "inter_map" not in reasons:
-            verbs = columns.interactions[number].mean_ap(self._truth, as_released=self.as_released)
-        results: dict[str, dict[str, Figure]] = {}
-        all_pairs = int((kept_and_counted & self._repeat_by_image(self._truth.images("full"))).sum())
-        for subset, members in self._truth.members.items():
-            images = self._truth.images(subset)
-            if self.as_released:
-                images &= images_seen
-            counted = members & images[self._truth.image]
-            detected = int((kept_and_counted & self._repeat_by_image(images)).sum())
-            located, finders = self._count_located(matches[counted[mate[matches]]])
-            results[subset] = {
-                "pairs_per_image": _share(detected, int(images.sum())),
-                "pair_recall": _share(located, int(counted.sum())),
-                "pair_precision": _share(finders, all_pairs),
-                "inter_map": verbs.get(subset, (None, 0)),
-            }
-            if subset != "full":
-                results[subset]["pair_precision_own_images"] = _share(finders, detected)
-                continue
-            results[subset] |= {"neg_ap": (neg_ap, negatives), "neg_share": _share(negatives, detected)}
-            if self.interacting is not None:
-                ap = None if "interactiveness_ap" in reasons else self._interactiveness_ap(self.interacting, kept)
-                results[subset]["interactiveness_ap"] = ap, self.interacting.count
+        if "inter_map" not in self.reasons:
+            verbs = self.found.interactions[number].mean_ap(self._truth, as_released=self.as_released)
+        for subset, figures in results.items():
+            figures["inter_map"] = verbs.get(subset, (None, 0))
+        results["full"] |= self._negative_figures(counted, matches)
+        if self.interacting is not None:
+            ap = None if "interactiveness_ap" in self.reasons else self._interactiveness_ap(self.interacting, keep)
+            results["full"]["interactiveness_ap"] = ap, self.interacting.count
         return results
+
+    def _pair_figures(self, subset: str, counted: Bools, matches: Ints) -> dict[str, Figure]:
+        """Return the pairs per image, the recall and the precisions of a subset, by metric. counted [P]: which detected
+        pairs count; matches: the rows of `PairColumns.matches` that are theirs."""
+        images = self._truth.images(subset)
+        if self.as_released:
+            images &= self._images_seen()
+        wanted = self._truth.members[subset] & images[self._truth.image]
+        located, finders = self._count_located(matches[wanted[self.found.matches["mate"][matches]]])
+        detected = self._count_pairs(counted, images)
+        figures = {
+            "pairs_per_image": _share(detected, int(images.sum())),
+            "pair_recall": _share(located, int(wanted.sum())),
+            "pair_precision": _share(finders, self._count_pairs(counted, self._annotated)),
+        }
+        if subset != "full":
+            figures["pair_precision_own_images"] = _share(finders, detected)
+        return figures
+
+    def _images_seen(self) -> Bools:
+        """Return which images [N] of the ground truth have a line of predictions."""
+        seen = np.zeros(len(self._annotated), dtype=bool)
+        seen[self.found.lines["image"]] = True
+        return seen
+
+    def _negative_figures(self, counted: Bools, matches: Ints) -> dict[str, Figure]:
+        """Return the AP of "does not interact" and the share of pairs that do not, by metric. counted, matches: as in
+        `_pair_figures`."""
+        interacting = self.found.matches["row"][matches]
+        neg_ap, negatives = self._negative_ap(counted, interacting, needed="neg_ap" not in self.reasons)
+        return {
+            "neg_ap": (neg_ap, negatives),
+            "neg_share": _share(negatives, self._count_pairs(counted, self._annotated)),
+        }
+
+    def _count_pairs(self, counted: Bools, images: Bools) -> int:
+        """Return how many detected pairs count [P] and are in some images [N] of the ground truth."""
+        return int((counted & self._repeat_by_image(images)).sum())
 
     def _repeat_by_image(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """Return for each detected pair the value of its image. values [N]: one for each image of the ground truth."""
@@ -363,41 +392,5 @@ def pair_rows(
                 det_threshold=setting.det_threshold,
                 protocol=statistics.protocol.name,
                 tags=dict(tags),
-                signature=signature({**_settings(metric, setting, statistics), **(settings or {})}),
+                signature=signature({**row_settings(metric, setting, statistics), **(settings or {})}),
             )
-
-
-def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[str, Setting]:
-    """Return the settings of a row's signature. mAP is eval's, of the remaining triplets, so options about pairs do not
-    change it."""
-    settings: dict[str, Setting] = {
-        "protocol": statistics.protocol.name,
-        "data": statistics.vocabulary.signed,
-        **setting.signature(),
-    }
-    settings |= statistics.protocol.settings() | statistics.truth_settings
-    if metric == "mAP":
-        return settings
-    if statistics.found.numbers["denied"] and metric != "inter_map":
-        settings["noint"] = "pairs"
-    if statistics.one_to_one and metric != "interactiveness_ap":
-        settings["pairs"] = "one-to-one"
-    if statistics.as_released and metric != "interactiveness_ap":
-        settings["released"] = "yes"
-    if metric in _AMONG:
-        settings["among"] = _AMONG[metric]
-    if points := _recall_values(metric, statistics):
-        settings["recall"] = points
-    if metric in statistics.ranked and statistics.ranked[metric][1]:
-        settings["pairscore"] = "interactiveness"
-    elif metric in ("neg_ap", "interactiveness_ap", "inter_map") and statistics.triplet_scores:
-        settings["verbscore"] = "triplet"
-    return settings
-
-
-def _recall_values(metric: str, statistics: PairStatistics) -> str:
-    """Return at which recall values a metric reads precision, for signatures; "" if it is no AP."""
-    if metric not in ("neg_ap", "inter_map"):
-        return "11-points" if metric == "interactiveness_ap" else ""
-    grid = statistics.negative_grid if metric == "neg_ap" else statistics.protocol.grid
-    return f"{len(grid)}-points" if grid else "every"

@@ -288,30 +288,44 @@ def raw_images(
         if check is not None:
             check(record)
     require(box_lengths <= {4})
-    for key, default in of_hoi.items():
-        if triplet_fields[key].count(default) == len(triplet_fields[key]):
-            triplet_fields[key] = []
     box_start, hoi_start = starts_of(box_counts), starts_of(hoi_counts)
-    image_of_hoi = runs_of(hoi_start)
-    first_box, box_limit = box_start[image_of_hoi], integers(box_counts)[image_of_hoi]
-    object_in_record = indices(objects, box_limit, nulls=nulls)
+    subject_rows, object_rows = _box_rows(subject, objects, box_start, hoi_start, nulls=nulls)
     raw = RawImages(
         image_ids=image_ids(ids),
         boxes=numbers(coordinates).reshape(-1, 4),
         box_start=box_start,
-        subject=indices(subject, box_limit) + first_box,
-        object=np.where(object_in_record < 0, NO_BOX, object_in_record + first_box),
+        subject=subject_rows,
+        object=object_rows,
         score=numbers(score, *scores),
         hoi_start=hoi_start,
         labels=labels,
         verbs=verbs,
         of_image=image_fields,
-        of_hoi=triplet_fields,
+        of_hoi={key: _empty_if_missing(values, of_hoi[key]) for key, values in triplet_fields.items()},
     )
     if stated is None:
         return raw
     columns = raw.image_ids, raw.boxes, raw.box_start, raw.subject, raw.object, raw.hoi_start
     return replace(raw, hashes=stated.hashes(*columns))
+
+
+def _box_rows(
+    subject: list[Any], objects: list[Any], box_start: Ints, hoi_start: Ints, *, nulls: bool
+) -> tuple[Ints, Ints]:
+    """Return ([T] the subject, [T] the object) of each triplet as rows of the boxes of all records, NO_BOX for no
+    object. subject, objects: indices of boxes in the triplet's record; nulls: whether an object may be None. Raises
+    `ValueError` for an index that the record does not have."""
+    image_of_hoi = runs_of(hoi_start)
+    first_box, box_limit = box_start[image_of_hoi], np.diff(box_start)[image_of_hoi]
+    object_in_record = indices(objects, box_limit, nulls=nulls)
+    object_rows: Ints = np.where(object_in_record < 0, NO_BOX, object_in_record + first_box)
+    return indices(subject, box_limit) + first_box, object_rows
+
+
+def _empty_if_missing(values: list[Any], default: Any) -> list[Any]:
+    """Return the values of a field of triplets; no value if all triplets lack it. default: what stands for a missing
+    one."""
+    return [] if values.count(default) == len(values) else values
 
 
 Columns = TypeVar("Columns", bound=Images)

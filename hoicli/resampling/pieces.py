@@ -126,6 +126,35 @@ class Counts(NamedTuple):
     rank: NDArray[Any]
 
 
+class RowSums(NamedTuple):
+    """What `Piece.count` adds up. matrix: its product with the weights has the true positives of each row, below them
+    the predictions of each row, and below them those of the further parts of rows that are cut. largest: the most
+    weights in one sum; rows_cut: the rows that are cut; further_parts: where the further parts of each of these begin.
+    """
+
+    matrix: csr_array
+    largest: int
+    rows_cut: Ints
+    further_parts: Ints
+
+
+def _row_sums(lists: ListColumns, first: Ints, begin: Ints, row_hits: Ints, row_width: Ints) -> RowSums:
+    """Return the sums over the rows of a piece. Wide rows are cut, so that the sums of each part are small.
+
+    first, begin: of each row, as in `Rows`; row_hits, row_width: its true positives, and its predictions."""
+    hits = lists.hits[expand_runs(first, row_hits)[1]]
+    parts = -(-row_width // WIDEST)
+    rows_cut: Ints = np.flatnonzero(parts > 1)
+    further = parts[rows_cut] - 1
+    row_of_part = np.repeat(rows_cut, further)
+    offset = WIDEST * expand_runs(np.ones_like(further), further)[1]
+    widths = np.minimum(np.append(row_width, row_width[row_of_part] - offset), WIDEST)
+    _, prediction = expand_runs(np.append(begin, begin[row_of_part] + offset), widths)
+    sizes = np.append(row_hits, widths)
+    matrix = _present(sizes, lists.image[np.append(hits, prediction)], lists.images)
+    return RowSums(matrix, int(sizes.max(initial=0)), rows_cut, starts_of(further)[:-1])
+
+
 class Piece:
     """The true positives of some classes (`numbers`) of ranked lists, those with more rows (`ListColumns.rows`) first.
     classes [O]: those of the classes that have rows. weighted: whether `count` is needed, and not only `alone`."""
@@ -152,20 +181,7 @@ class Piece:
         )
         first, begin, self._row_hits, self._row_width = self._place_columns(first, begin, row_hits, row_width)
         if weighted:
-            hits = lists.hits[expand_runs(first, self._row_hits)[1]]
-            # wide rows are cut, so that the sums of each part are small
-            parts = -(-self._row_width // WIDEST)
-            self._cut: Ints = np.flatnonzero(parts > 1)
-            further_parts = parts[self._cut] - 1
-            self._further: Ints = starts_of(further_parts)[:-1]
-            cut_row = np.repeat(self._cut, further_parts)
-            offset = WIDEST * expand_runs(np.ones_like(further_parts), further_parts)[1]
-            widths = np.minimum(np.append(self._row_width, self._row_width[cut_row] - offset), WIDEST)
-            _, prediction = expand_runs(np.append(begin, begin[cut_row] + offset), widths)
-            # one matrix for all sums: true positives by row, predictions by row, predictions of the further parts
-            sizes = np.append(self._row_hits, widths)
-            self._counted = _present(sizes, lists.image[np.append(hits, prediction)], lists.images)
-            self._widest = int(sizes.max(initial=0))
+            self._sums = _row_sums(lists, first, begin, self._row_hits, self._row_width)
 
     def _place_columns(self, *columns: Ints) -> Ints:
         """Return columns of the rows, each value where its row stands in the strips; 0 where strips are filled up."""
@@ -175,11 +191,12 @@ class Piece:
 
     def count(self, times: Times) -> Counts:
         """Return the counts in each round, when the images are there so many `times`."""
-        size, sums = self._strips.size, times.sum_products(self._counted, self._widest)
+        size, rows_cut = self._strips.size, self._sums.rows_cut
+        sums = times.sum_products(self._sums.matrix, self._sums.largest)
         copies = sums[:size].astype(times.type_of(self._most), copy=False)
         rank: NDArray[Any] = sums[size : 2 * size].astype(times.type_of(self._longest), copy=False)
-        if len(self._cut):
-            rank[self._cut] += np.add.reduceat(sums[2 * size :], self._further, axis=0, dtype=rank.dtype)
+        if len(rows_cut):
+            rank[rows_cut] += np.add.reduceat(sums[2 * size :], self._sums.further_parts, axis=0, dtype=rank.dtype)
         return self._running(copies, rank)
 
     def _running(self, copies: NDArray[Any], rank: NDArray[Any]) -> Counts:
@@ -189,14 +206,17 @@ class Piece:
 
     def alone(self, lists: ListColumns, start: int, end: int) -> Counts:
         """Return the counts when one image alone is there, for each from `start` to `end`; lists: of one class."""
-        chosen = np.flatnonzero((lists.image >= start) & (lists.image < end))
-        row = self._row_of_hit[np.searchsorted(lists.hits, chosen)]
-        cell, cells = row * (end - start) + lists.image[chosen] - start, self._strips.size * (end - start)
-        worth = lists.hit[chosen] if lists.gain is None else lists.gain[chosen] * lists.hit[chosen]
-        columns = np.bincount(cell, worth, cells), np.bincount(cell, minlength=cells)
+        images, rows = end - start, self._strips.size
+        prediction = np.flatnonzero((lists.image >= start) & (lists.image < end))
+        hit, image = lists.hit[prediction], lists.image[prediction] - start
+        row = self._row_of_hit[np.searchsorted(lists.hits, prediction)]  # that of the true positive at or behind it
+        worth = hit if lists.gain is None else lists.gain[prediction] * hit
+        # a cell for each row and image
+        cell, cells = row * images + image, rows * images
+        worth_by_cell, predictions_by_cell = np.bincount(cell, worth, cells), np.bincount(cell, minlength=cells)
         layers = (
-            self._strips.layers(column.astype(whole.dtype).reshape(self._strips.size, -1))
-            for column, whole in zip(columns, self._every, strict=True)
+            self._strips.layers(values.astype(whole.dtype).reshape(rows, -1))
+            for values, whole in zip((worth_by_cell, predictions_by_cell), self._every, strict=True)
         )
         return Counts(*(self._strips.running(np.add, layer) for layer in layers))
 
@@ -252,21 +272,27 @@ class Piece:
         return (self._strips.totals(precision, newly_reached) / points for newly_reached in steps)
 
     def _count_reached(self, hits: NDArray[Any], annotated: Ints) -> NDArray[Any]:
-        """Return how many points of the grid the recall hits / annotated has reached."""
+        """Return [layers, S, R] how many points of the grid the recall hits / annotated has reached. annotated [O, R]:
+        how much ground truth there is of each class."""
         if hits.max(initial=0) < np.iinfo(np.int8).max:  # compared in half the time
             hits = hits.astype(np.int8)
-        end = 1 << int(annotated.max(initial=1)).bit_length()  # a power of two, so that few tables are cached
-        if end <= annotated.size:
-            least_hits = np.take(_least_of_all(self._grid, self._unit, end, hits.dtype), annotated, axis=1)
-        else:
-            least_hits = _least(self._grid, annotated.astype(np.float64) * self._unit, hits.dtype)
-        at_once = len(self._grid) - len(least_hits)  # recall is 0 at least
-        reached = np.full(hits.shape, at_once, dtype=np.int8 if len(self._grid) < 128 else np.int16)
-        reaches = np.empty(hits.shape, dtype=bool)
-        for least in least_hits:
-            np.greater_equal(hits, np.take(least, self._strips.owner, axis=0), out=reaches)
+        least_hits = self._least_hits(annotated, hits.dtype)
+        points_at_zero = len(self._grid) - len(least_hits)  # recall is 0 at least
+        reached = np.full(hits.shape, points_at_zero, dtype=np.int8 if len(self._grid) < 128 else np.int16)
+        reaches = np.empty(hits.shape, dtype=bool)  # whether the recall reaches a point
+        for least_of_class in least_hits:
+            np.greater_equal(hits, np.take(least_of_class, self._strips.owner, axis=0), out=reaches)
             np.add(reached, reaches.view(np.int8), out=reached)
         return reached
+
+    def _least_hits(self, annotated: Ints, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return [points above 0, O, R] the least number of hits whose recall reaches each point of the grid: taken
+        from a table where that is shorter than `annotated` [O, R], the ground truth of each class. dtype: that of the
+        result."""
+        end = 1 << int(annotated.max(initial=1)).bit_length()  # a power of two, so that few tables are cached
+        if end > annotated.size:
+            return _least(self._grid, annotated.astype(np.float64) * self._unit, dtype)
+        return np.take(_least_of_all(self._grid, self._unit, end, dtype), annotated, axis=1)
 
 
 def _least(grid: Sequence[float], annotated: Floats, dtype: np.dtype[Any]) -> NDArray[Any]:

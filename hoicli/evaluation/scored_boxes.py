@@ -1,0 +1,76 @@
+"""The labelled, scored boxes of a detector, read from prediction records: each has the score that its record states, or
+the best score of its triplets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hoicli.io.streams import Line
+from hoicli.records.columns import RawImages
+from hoicli.records.kit import Floats, Ints
+from hoicli.records.reading import named_scenes, numbered_scenes, scores_by_box, stated_in_record
+from hoicli.records.scenes import Scenes
+from hoicli.vocabulary.labels import Vocabulary
+
+
+@dataclass(frozen=True)
+class DetectedBoxes:
+    """The D detections of some images. row [D]: the box of each detection, an index into the boxes of `scenes`,
+    ascending; score [D]: its score. numbers: how many `records` have boxes, and how many of them are `scored` (state
+    scores of boxes); how many `boxes` have a score, and how many of them are `unlabelled` and so left out."""
+
+    image_ids: Sequence[str]
+    scenes: Scenes
+    row: Ints
+    score: Floats
+    numbers: Counter[str]
+
+
+def detected_boxes(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBoxes:
+    """Return the labelled boxes of some prediction lines as detections. A box has the score that its record's `scores`
+    states. In a record without `scores`, a box has the best score of the triplets that name it, boxes that no triplet
+    names are left out, and of boxes with equal label and corners only the best-scored stays. Raises an exception that
+    `columns.attempt` expects for a bad record."""
+    raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores",))
+    scenes = numbered_scenes(raw, vocabulary, scored=True)
+    score = scores_by_box(raw, scenes)
+    without_score = np.isnan(score)
+    score = np.where(without_score, _best_triplet_scores(raw, scenes), score)
+    counts, labelled = np.isfinite(score), scenes.labels >= 0
+    counts[_repeated_boxes(scenes, score, np.flatnonzero(counts & without_score))] = False
+    row = np.flatnonzero(counts & labelled)
+    numbers = _record_numbers(raw)
+    numbers |= Counter(boxes=int(counts.sum()), unlabelled=int((counts & ~labelled).sum()))
+    return DetectedBoxes(scenes.image_ids, scenes, row, score[row], numbers)
+
+
+def _best_triplet_scores(raw: RawImages, scenes: Scenes) -> Floats:
+    """Return [B] the best score of the recorded triplets that name each box, -inf for a box that none names."""
+    best, stated = np.full(len(scenes.boxes), -np.inf), stated_in_record(scenes.hoi_start, np.diff(raw.hoi_start))
+    for box_of_triplet in (scenes.subject, scenes.object):
+        triplets = np.flatnonzero(stated & (box_of_triplet >= 0))
+        np.maximum.at(best, box_of_triplet[triplets], scenes.score[triplets])
+    return best
+
+
+def _repeated_boxes(scenes: Scenes, score: Floats, candidates: Ints) -> Ints:
+    """Return which of some boxes repeat a better-scored one of the same image, label and corners.
+
+    score [B]: the score of each box; candidates: the rows of the boxes to compare with each other."""
+    boxes = np.column_stack([scenes.image_of_box[candidates], scenes.labels[candidates], scenes.boxes[candidates]])
+    order = np.lexsort((-score[candidates], *boxes.T))
+    # equal boxes stand together, the best-scored first: a box that equals its predecessor repeats it
+    repeats_previous = (boxes[order[1:]] == boxes[order[:-1]]).all(axis=1)
+    repeated: Ints = candidates[order[1:][repeats_previous]]
+    return repeated
+
+
+def _record_numbers(raw: RawImages) -> Counter[str]:
+    """Return how many `records` have boxes, and how many of them are `scored`, that is state scores of boxes."""
+    has_boxes = np.diff(raw.box_start) > 0
+    scored = np.array([scores is not None for scores in raw.each("scores")], dtype=bool)
+    return Counter(records=int(has_boxes.sum()), scored=int((has_boxes & scored).sum()))
