@@ -51,6 +51,16 @@ class Asked:
     filters: Filters
     resampling: Resampling
 
+    @property
+    def image_slices(self) -> list[Slice]:
+        """Return the slices of images."""
+        return [slice_ for slice_ in self.slices if slice_.of == IMAGES]
+
+    @property
+    def triplet_slices(self) -> list[Slice]:
+        """Return the slices of triplets."""
+        return [slice_ for slice_ in self.slices if slice_.of != IMAGES]
+
 
 class Numbers(NamedTuple):
     """The numbers of M models and C classes on all data or a part. positives [C]: ground truth; ap [M, C]: in percent,
@@ -129,45 +139,32 @@ class Kept:
         self.confusing.merge(other.confusing)
 
 
+class _Views(NamedTuple):
+    """The protocols that predictions are matched by besides the main one. table: those of the table of mAP; parts: the
+    main protocol on each (slice, part); repaired: the parts that get a diagnosis, from which their AP is."""
+
+    table: Sequence[Protocol]
+    parts: Mapping[tuple[str, str], Protocol]
+    repaired: Sequence[Protocol]
+
+    @property
+    def tallied(self) -> list[Protocol]:
+        """Return the protocols and parts whose AP is computed from a tally."""
+        return [*self.table, *(view for view in self.parts.values() if view not in self.repaired)]
+
+
 def measure(streams: Sequence[Predictions], gt: Stream, request: Asked, policy: ErrorPolicy) -> Measured:
     """Read the streams and measure. Raises `DataError` for what is wrong with a stream, `UsageError` for match
     records."""
     vocabulary, protocol = request.vocabulary, request.protocol
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=request.filters.allow_uncounted)
     choose_computable(truth, [protocol])
-    table_protocols = choose_computable(truth, request.protocols, ())
-    triplet_slices = [slice_ for slice_ in request.slices if slice_.of != IMAGES]
-    parts = {
-        (slice_.name, part): within(protocol, Part(slice_, number))
-        for slice_ in request.slices
-        for number, part in enumerate(slice_.parts)
-    }
-    repaired = [view for view in parts.values() if request.repaired and view.part and view.part.slice.of == IMAGES]
-    tallied = [*table_protocols, *(view for view in parts.values() if view not in repaired)]
-    truths = truth_table(truth, protocol, triplet_slices)
-    members = {
-        slice_.name: image_parts(slice_, truth.scenes, vocabulary)[:, truths.order]
-        for slice_ in request.slices
-        if slice_.of == IMAGES
-    }
-
-    def collector(view: Protocol) -> Kept | None:
-        return Kept(truth, view, triplet_slices) if view.part is None else None
-
-    gathered: list[Gathered] = []
-    for stream in streams:
-        gathered_models = match_and_diagnose(
-            stream, truth, tallied, [protocol, *repaired], request.filters, policy, collector=collector
-        )
-        gathered_models.coverage.report(
-            truth, [protocol], stream.name, model=stream.model if len(streams) > 1 else None
-        )
-        gathered.append(gathered_models)
-        gathered_models.tally.leave_out(
-            find_unlabelled_views(dict.fromkeys(table_protocols, gathered_models.tally), (), stream.name)
-        )
-    rated = _Rated(request, [stream.model for stream in streams], parts, repaired, gathered)
-    # the comparison takes as long as all the rest
+    views = _views(request, choose_computable(truth, request.protocols, ()))
+    truths = truth_table(truth, protocol, request.triplet_slices)
+    members = _image_members(request, truth, truths.order)
+    gathered = _gather_models(streams, truth, request, views, policy)
+    rated = _Rated(request, [stream.model for stream in streams], views.parts, gathered)
+    # the comparison takes as long as everything else
     work: list[Callable[[], Any]] = [
         partial(rated.comparison, truth),
         partial(_measure_models, rated, truth, truths, members),
@@ -186,6 +183,45 @@ def measure(streams: Sequence[Predictions], gt: Stream, request: Asked, policy: 
         comparison=policy.sign_skipped(comparison),
         names=names,
     )
+
+
+def _views(request: Asked, table_protocols: Sequence[Protocol]) -> _Views:
+    """Return the views that a request needs. table_protocols: those of the table of mAP that can be computed."""
+    parts = {}
+    for slice_ in request.slices:
+        for number, part in enumerate(slice_.parts):
+            parts[slice_.name, part] = within(request.protocol, Part(slice_, number))
+    of_images = [view for view in parts.values() if view.part and view.part.slice.of == IMAGES]
+    return _Views(table_protocols, parts, of_images if request.repaired else [])
+
+
+def _image_members(request: Asked, truth: GroundTruth, order: Ints) -> dict[str, Bools]:
+    """Return for each slice of images [parts, N] which images are in each part, as in `Measured`. order: that of
+    `TruthTable`."""
+    return {
+        slice_.name: image_parts(slice_, truth.scenes, request.vocabulary)[:, order] for slice_ in request.image_slices
+    }
+
+
+def _gather_models(
+    streams: Sequence[Predictions], truth: GroundTruth, request: Asked, views: _Views, policy: ErrorPolicy
+) -> list[Gathered]:
+    """Read each model's stream, match and diagnose its predictions, and return what was gathered, without the protocols
+    of the table that it cannot serve. Its coverage is reported."""
+
+    def collector(view: Protocol) -> Kept | None:
+        return Kept(truth, view, request.triplet_slices) if view.part is None else None
+
+    models = []
+    diagnosed = [request.protocol, *views.repaired]
+    for stream in streams:
+        model = match_and_diagnose(
+            stream, truth, views.tallied, diagnosed, request.filters, policy, collector=collector
+        )
+        model.coverage.report(truth, [request.protocol], stream.name, model=stream.model if len(streams) > 1 else None)
+        model.tally.leave_out(find_unlabelled_views(dict.fromkeys(views.table, model.tally), (), stream.name))
+        models.append(model)
+    return models
 
 
 def _measure_models(rated: _Rated, truth: GroundTruth, truths: TruthTable, members: Mapping[str, Bools]) -> _Shown:
@@ -208,13 +244,11 @@ def _measure_models(rated: _Rated, truth: GroundTruth, truths: TruthTable, membe
 
 @dataclass(frozen=True)
 class _Rated:
-    """Makes numbers of what was gathered for the named models. parts: the protocol's view on each (slice, part);
-    repaired: the views that have a diagnosis."""
+    """Makes numbers of what was gathered for the named models. parts: the protocol's view on each (slice, part)."""
 
     request: Asked
     names: Sequence[str]
     parts: Mapping[tuple[str, str], Protocol]
-    repaired: Sequence[Protocol]
     gathered: Sequence[Gathered]
 
     @cached_property
@@ -287,8 +321,7 @@ class _Rated:
         if slice_.name in members:
             inside: Bools = members[slice_.name][number][table.image]
         else:
-            triplet_slices = [asked for asked in self.request.slices if asked.of != IMAGES]
-            inside = table.parts[triplet_slices.index(slice_)] == number
+            inside = table.parts[self.request.triplet_slices.index(slice_)] == number
         return inside
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import order_by_score
 from hoicli.evaluation.slices import Slice
-from hoicli.records.kit import Floats, Growing, Ints, join_parts, rank_by_id, run_starts, starts_of
+from hoicli.records.kit import Bools, Floats, Growing, Ints, join_parts, rank_by_id, run_starts, starts_of
 
 RELATIONS = ("own", "nearest", "none")
 OWN, NEAREST, NONE = range(len(RELATIONS))
@@ -224,53 +225,90 @@ def _beside(
     return truth, np.select([has_own, truth >= 0], [OWN, NEAREST], NONE).astype(np.uint8), *iou
 
 
-def _nearest(batch: Batch, located: Located, protocol: Protocol, row: Ints) -> tuple[Ints, Floats]:
-    """Return [M] the ground truth beside the predictions `row`, and [2, M] the IoU of the subjects and of the objects.
+class _Combinations(NamedTuple):
+    """K combinations of a predicted pair and a ground truth of its image, by pair. pair, truth [K]: the number of the
+    pair, and the row of the ground truth. subject, object [K]: the IoU of the two subjects and of the two objects, NaN
+    where one has no object. lower_overlap, total [K]: the lower of the two IoUs, and their sum, where two without an
+    object have an IoU of 1. touches, both_match [K]: whether any of the two IoUs is above 0, and whether both reach the
+    threshold."""
 
-    Boxes are compared once for each predicted pair, not for each of its verbs: all columns below are [K], for K
-    combinations of a predicted pair and a ground truth of its image, until each prediction gets one of them."""
-    # one number for each (subject, object), where no object is -1
-    pair_number = located.subject[row] * (int(located.object.max(initial=0)) + 2) + located.object[row] + 1
-    _, first_of_pair, pair = np.unique(pair_number, return_index=True, return_inverse=True)
-    pair_row = row[first_of_pair]
-    group, truth_row = beside(located.image[pair_row], located.truth_image)
-    subject, object_ = _overlaps(batch, located, protocol, pair_row[group], truth_row)
-    no_objects = (located.object[pair_row] < 0)[group] & (located.truth_object[truth_row] < 0)
-    with_object = np.where(no_objects, 1.0, np.nan_to_num(object_))
-    lower_overlap, total = np.minimum(subject, with_object), subject + with_object
-    touches, both_match = (subject > 0) | (object_ > 0), lower_overlap >= protocol.threshold
+    pair: Ints
+    truth: Ints
+    subject: Floats
+    object: Floats
+    lower_overlap: Floats
+    total: Floats
+    touches: Bools
+    both_match: Bools
 
-    def nearest(group: Ints, place: Ints) -> tuple[Ints, Ints]:
+    def nearest(self, group: Ints, place: Ints) -> tuple[Ints, Ints]:
         """Return the groups that touch any ground truth, and the place of the nearest one for each. group: ascending,
         one for each place; place: combinations, among the K."""
-        starts, is_best = run_starts(group), touches[place]
-        for criterion in (both_match[place], lower_overlap[place], total[place]):
+        starts, is_best = run_starts(group), self.touches[place]
+        for criterion in (self.both_match[place], self.lower_overlap[place], self.total[place]):
             highest = np.maximum.reduceat(np.where(is_best, criterion, -1), starts)
             is_best &= criterion == np.repeat(highest, np.diff(starts, append=len(group)))
         best = np.flatnonzero(is_best)
         first = best[run_starts(group[best])]  # of equally near ones
         return group[first], place[first]
 
+
+def _combinations(batch: Batch, located: Located, protocol: Protocol, pair_row: Ints) -> _Combinations:
+    """Return every combination of a predicted pair and a ground truth of its image. pair_row: a prediction of each
+    pair."""
+    pair, truth = beside(located.image[pair_row], located.truth_image)
+    subject, object_ = _overlaps(batch, located, protocol, pair_row[pair], truth)
+    no_objects = (located.object[pair_row] < 0)[pair] & (located.truth_object[truth] < 0)
+    with_object = np.where(no_objects, 1.0, np.nan_to_num(object_))
+    lower_overlap, total = np.minimum(subject, with_object), subject + with_object
+    return _Combinations(
+        pair,
+        truth,
+        subject,
+        object_,
+        lower_overlap,
+        total,
+        touches=(subject > 0) | (object_ > 0),
+        both_match=lower_overlap >= protocol.threshold,
+    )
+
+
+def _nearest(batch: Batch, located: Located, protocol: Protocol, row: Ints) -> tuple[Ints, Floats]:
+    """Return [M] the ground truth beside the predictions `row`, and [2, M] the IoU of the subjects and of the objects.
+
+    Boxes are compared once for each predicted pair, not for each of its verbs: `chosen` has the place of each
+    prediction's ground truth among the combinations of its pair, -1 for none."""
+    # one number for each (subject, object), where no object is -1
+    pair_number = located.subject[row] * (int(located.object.max(initial=0)) + 2) + located.object[row] + 1
+    _, first_of_pair, pair = np.unique(pair_number, return_index=True, return_inverse=True)
+    pair_row = row[first_of_pair]
+    combinations = _combinations(batch, located, protocol, pair_row)
     place_of_pair = np.full(len(pair_row), -1, dtype=np.int64)
-    pairs, place = nearest(group, np.arange(len(group)))
+    pairs, place = combinations.nearest(combinations.pair, np.arange(len(combinations.pair)))
     place_of_pair[pairs] = place
     chosen = place_of_pair[pair]
-    # what is added to a row of the ground truth gives its place among the K combinations of a pair
-    offset = np.searchsorted(group, np.arange(len(pair_row))) - np.searchsorted(
+    # what is added to a row of the ground truth gives its place among the combinations of a pair
+    offset = np.searchsorted(combinations.pair, np.arange(len(pair_row))) - np.searchsorted(
         located.truth_image, located.image[pair_row]
     )
+    prediction, truth = _truth_of_class(batch, located, row)
+    prediction, place = combinations.nearest(prediction, offset[pair[prediction]] + truth)
+    # its own class takes precedence, unless only the other matches both boxes
+    as_good = combinations.both_match[place] == combinations.both_match[chosen[prediction]]
+    chosen[prediction[as_good]] = place[as_good]
+    rows_with_own = np.flatnonzero(located.truth[row] >= 0)
+    chosen[rows_with_own] = offset[pair[rows_with_own]] + located.truth[row[rows_with_own]]
+    overlaps = [np.append(iou, np.nan)[chosen] for iou in (combinations.subject, combinations.object)]
+    return np.append(combinations.truth, -1)[chosen], np.stack(overlaps)
+
+
+def _truth_of_class(batch: Batch, located: Located, row: Ints) -> tuple[Ints, Ints]:
+    """Return every (number of a prediction among `row`, row of a ground truth of its class and image)."""
     classes = len(batch.truth.vocabulary.interactions)
     annotations = Annotations(
         located.truth_image, np.arange(len(located.truth_image)), located.truth_interaction, classes
     )
-    prediction, truth = annotations.join_rows(*annotations.find(located.image[row], located.interaction[row]))
-    prediction, place = nearest(prediction, offset[pair[prediction]] + truth)
-    # its own class takes precedence, unless only the other matches both boxes
-    as_good = both_match[place] == both_match[chosen[prediction]]
-    chosen[prediction[as_good]] = place[as_good]
-    rows_with_own = np.flatnonzero(located.truth[row] >= 0)
-    chosen[rows_with_own] = offset[pair[rows_with_own]] + located.truth[row[rows_with_own]]
-    return np.append(truth_row, -1)[chosen], np.stack([np.append(iou, np.nan)[chosen] for iou in (subject, object_)])
+    return annotations.join_rows(*annotations.find(located.image[row], located.interaction[row]))
 
 
 def _overlaps(batch: Batch, located: Located, protocol: Protocol, row: Ints, truth: Ints) -> tuple[Floats, Floats]:

@@ -229,36 +229,45 @@ def _confusions(measured: Measured) -> Iterator[Record]:
 
 def _classes(measured: Measured) -> Iterator[Record]:
     """Yield the table of a single model's weakest classes, or of the classes that differ between two models."""
-    vocabulary, numbers = measured.request.vocabulary, measured.numbers["", ""]
-    if not measured.several:
-        solid = np.flatnonzero(numbers.positives >= FEW)
-        order = solid[np.argsort(numbers.ap[0][solid], kind="stable")][:TOP]
-        lines: list[list[Cell]] = [
-            [_class(measured, number), f"{numbers.positives[number]:,}", _number(numbers.ap[0][number])]
-            for number in order.tolist()
-        ]
-        caption = f"The weakest classes with at least {FEW} annotated triplets ({measured.request.protocol.name})"
-        if lines:
-            yield _table(caption, ["class", "GT", "AP"], lines, bars=[2])
-        return
+    return _changed_classes(measured) if measured.several else _weakest_classes(measured)
+
+
+def _weakest_classes(measured: Measured) -> Iterator[Record]:
+    """Yield the table of a single model's classes with the lowest AP, unless all have too little ground truth."""
+    numbers = measured.numbers["", ""]
+    solid = np.flatnonzero(numbers.positives >= FEW)
+    order = solid[np.argsort(numbers.ap[0][solid], kind="stable")][:TOP]
+    lines: list[list[Cell]] = [
+        [_class(measured, number), f"{numbers.positives[number]:,}", _number(numbers.ap[0][number])]
+        for number in order.tolist()
+    ]
+    caption = f"The weakest classes with at least {FEW} annotated triplets ({measured.request.protocol.name})"
+    if lines:
+        yield _table(caption, ["class", "GT", "AP"], lines, bars=[2])
+
+
+def _changed_classes(measured: Measured) -> Iterator[Record]:
+    """Yield the table of the classes whose AP differs between two models, unless none was compared."""
+    vocabulary = measured.request.vocabulary
     rows = [row for row in measured.comparison if row["metric"] == "AP_diff"][:TOP]
-    if rows:
-        tested = any(row["p"] is not None for row in rows)  # a class in too few images is not
-        numbered = [vocabulary.interaction_ids.get((row["verb"], row[vocabulary.qualifier] or "")) for row in rows]
-        lines = [
-            [
-                _class(measured, number) if number is not None else visible(row["verb"]),  # of any object: without view
-                f"{row['n']:,}", _number(row["from"]), _number(row["to"]), _number(row["value"], signed=True),
-                *([_number(row["p"], 4), _number(row["q"], 4)] if tested else []),
-            ]
-            for row, number in zip(rows, numbered, strict=True)
-        ]  # fmt: skip
-        names = [model.name for model in measured.models]
-        heads = ["class", "GT", *names, "difference", *(["p", "q"] if tested else [])]
-        sure = any(row["q"] is not None and row["q"] < SURE for row in rows)
-        notes = [] if sure or not tested else [f"None of them is sure: no q is below {SURE}."]
-        caption = f"Classes that changed, the surest first: AP ({rows[0]['protocol']})"
-        yield _table(caption, heads, lines, notes=notes)
+    if not rows:
+        return
+    tested = any(row["p"] is not None for row in rows)  # a class in too few images is not
+    numbered = [vocabulary.interaction_ids.get((row["verb"], row[vocabulary.qualifier] or "")) for row in rows]
+    lines: list[list[Cell]] = [
+        [
+            _class(measured, number) if number is not None else visible(row["verb"]),  # of any object: without view
+            f"{row['n']:,}", _number(row["from"]), _number(row["to"]), _number(row["value"], signed=True),
+            *([_number(row["p"], 4), _number(row["q"], 4)] if tested else []),
+        ]
+        for row, number in zip(rows, numbered, strict=True)
+    ]  # fmt: skip
+    names = [model.name for model in measured.models]
+    heads = ["class", "GT", *names, "difference", *(["p", "q"] if tested else [])]
+    sure = any(row["q"] is not None and row["q"] < SURE for row in rows)
+    notes = [] if sure or not tested else [f"None of them is sure: no q is below {SURE}."]
+    caption = f"Classes that changed, the surest first: AP ({rows[0]['protocol']})"
+    yield _table(caption, heads, lines, notes=notes)
 
 
 def _class(measured: Measured, number: int) -> Cell:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from hoicli.figures.canvas import LETTER, add_title, draw_cells, save_figure
 from hoicli.figures.shown import first_of, label
 from hoicli.figures.styles import PAGE_WIDTH, PAPER, Look
 from hoicli.records.kit import Floats, Ints
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST_PANELS = 4
 """How many heat maps one figure shows at most."""
@@ -101,52 +105,100 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
 
     If nothing is confused, the map is empty. Raises `UsageError` for a file that cannot be drawn."""
     to_draw = [panel for panel in panels if panel.count.any()] or panels[:1]
-    room = look.room(PAGE_WIDTH)
-    frame = _margin(to_draw) + _SCALE
-    names_beside = _FEW if look.scale >= _LARGE else MOST_NAMES
-    across = 2 if len(to_draw) > 1 and room >= 2 * (frame + _LINE * names_beside) else 1
-    for limit in range(MOST_NAMES, 1, -1):  # the most names that the width has room for
-        panels_shown = [most_confused(panel, limit) for panel in to_draw[:MOST_PANELS]]
-        margin, longest = _margin(panels_shown), max(len(panel.names) for panel in panels_shown)
-        if margin + _SCALE + _LINE * longest <= room / across:
-            break
-    left_over = (room / across - margin - _SCALE) / longest if look.width is not None else _LINE
-    line = min(max(left_over, _LINE), 2 * _LINE)
-    remarks = [
-        f"{panel.title}: the {len(shown.names)} names with the most confusions of {number}."
-        for panel, shown in zip(to_draw, panels_shown, strict=False)
-        if (number := int((panel.total > 0).sum())) > len(shown.names)
-    ]
-    if not to_draw[0].count.any():
-        remarks.append("No name is taken for another.")
-    remarks.append(first_of(len(panels_shown), len(to_draw), "heat maps"))
-    sides = [line * len(panel.names) for panel in panels_shown]
-    width = across * (margin + max(max(sides), 1.0) + _SCALE) if look.width is None else room
-    heights = [max(sides[at : at + across]) + margin + _TITLE for at in range(0, len(sides), across)]
-    height = sum(heights)
-    with save_figure(path, look, " ".join(filter(None, remarks)), caveats) as figure:
-        from matplotlib.ticker import MaxNLocator
-
+    layout = _layout(to_draw, look)
+    with save_figure(path, look, _remark(to_draw, layout.maps), caveats) as figure:
         figure.set_layout_engine("none")  # every place is known
-        figure.set_size_inches(width, height)
-        for at, (panel, side) in enumerate(zip(panels_shown, sides, strict=True)):
-            left = at % across * width / across + margin
-            low = height - sum(heights[: at // across]) - _TITLE - side
-            inches = np.array([width, height, width, height])
-            ax = figure.add_axes(tuple([left, low, side, side] / inches))
-            names = [_label(name) for name in panel.names]
-            shares = panel.shares.copy()
-            np.fill_diagonal(shares, np.nan)
-            highest = float(panel.shares.max()) or 1.0
-            mesh = draw_cells(ax, shares, names, names, 0, highest, digits=None, colours="Blues")
-            ax.spines[:].set_visible(True)
-            ax.tick_params(axis="x", rotation=90)
-            ax.set_ylabel("annotated")
-            ax.set_xlabel("predicted (% of annotated)")
-            add_title(ax, panel.title, width / across - margin)
-            scale = figure.colorbar(mesh, cax=figure.add_axes(tuple([left + side + 0.12, low, 0.1, side] / inches)))
-            scale.ax.yaxis.set_major_locator(MaxNLocator(nbins=max(int(side / 0.35), 1), steps=[1, 2, 5, 10]))
-            scale.outline.set_visible(False)
+        figure.set_size_inches(layout.width, layout.height)
+        for number in range(len(layout.maps)):
+            _add_map(figure, layout, number)
+
+
+class _Layout(NamedTuple):
+    """Where the heat maps stand in a figure, in inches. across: how many stand side by side; margin: the room for the
+    names along an axis; sides: the side of each map, which is square; heights: of each row of maps."""
+
+    maps: Sequence[ConfusionMap]
+    across: int
+    margin: float
+    sides: Sequence[float]
+    width: float
+    heights: Sequence[float]
+
+    @property
+    def height(self) -> float:
+        """Return the height of the figure."""
+        return sum(self.heights)
+
+    def corner(self, number: int) -> tuple[float, float]:
+        """Return how far the lower left corner of a map is from the left and from the lower edge of the figure."""
+        left = number % self.across * self.width / self.across + self.margin
+        return left, self.height - sum(self.heights[: number // self.across]) - _TITLE - self.sides[number]
+
+    def shares(self, inches: Sequence[float]) -> tuple[float, float, float, float]:
+        """Return a rectangle (left, low, width, height) as matplotlib wants it, in shares of the figure's sides."""
+        left, low, width, height = np.array(inches) / np.array([self.width, self.height, self.width, self.height])
+        return left, low, width, height
+
+
+def _layout(panels: Sequence[Panel], look: Look) -> _Layout:
+    """Return where the heat maps of the first MOST_PANELS panels stand, with the most names that there is room for."""
+    room = look.room(PAGE_WIDTH)
+    names_beside = _FEW if look.scale >= _LARGE else MOST_NAMES
+    width_of_two = 2 * (_margin(panels) + _SCALE + _LINE * names_beside)
+    across = 2 if len(panels) > 1 and room >= width_of_two else 1
+    maps = _fitting_maps(panels[:MOST_PANELS], room / across)
+    margin, longest = _margin(maps), max(len(heat_map.names) for heat_map in maps)
+    room_for_line = (room / across - margin - _SCALE) / longest if look.width is not None else _LINE
+    line = min(max(room_for_line, _LINE), 2 * _LINE)
+    sides = [line * len(heat_map.names) for heat_map in maps]
+    width = across * (margin + max(max(sides), 1.0) + _SCALE) if look.width is None else room
+    heights = [max(sides[first : first + across]) + margin + _TITLE for first in range(0, len(sides), across)]
+    return _Layout(maps, across, margin, sides, width, heights)
+
+
+def _fitting_maps(panels: Sequence[Panel], width: float) -> list[ConfusionMap]:
+    """Return the heat map of each panel with the most names that fit into a width in inches, but 2 of them at least."""
+    for limit in range(MOST_NAMES, 1, -1):
+        maps = [most_confused(panel, limit) for panel in panels]
+        longest = max(len(heat_map.names) for heat_map in maps)
+        if _margin(maps) + _SCALE + _LINE * longest <= width:
+            break
+    return maps
+
+
+def _remark(panels: Sequence[Panel], maps: Sequence[ConfusionMap]) -> str:
+    """Return what the figure says of the names and panels that its maps leave out."""
+    remarks = []
+    for panel, heat_map in zip(panels, maps, strict=False):
+        confused, names = int((panel.total > 0).sum()), len(heat_map.names)
+        if confused > names:
+            remarks.append(f"{panel.title}: the {names} names with the most confusions of {confused}.")
+    if not panels[0].count.any():
+        remarks.append("No name is taken for another.")
+    remarks.append(first_of(len(maps), len(panels), "heat maps"))
+    return " ".join(filter(None, remarks))
+
+
+def _add_map(figure: Figure, layout: _Layout, number: int) -> None:
+    """Draw a heat map at its place in the figure, with its title and its scale of colours."""
+    from matplotlib.ticker import MaxNLocator
+
+    heat_map, side = layout.maps[number], layout.sides[number]
+    left, low = layout.corner(number)
+    ax = figure.add_axes(layout.shares([left, low, side, side]))
+    names = [_label(name) for name in heat_map.names]
+    shares = heat_map.shares.copy()
+    np.fill_diagonal(shares, np.nan)
+    highest = float(heat_map.shares.max()) or 1.0
+    mesh = draw_cells(ax, shares, names, names, 0, highest, digits=None, colours="Blues")
+    ax.spines[:].set_visible(True)
+    ax.tick_params(axis="x", rotation=90)
+    ax.set_ylabel("annotated")
+    ax.set_xlabel("predicted (% of annotated)")
+    add_title(ax, heat_map.title, layout.width / layout.across - layout.margin)
+    scale = figure.colorbar(mesh, cax=figure.add_axes(layout.shares([left + side + 0.12, low, 0.1, side])))
+    scale.ax.yaxis.set_major_locator(MaxNLocator(nbins=max(int(side / 0.35), 1), steps=[1, 2, 5, 10]))
+    scale.outline.set_visible(False)
 
 
 def _margin(panels: Sequence[Panel | ConfusionMap]) -> float:

@@ -18,6 +18,8 @@ from hoicli.records.result_rows import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.gridspec import SubplotSpec
 
 COMPOSITIONS_SHOWN = 4
 """How many models' compositions a figure has room for; the bars beside them have no such limit."""
@@ -49,36 +51,37 @@ def plot_diagnosis(
 
         width = look.room(PAGE_WIDTH if compositions_shown else COLUMN_WIDTH)
         side_by_side = bool(compositions_shown) and width >= BESIDE
+        panel = (width / 2 if side_by_side else width) - _NAMES
         pitch = 0.19 if len(deltas) == 1 else 0.15
         above, below = max(pitch * len(bars), 1.5) + 0.75, max(1.25 * len(compositions_shown), 1.7) + 0.45
         figure.set_size_inches(width, max(above, below) if side_by_side else above + below * bool(compositions_shown))
-        panel = width / 2 if side_by_side else width
         grid = figure.add_gridspec(1, 2) if side_by_side else figure.add_gridspec(2, 1, height_ratios=(above, below))
-        left = figure.add_subplot(grid[0] if compositions_shown else grid[:])
-        draw_bars(left, bars)
-        left.set_xlabel("\N{GREEK CAPITAL LETTER DELTA}mAP (points)")
-        add_title(
-            left,
-            _title_with_model("mAP gained by oracle", next(iter(deltas)) if len(deltas) == 1 else ""),
-            panel - _NAMES,
-        )
-        panels = grid[1].subgridspec(len(compositions_shown) or 1, 1)
-        for number, (model, composition) in enumerate(compositions_shown.items()):
-            ax = figure.add_subplot(panels[number, 0])
-            _draw_composition(ax, **composition)
-            words = (
-                _title_with_model("Predictions by rank", model if len(compositions_shown) > 1 else "")
-                if number == 0
-                else label(model)
-            )
-            add_title(ax, words, panel - _NAMES)
-            if number == len(compositions_shown) - 1:
-                ax.set_xlabel("rank in descending score")
+        ax = figure.add_subplot(grid[0] if compositions_shown else grid[:])
+        draw_bars(ax, bars)
+        ax.set_xlabel("\N{GREEK CAPITAL LETTER DELTA}mAP (points)")
+        title = _title_with_model("mAP gained by oracle", next(iter(deltas)) if len(deltas) == 1 else "")
+        add_title(ax, title, panel)
+        _add_compositions(figure, grid[1], compositions_shown, panel)
         counts_shown = chain.from_iterable(shown["counts"].items() for shown in compositions_shown.values())
         present = {name for name, counts in counts_shown if any(counts)}
         add_legend(
             figure, [Patch(label=style.words, **fill(style)) for name, style in STYLES.items() if name in present]
         )
+
+
+def _add_compositions(
+    figure: Figure, place: SubplotSpec, compositions: Mapping[str, Mapping[str, Any]], width: float
+) -> None:
+    """Draw the models' compositions at a place of the figure, one below the other. width: of their titles, in
+    inches."""
+    panels = place.subgridspec(len(compositions) or 1, 1)
+    for number, (model, composition) in enumerate(compositions.items()):
+        ax = figure.add_subplot(panels[number, 0])
+        _draw_composition(ax, **composition)
+        first_title = _title_with_model("Predictions by rank", model if len(compositions) > 1 else "")
+        add_title(ax, label(model) if number else first_title, width)
+        if number == len(compositions) - 1:
+            ax.set_xlabel("rank in descending score")
 
 
 def _title_with_model(title: str, model: str) -> str:

@@ -256,21 +256,43 @@ class Run:
 def weighted_metrics(run: Run) -> dict[str, Weighted]:
     """Return each metric that has a value, in a form that takes weights of the images, in the order of their ids. A
     metric that is a mean over classes has the run's classes, in their order; a rate has one class."""
-    shoe, truth = run.shoe, run.shoe.truth
-    rank, classes = rank_by_id(truth.image_ids), len(shoe.classes.classes)
-    truth_image = rank[truth.image_of_hoi]
-    prediction_image = rank[shoe.image[shoe.predictions.image_of_hoi]]
-    shape, one_row = (classes, len(rank)), (1, len(rank))
+    shoe, weighting = run.shoe, _Weighting(run)
+    has_classes = bool(shoe.classes.classes)
+    metrics: dict[str, Weighted] = {}
+    if has_classes and shoe.scored:
+        metrics["soft_map"] = weighting.ranked_lists(soft_entries(shoe, run.loose))
+    if has_classes:
+        metrics["mf1"] = weighting.mf1()
+        metrics["gt_miss_rate"] = weighting.truth_miss_rate()
+    if run.matching.keep.any():
+        metrics["prediction_miss_rate"] = weighting.prediction_miss_rate()
+    if has_classes and shoe.scored and not shoe.unlabelled:
+        metrics["map"] = weighting.ranked_lists(plain_entries(shoe, run.loose.keep))
+    return metrics
 
-    def lists(entries: Entries) -> RankedLists:
+
+class _Weighting:
+    """Makes metrics of a run that take weights of its N images, which are numbered in the order of their ids."""
+
+    def __init__(self, run: Run) -> None:
+        """Number the images of the run's ground truth [G] and of its predictions [P]."""
+        self._shoe, self._matching = run.shoe, run.matching
+        rank = rank_by_id(run.shoe.truth.image_ids)
+        self._images = len(rank)
+        self._truth_image = rank[run.shoe.truth.image_of_hoi]
+        self._prediction_image = rank[run.shoe.image[run.shoe.predictions.image_of_hoi]]
+
+    def ranked_lists(self, entries: Entries) -> RankedLists:
+        """Return the lists of all classes, whose mean of average precisions is soft mAP or plain mAP."""
+        shoe = self._shoe
         grid = GRID_TENTHS if shoe.options.ap == "11-point" else ()
         return RankedLists(
             hit=entries.gain > 0,
-            image=prediction_image[entries.prediction],
+            image=self._prediction_image[entries.prediction],
             bounds=entries.bounds,
-            truth_image=truth_image,
+            truth_image=self._truth_image,
             truth_class=shoe.classes.class_of,
-            images=len(rank),
+            images=self._images,
             grid=grid,
             gain=entries.gain,
             unit=UNIT,
@@ -278,31 +300,35 @@ def weighted_metrics(run: Run) -> dict[str, Weighted]:
             score=shoe.predictions.score[entries.prediction],
         )
 
-    def share(image: Ints, counted: Ints) -> ImageSums:
-        """Return the share of items that count (`counted`: 1 or 0 for each), given the image of each."""
-        totals = sum_by_image(np.zeros_like(image), image, np.ones_like(image), one_row)
-        return ImageSums([sum_by_image(np.zeros_like(image), image, counted, one_row), totals], totals, rate)
+    def mf1(self) -> ImageSums:
+        """Return F1 of each class, made of the sums of TP, FP and FN."""
+        shoe, matching, truth_image = self._shoe, self._matching, self._truth_image
+        truth_class, shape = shoe.classes.class_of, (len(shoe.classes.classes), self._images)
+        outcome_class, true, false = outcomes(shoe, matching)
+        outcome_image = np.concatenate([truth_image, self._prediction_image[loose_of(shoe, matching)]])
+        missed = np.where(matching.prediction_of < 0, UNIT, 0)
+        parts = [
+            sum_by_image(outcome_class, outcome_image, true, shape),
+            sum_by_image(outcome_class, outcome_image, false, shape),
+            sum_by_image(truth_class, truth_image, missed, shape),
+        ]
+        return ImageSums(parts, sum_by_image(truth_class, truth_image, np.ones_like(truth_image), shape), f1_of)
 
-    metrics: dict[str, Weighted] = {}
-    if classes and shoe.scored:
-        metrics["soft_map"] = lists(soft_entries(shoe, run.loose))
-    if classes:
-        class_, true, false = outcomes(shoe, run.matching)
-        image = np.concatenate([truth_image, prediction_image[loose_of(shoe, run.matching)]])
-        missed = np.where(run.matching.prediction_of < 0, UNIT, 0)
-        parts = [sum_by_image(class_, image, values, shape) for values in (true, false)]
-        parts.append(sum_by_image(shoe.classes.class_of, truth_image, missed, shape))
-        totals = sum_by_image(shoe.classes.class_of, truth_image, np.ones_like(truth_image), shape)
-        metrics["mf1"] = ImageSums(parts, totals, f1_of)
-        metrics["gt_miss_rate"] = share(truth_image, np.where(run.matching.prediction_of < 0, 1, 0))
-    if run.matching.keep.any():
-        kept_rows = np.flatnonzero(run.matching.keep)
-        metrics["prediction_miss_rate"] = share(
-            prediction_image[kept_rows], np.where(run.matching.truth_of[kept_rows] < 0, 1, 0)
-        )
-    if classes and shoe.scored and not shoe.unlabelled:
-        metrics["map"] = lists(plain_entries(shoe, run.loose.keep))
-    return metrics
+    def truth_miss_rate(self) -> ImageSums:
+        """Return the share of the ground truth that no prediction is matched to."""
+        return self._share(self._truth_image, self._matching.prediction_of < 0)
+
+    def prediction_miss_rate(self) -> ImageSums:
+        """Return the share of the predictions that were kept which are matched to no ground truth."""
+        rows = np.flatnonzero(self._matching.keep)
+        return self._share(self._prediction_image[rows], self._matching.truth_of[rows] < 0)
+
+    def _share(self, image: Ints, is_counted: Bools) -> ImageSums:
+        """Return the share of items that count. image: that of each item; is_counted: whether it counts."""
+        one_class, shape = np.zeros_like(image), (1, self._images)
+        totals = sum_by_image(one_class, image, np.ones_like(image), shape)
+        counts = sum_by_image(one_class, image, np.where(is_counted, 1, 0), shape)
+        return ImageSums([counts, totals], totals, rate)
 
 
 def means(metric: str, rounds: Rounds) -> Floats:

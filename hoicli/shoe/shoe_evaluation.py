@@ -15,7 +15,7 @@ too, over 3,899 images, but depend on the order of boxes.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -35,7 +35,7 @@ from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, groups, run_starts
 from hoicli.records.triplets import NOTHING, Triplets, merge, triplet_batches
-from hoicli.shoe.likenesses import classes_of, likenesses, normalise, pool_of
+from hoicli.shoe.likenesses import Likeness, classes_of, likenesses, normalise, pool_of
 from hoicli.shoe.rating import measure_of, note_senseless, rate, read_predictions
 from hoicli.shoe.scores import Run
 from hoicli.shoe.settings import RANKS, ShoeOptions
@@ -76,13 +76,7 @@ class Evaluation:
         roles = bool(self._vocabulary.roles)
         predictions_read = read_predictions(predictions, self._policy, self._known, unlabelled=roles)
         check_scores(options, predictions_read)
-        position = {image_id: number for number, image_id in enumerate(self._truth.image_ids)}
-        fit = Fit().add(
-            predictions_read, np.array([position[image_id] for image_id in predictions_read.image_ids], dtype=np.int64)
-        )
-        fit.check(self._truth, predictions.name)
-        if question := fit.doubt(self._truth, self._vocabulary):
-            note(question)
+        self._check_fit(predictions_read, predictions.name)
         unscored = int(np.isnan(predictions_read.score).sum())
         truth, predictions_read, places = self._asked_for(predictions_read)
         classes = classes_of(truth, senses_of(self._vocabulary), candidates)
@@ -93,12 +87,7 @@ class Evaluation:
                 f"{len(classes.classes):,} classes"
             )
         compared = likenesses(truth, predictions_read, classes, candidates)
-        if isinstance(self._sim, str):
-            pairs = sorted(chain.from_iterable(likeness.asked for likeness in compared))  # as shoe-sim rates them
-            table, measure = SimilarityTable.from_pairs(pairs, rate(self._sim, pairs)), measure_of(self._sim)
-            rated = {"sim": measure, "raters": measure}  # and not by the pairs that these predictions happen to need
-        else:
-            table, rated = self._table, self._table.signature()
+        table, table_signature = self._rated_table(compared)
         for likeness in compared:
             likeness.rate(table)
         shoe = Shoe(truth, predictions_read, classes, compared, options)
@@ -108,15 +97,38 @@ class Evaluation:
         _report(shoe, unscored)
         matching = shoe.match(keep)
         loose = matching if options.filter_map or keep.all() or not shoe.scored else shoe.match()
-        signature = {**self._signed, **rated, **options.signature()}
+        signature = self._signature(shoe, table_signature, missing)
+        return Run(shoe, matching, loose, "single_hoi" if options.single_hoi else "full", signature)
+
+    def _check_fit(self, predictions: Triplets, name: str) -> None:
+        """Check that the predictions are of the ground truth's images and boxes; a note says what is doubtful. name: of
+        the predictions' stream."""
+        position = {image_id: number for number, image_id in enumerate(self._truth.image_ids)}
+        image = np.array([position[image_id] for image_id in predictions.image_ids], dtype=np.int64)
+        fit = Fit().add(predictions, image)
+        fit.check(self._truth, name)
+        if question := fit.doubt(self._truth, self._vocabulary):
+            note(question)
+
+    def _rated_table(self, compared: Sequence[Likeness]) -> tuple[SimilarityTable, dict[str, str]]:
+        """Return the similarities of the senses to be compared, and what a signature says of them."""
+        if not isinstance(self._sim, str):
+            return self._table, self._table.signature()
+        pairs = sorted(chain.from_iterable(likeness.asked for likeness in compared))  # as shoe-sim rates them
+        table, measure = SimilarityTable.from_pairs(pairs, rate(self._sim, pairs)), measure_of(self._sim)
+        return table, {"sim": measure, "raters": measure}  # and not the pairs that these predictions happen to need
+
+    def _signature(self, shoe: Shoe, table_signature: dict[str, str], missing: int) -> dict[str, str]:
+        """Return what the signature of a run says. missing: how many pairs of senses the table lacks."""
+        options = self._options
+        signature = {**self._signed, **table_signature, **options.signature()}
         signature |= {"wordnet": named} if (named := open_wordnet().signature) else {}
         signature |= {"images": f"one-pair,boxes-as-one-above-iou-{ONE_BOX_IOU:g}"} if options.single_hoi else {}
         signature |= {"missing": str(missing)} if missing else {}
         signature |= {"noint": "left-out"} if options.ignore_no_interaction else {}
-        marked = int(np.bitwise_or.reduce(np.concatenate([truth.caveats, predictions_read.caveats]))) & _CONCERNED
-        signature |= options.filter_signature() | caveats.settings(marked)
-        signature |= {"unlabelled": "by-verb"} if shoe.unlabelled else {}
-        return Run(shoe, matching, loose, "single_hoi" if options.single_hoi else "full", signature)
+        all_caveats = np.concatenate([shoe.truth.caveats, shoe.predictions.caveats])
+        signature |= options.filter_signature() | caveats.settings(int(np.bitwise_or.reduce(all_caveats)) & _CONCERNED)
+        return signature | ({"unlabelled": "by-verb"} if shoe.unlabelled else {})
 
     def _missing(self, shoe: Shoe) -> int:
         """Return how many pairs of senses the table lacks, with a note; raise `DataError` unless some may be

@@ -1,42 +1,20 @@
-"""Annotations that models contradict, and labels that models miss: candidates, none of them an error for sure.
-
-Scores of two models, or of two classes, cannot be compared. So a prediction is placed among the right and the wrong
-ones of its own class and model.
-"""
+"""Annotations that models contradict, and labels that models miss: candidates, none of them an error for sure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.matching import Batch, Outcomes
-from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE, check_pairs, counterparts, first_largest
+from hoicli.evaluation.pairing import check_pairs, counterparts, first_largest
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.ranking import Ranked
-from hoicli.evaluation.tally import Tally
 from hoicli.records.boxes import iou
-from hoicli.records.kit import (
-    Bools,
-    Floats,
-    Growing,
-    Ints,
-    expand_runs,
-    find,
-    rank_by_id,
-    run_starts,
-    sorted_by,
-    starts_of,
-)
-from hoicli.records.scenes import Scenes
-
-BACKGROUND = 0.1
-"""As in TIDE: a prediction that overlaps no annotation of its class by more is of something that is not annotated."""
+from hoicli.records.kit import Bools, Floats, Growing, Ints, expand_runs, find, rank_by_id
+from hoicli.validation.opinions import Opinion
 
 
 @dataclass(frozen=True)
@@ -65,117 +43,6 @@ class Rules:
         return replace(self, votes=votes)
 
 
-@dataclass(frozen=True)
-class Opinion:
-    """A model's predictions in one batch, matched under a protocol and counted in a tally."""
-
-    name: str
-    batch: Batch
-    outcomes: Outcomes
-    tally: Tally
-    protocol: Protocol
-
-    @property
-    def scenes(self) -> Scenes:
-        """The model's predictions."""
-        return self.batch.predictions
-
-    @cached_property
-    def sure(self) -> Floats:
-        """How sure the model is of each prediction [T], from 0 to 1: the share of true positives of the class that
-        score no higher, times the share of true positives among the predictions of the class that score higher or the
-        same. Both shares are taken with one more of each kind, so that few examples make no model sure."""
-        higher, right = self._better(self.outcomes.code == TRUE_POSITIVE, equal=False)
-        worse = self._better_wrong[0] - (self.outcomes.code == FALSE_POSITIVE)
-        sure: Floats = (right - higher) / (right + 1) * (higher + 1) / (higher + 2 + worse)
-        return sure
-
-    @cached_property
-    def doubtful(self) -> Floats:
-        """How doubtful each prediction is [T]: the share of false positives of its class that score higher or the same,
-        with one more false positive that scores lower than all."""
-        better, wrong = self._better_wrong
-        return better / (wrong + 1)
-
-    @cached_property
-    def _better_wrong(self) -> tuple[Ints, Ints]:
-        """For each prediction, `_better` false positives, those of equal score included."""
-        return self._better(self.outcomes.code == FALSE_POSITIVE, equal=True)
-
-    def _better(self, among: Bools, *, equal: bool) -> tuple[Ints, Ints]:
-        """Return, for each prediction, how many [T] of the predictions `among` those of its class score higher (or the
-        same, if `equal`), and how many [T] there are in its class."""
-        ranked, run = self._ranking
-        class_ = self.scenes.interaction
-        before_class = starts_of(among[ranked.order])[ranked.bounds]
-        before_run = starts_of(np.bincount(run[among[ranked.order]], minlength=len(run)))
-        better = np.zeros(len(class_), dtype=np.int64)
-        better[ranked.order] = (before_run[1:] if equal else before_run)[run] - before_class[class_[ranked.order]]
-        return better, np.append(np.diff(before_class), 0)[class_]  # class -1, none: the last entry
-
-    @cached_property
-    def _ranking(self) -> tuple[Ranked, Ints]:
-        """The predictions ranked by class and falling score, and for each the number of its run of equal scores."""
-        ranked = self.tally.listed.rank_by_class(self.scenes.interaction, len(self.batch.truth.vocabulary.interactions))
-        class_, score = self.scenes.interaction[ranked.order], self.scenes.score[ranked.order]
-        starts_run = (class_[1:] != class_[:-1]) | (score[1:] != score[:-1])
-        return ranked, starts_of(starts_run)[: len(score)]
-
-    @cached_property
-    def _matched(self) -> tuple[Ints, Ints]:
-        """Every (predicted box, ground-truth box) that overlap enough, whatever their labels."""
-        return self.batch.matched_boxes(self.protocol, any_label=True)
-
-    def overlapping_predictions(self, subject: Ints, object_: Ints) -> tuple[Ints, Ints]:
-        """Return every (pair, counted prediction) whose boxes overlap enough. subject, object_: the ground-truth boxes
-        of the pairs, object -1 for none; a prediction without an object is only on pairs without one."""
-        scenes = self.scenes
-        box, truth_box = self._matched
-        order = np.lexsort((box, truth_box))
-        by_truth = truth_box[order]
-        start = np.searchsorted(by_truth, subject)
-        count = np.searchsorted(by_truth, subject, side="right") - start
-        rows = np.flatnonzero(self.outcomes.code <= TRUE_POSITIVE)
-        rows = rows[sorted_by(scenes.subject[rows], len(scenes.boxes))]
-        subjects = scenes.subject[rows]
-        match_keys = np.sort(box * (len(self.batch.truth.scenes.boxes) + 1) + truth_box)
-        pairs_found = Growing(pair=np.int64, row=np.int64)
-        for pair, match in counterparts(start, count):
-            person = box[order[match]]
-            first = np.searchsorted(subjects, person)
-            entry_of_row, place = expand_runs(first, np.searchsorted(subjects, person, side="right") - first)
-            pair, row = pair[entry_of_row], rows[place]
-            object_keys = scenes.object[row] * (len(self.batch.truth.scenes.boxes) + 1) + object_[pair]
-            neither_has_object = (scenes.object[row] < 0) & (object_[pair] < 0)
-            both_have_object = (scenes.object[row] >= 0) & (object_[pair] >= 0)
-            keep = neither_has_object | (both_have_object & find(match_keys, object_keys)[1])
-            pairs_found.add(pair=pair[keep], row=row[keep])
-        return pairs_found["pair"], pairs_found["row"]
-
-    @cached_property
-    def stray(self) -> Bools:
-        """The false positives [T] that overlap no annotated triplet of their class enough, nor by more than
-        `BACKGROUND`."""
-        stray: Bools = self.outcomes.code == FALSE_POSITIVE
-        near = np.minimum(self.outcomes.iou_subject, self.outcomes.iou_object) > BACKGROUND
-        stray[self.outcomes.row[near | self.outcomes.enough]] = False
-        return stray
-
-    def annotated_box(self, boxes: Ints) -> Ints:
-        """Return for each predicted box (or -1) the ground-truth box of its label that it overlaps most, if it does so
-        enough, else -1; among equal overlaps the first by corners."""
-        box, truth_box = self._matched
-        kinds, truth_kinds = self.scenes.labels, self.batch.truth.scenes.labels
-        same_label = (kinds[box] == truth_kinds[truth_box]) | (kinds[box] < 0)
-        box, truth_box = box[same_label], truth_box[same_label]
-        overlap = self.batch.iou_of(self.protocol, box, truth_box)
-        best = np.lexsort((*self.batch.truth.scenes.corners(truth_box), -overlap, box))
-        best = best[run_starts(box[best])]
-        nearest = np.full(len(kinds) + 1, -1, dtype=np.int64)
-        nearest[box[best]] = truth_box[best]
-        return nearest[boxes]
-
-
 class Evidence(NamedTuple):
     """What each model sees on the pair of each counted triplet. truth [N]: the triplets, as rows of the ground truth.
     For each model and triplet [models, N], instead: the class that is not annotated there and of which the model is
@@ -200,42 +67,72 @@ class Contradicted:
     sure: Floats
 
 
+class _AnnotatedPairs(NamedTuple):
+    """The pairs of boxes of N annotated triplets. subject, object [pairs]: the boxes of each, object -1 for none;
+    pair_of, interaction [N]: the pair and the class of each triplet; classes: how many classes there are."""
+
+    subject: Ints
+    object: Ints
+    pair_of: Ints
+    interaction: Ints
+    classes: int
+
+
 def evidence(truth: GroundTruth, opinions: Sequence[Opinion]) -> Evidence:
     """Return how sure each model is of another class on the pair of each annotated triplet: `Opinion.sure` of that
     class, times the share of false positives that score higher than the annotated class does there (`Opinion.doubtful`;
     1 where the model does not see it)."""
-    scenes, classes = truth.scenes, len(truth.vocabulary.interactions)
-    protocol = opinions[0].protocol
-    rows = np.flatnonzero(truth.counted_triplets(protocol))
+    scenes = truth.scenes
+    rows = np.flatnonzero(truth.counted_triplets(opinions[0].protocol))
     pair_keys = (scenes.subject[rows] + 1) * (len(scenes.boxes) + 1) + scenes.object[rows] + 1
     pairs, pair_of = np.unique(pair_keys, return_inverse=True)
     subject, object_ = (box - 1 for box in np.divmod(pairs, len(scenes.boxes) + 1))
-    shape = len(opinions), len(rows)
-    instead = np.full(shape, -1, dtype=np.int64)
-    sure, score, own_score = np.zeros(shape), np.full(shape, np.nan), np.full(shape, np.nan)
-    for model, opinion in enumerate(opinions):
-        pair, row = opinion.overlapping_predictions(subject, object_)
-        row_limit = max(len(opinion.scenes.score), 1)
-        class_key, row = np.divmod(
-            np.sort((pair * classes + opinion.scenes.interaction[row]) * row_limit + row), row_limit
-        )
-        first = first_largest(class_key, opinion.scenes.score[row])  # the best-scored of each class on each pair
-        class_keys, best = class_key[first], row[first]
-        wanted_keys = pair_of * classes + scenes.interaction[rows]
-        seen_of_triplet, is_predicted = find(class_keys, wanted_keys)
-        own_score[model, is_predicted] = opinion.scenes.score[best[seen_of_triplet[is_predicted]]]
-        doubt = np.ones(len(rows))
-        doubt[is_predicted] = opinion.doubtful[best[seen_of_triplet[is_predicted]]]
-        start = np.searchsorted(class_keys, pair_of * classes)
-        triplet, seen = expand_runs(start, np.searchsorted(class_keys, (pair_of + 1) * classes) - start)
-        stray = opinion.stray[best[seen]]  # of another class, and nothing of it is annotated there
-        triplet, seen = triplet[stray], seen[stray]
-        surest = first_largest(triplet, opinion.sure[best[seen]])
-        triplet, seen = triplet[surest], seen[surest]
-        instead[model, triplet] = class_keys[seen] % classes
-        sure[model, triplet] = opinion.sure[best[seen]] * doubt[triplet]
-        score[model, triplet] = opinion.scenes.score[best[seen]]
+    classes = len(truth.vocabulary.interactions)
+    annotated = _AnnotatedPairs(subject, object_, pair_of, scenes.interaction[rows], classes)
+    columns = zip(*(_evidence_of_model(opinion, annotated) for opinion in opinions), strict=True)
+    instead, sure, score, own_score = map(np.stack, columns)
     return Evidence(rows, instead, sure, score, own_score)
+
+
+def _evidence_of_model(opinion: Opinion, annotated: _AnnotatedPairs) -> tuple[Ints, Floats, Floats, Floats]:
+    """Return what one model sees: `instead`, `sure`, `score` and `own_score` [N] of `Evidence`."""
+    count, classes = len(annotated.pair_of), annotated.classes
+    class_keys, best = _best_predictions(opinion, annotated)
+    prediction_score = opinion.scenes.score
+    place, is_predicted = find(class_keys, annotated.pair_of * classes + annotated.interaction)
+    own_prediction = best[place[is_predicted]]
+    own_score, doubt = np.full(count, np.nan), np.ones(count)
+    own_score[is_predicted] = prediction_score[own_prediction]
+    doubt[is_predicted] = opinion.doubtful[own_prediction]
+    triplet, place = _surest_strays(opinion, annotated, class_keys, best)
+    instead, sure, score = np.full(count, -1, dtype=np.int64), np.zeros(count), np.full(count, np.nan)
+    instead[triplet] = class_keys[place] % classes
+    sure[triplet] = opinion.sure[best[place]] * doubt[triplet]
+    score[triplet] = prediction_score[best[place]]
+    return instead, sure, score, own_score
+
+
+def _best_predictions(opinion: Opinion, annotated: _AnnotatedPairs) -> tuple[Ints, Ints]:
+    """Return the best-scored prediction of each class on each pair: [K] pair * classes + class, ascending, and [K] the
+    prediction's row."""
+    pair, row = opinion.overlapping_predictions(annotated.subject, annotated.object)
+    row_limit = max(len(opinion.scenes.score), 1)
+    class_key = pair * annotated.classes + opinion.scenes.interaction[row]
+    class_key, row = np.divmod(np.sort(class_key * row_limit + row), row_limit)
+    first = first_largest(class_key, opinion.scenes.score[row])
+    return class_key[first], row[first]
+
+
+def _surest_strays(opinion: Opinion, annotated: _AnnotatedPairs, class_keys: Ints, best: Ints) -> tuple[Ints, Ints]:
+    """Return each triplet on whose pair the model sees a class of which nothing is annotated there, and the place of
+    the surest such prediction among `class_keys` and `best`, which are as `_best_predictions` returns them."""
+    start = np.searchsorted(class_keys, annotated.pair_of * annotated.classes)
+    end = np.searchsorted(class_keys, (annotated.pair_of + 1) * annotated.classes)
+    triplet, place = expand_runs(start, end - start)
+    is_stray = opinion.stray[best[place]]
+    triplet, place = triplet[is_stray], place[is_stray]
+    surest = first_largest(triplet, opinion.sure[best[place]])
+    return triplet[surest], place[surest]
 
 
 def find_contradicted(truth: GroundTruth, evidence_seen: Evidence, rules: Rules) -> Contradicted:

@@ -27,17 +27,9 @@ from hoicli.records.kit import distinct, rank_by_id
 from hoicli.records.reading import concatenate, read_scenes
 from hoicli.records.result_rows import Row, also_signed, result_row, row_ends, settings_of
 from hoicli.records.scenes import Scenes
-from hoicli.validation.candidates import (
-    Contradicted,
-    Evidence,
-    Missing,
-    Opinion,
-    Rules,
-    evidence,
-    find_contradicted,
-    missing,
-)
+from hoicli.validation.candidates import Contradicted, Evidence, Missing, Rules, evidence, find_contradicted, missing
 from hoicli.validation.duplicates import Duplicates, add_missing, merge_duplicates, near_duplicates
+from hoicli.validation.opinions import Opinion
 
 DUPLICATE, CONTRADICTED, MISSING = KINDS = ("near_duplicate", "contradicted", "missing_label")
 

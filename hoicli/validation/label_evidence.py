@@ -260,8 +260,16 @@ def comparable(name: TripletClass, vocabulary: Vocabulary) -> TripletClass:
 
 def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
     """Yield the ways in which a vocabulary's numbers are mistaken for one another."""
-    objects, verbs = vocabulary.objects, vocabulary.verbs
-    pairs: list[tuple[str, dict[str, str], str]] = []  # what happened, name as read -> meant, `convert --object-order`
+    yield from _object_readings(vocabulary)
+    yield from _verb_readings(vocabulary)
+    if vocabulary.name == "vcoco":
+        yield from _action_readings()
+
+
+def _object_readings(vocabulary: Vocabulary) -> Iterator[Reading]:
+    """Yield the ways in which the numbers of objects are mistaken: for those of another order, or off by one."""
+    objects = vocabulary.objects
+    mistakes: list[tuple[str, dict[str, str], str]] = []  # what happened, name as read -> meant, the order meant
     if vocabulary.coco_ids:
         coco_to_alphabetical = dict(zip(objects, vocabulary.alphabetical_objects, strict=True))
         in_coco = dict(enumerate(objects))
@@ -269,31 +277,39 @@ def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
         place_to_coco_id = {
             in_coco[number]: name for number, name in vocabulary.coco_names.items() if number in in_coco
         }
-        pairs = [
+        mistakes = [
             ("objects, in alphabetical order, were read in COCO order", coco_to_alphabetical, "alphabetical"),
             ("objects, in COCO order, were read in alphabetical order", alphabetical_to_coco, "coco"),
             ("objects, COCO ids 1-90, were read as places 0-79", place_to_coco_id, "coco-id"),
         ]
-    pairs += [
+    mistakes += [
         ("objects, counted from 1, were read from 0", _before(objects), "coco-1"),
         ("objects, counted from 0, were read from 1", dict(pairwise(objects)), "coco"),
     ]
-    for what, names, meant in pairs:
-        option = f"--object-order {meant}" if vocabulary.coco_ids else ""
+    for what, names, order in mistakes:
+        option = f"--object-order {order}" if vocabulary.coco_ids else ""
         yield Reading("another-object-order", what, option, objects=names)
+
+
+def _verb_readings(vocabulary: Vocabulary) -> Iterator[Reading]:
+    """Yield the ways in which the numbers of verbs are off by one."""
+    verbs = vocabulary.verbs
     for base, names in ((1, _before(verbs)), (0, dict(pairwise(verbs)))):
         what, option = f"verbs, counted from {base}, were read from {1 - base}", f"--verb-base {base}"
         yield Reading("another-verb-numbering", what, option if vocabulary.coco_ids else "", verbs=names)
-    if vocabulary.name == "vcoco":
-        # the files of fredzzhang/vcoco (UPT, PViC) have the actions with an object, except point
-        qpic = VCOCO_ORDERS["qpic"]
-        pocket = tuple(entry for entry in qpic if verb_and_role(entry)[1] and entry != "point_instr")
-        for wrong, right in (*permutations(VCOCO_ORDERS, 2), *((order, "fredzzhang/vcoco") for order in VCOCO_ORDERS)):
-            wrongly, rightly = VCOCO_ORDERS[wrong], VCOCO_ORDERS.get(right, pocket)
-            meant_of = dict(zip(map(verb_and_role, wrongly), map(verb_and_role, rightly), strict=False))
-            what = f"verbs, in the order of {right}, were read in that of {wrong}"
-            option = f"--from {right}-vcoco-list" if right in VCOCO_ORDERS else ""
-            yield Reading("another-verb-numbering", what, option, actions=meant_of)
+
+
+def _action_readings() -> Iterator[Reading]:
+    """Yield the ways in which one published order of V-COCO's actions is mistaken for another."""
+    # the files of fredzzhang/vcoco (UPT, PViC) have the actions with an object, except point
+    qpic = VCOCO_ORDERS["qpic"]
+    pocket = tuple(entry for entry in qpic if verb_and_role(entry)[1] and entry != "point_instr")
+    for wrong, right in (*permutations(VCOCO_ORDERS, 2), *((order, "fredzzhang/vcoco") for order in VCOCO_ORDERS)):
+        wrongly, rightly = VCOCO_ORDERS[wrong], VCOCO_ORDERS.get(right, pocket)
+        meant_of = dict(zip(map(verb_and_role, wrongly), map(verb_and_role, rightly), strict=False))
+        what = f"verbs, in the order of {right}, were read in that of {wrong}"
+        option = f"--from {right}-vcoco-list" if right in VCOCO_ORDERS else ""
+        yield Reading("another-verb-numbering", what, option, actions=meant_of)
 
 
 def _before(names: Sequence[str]) -> dict[str, str]:

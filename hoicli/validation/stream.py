@@ -30,7 +30,8 @@ from hoicli.records.image import UNKNOWN_LABEL, problems, problems_besides, resu
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE, ErrorPolicy, ImageRegister
 from hoicli.records.kit import Growing, starts_of
 from hoicli.records.parsing import Problem, Record, is_number, parse
-from hoicli.validation.batches import Checked, Facts, checked_images, faults, pixels
+from hoicli.validation.batch_faults import faults
+from hoicli.validation.batches import Checked, Facts, checked_images, pixels
 from hoicli.validation.label_evidence import DISTINCT, ClassCounts, LabelEvidence
 from hoicli.vocabulary.labels import Vocabulary
 

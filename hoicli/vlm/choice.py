@@ -10,6 +10,7 @@ else 0.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,45 +59,76 @@ def tally_answers(answers: Answers, *, released: bool = False) -> Tallied:
     a right one twice matches nothing exactly, nor does an empty one, even where no option is right; exact match is a
     share of images; for a detector, images without predictions count in exact match alone."""
     bank = answers.bank
-    questions = sorted(bank.questions, key=lambda question: question.key)  # sums must not depend on the file's order
-    place = {name: number for number, name in enumerate(sorted(bank.by_image))}
-    image = np.array([place[question.image_id] for question in questions], dtype=np.int64)
-    images = len(place)
-    counts: Ints = np.zeros((4, len(questions)), dtype=np.int64)  # rightly chosen, wrongly chosen, right; exact
-    counted, is_empty = np.zeros_like(counts[:2])
-    answered = {image_id for image_id, _ in answers.choices}
-    cells: dict[Class, Floats] = {}
-    for number, question in enumerate(questions):
-        nothing_chosen, exactly, by_option = _counts(question, answers.choices.get(question.key, []), released=released)
-        counts[:, number] = (*np.sum([*by_option.values(), [0, 0, 0]], axis=0), exactly)
-        counted[number] = not (released and answers.detected) or question.image_id in answered
-        is_empty[number] = nothing_chosen
-        for option, kinds in by_option.items() if counted[number] else ():
-            interaction = class_of(option)
-            if bank.counts(interaction):
-                cells.setdefault(interaction, np.zeros((3, images)))[:, image[number]] += kinds
-    cell = np.zeros((3, len(cells), images))
-    for row, interaction in enumerate(sorted(cells)):
-        cell[:, row] = cells[interaction]
-    f1 = _f1(*counts[:3])
-    f1 = np.where(np.isnan(f1), is_empty, f1)  # nothing is right: right if nothing was chosen
-    tp, fp, right = counts[:3] * counted
-    of_questions = {
+    counts = _count_answers(answers, released=released)
+    images, image, counted = len(bank.by_image), counts.image, counts.counted
+    f1_or_nan = _f1(counts.tp, counts.fp, counts.right)
+    # a question of which nothing is right is answered rightly if nothing was chosen
+    f1: Floats = np.where(np.isnan(f1_or_nan), counts.is_empty, f1_or_nan)
+    tp, fp, right = (column * counted for column in (counts.tp, counts.fp, counts.right))
+    of_questions: dict[Key, tuple[Floats | Ints, Floats | Ints]] = {
         INSTANCE: (f1 * counted, counted),
         MICRO: (2 * tp, tp + fp + right),
         PRECISION: (tp, tp + fp),
         RECALL: (tp, right),
     }
     questions_per_image = np.ones(images, np.int64) if released else np.bincount(image, minlength=images)
-    of_images = {EXACT: (np.bincount(image, counts[3], images), questions_per_image)}
-    n = {MACRO: int(cell.sum(axis=2).any(axis=0).sum()), INSTANCE: int(counted.sum()), MICRO: int(right.sum())}
+    of_images = {EXACT: (np.bincount(image, counts.exact, images), questions_per_image)}
+    interactions = int(counts.cell.sum(axis=2).any(axis=0).sum())
+    n = {MACRO: interactions, INSTANCE: int(counted.sum()), MICRO: int(right.sum())}
     n |= {EXACT: int(questions_per_image.sum()), PRECISION: int((tp + fp).sum()), RECALL: int(right.sum())}
+    shares = [Shares(image, of_questions), Shares(np.arange(images), of_images)]
+    return Tallied(images, n, shares, "crosshoi", _settings(answers), cell=counts.cell)
+
+
+class _AnswerCounts(NamedTuple):
+    """The counts of the answers to Q questions, in the order of their keys. image [Q]: the image of each question, a
+    number by its name; tp, fp, right [Q]: how many options are rightly chosen, wrongly chosen and right; exact [Q]:
+    whether the match is exact; counted [Q]: whether the question counts in more than exact match; is_empty [Q]: whether
+    nothing is chosen; cell: that of `Tallied`."""
+
+    image: Ints
+    tp: Ints
+    fp: Ints
+    right: Ints
+    exact: Ints
+    counted: Ints
+    is_empty: Ints
+    cell: Floats
+
+
+def _count_answers(answers: Answers, *, released: bool) -> _AnswerCounts:
+    """Return the counts of the answers; a question without an answer counts as one that names nothing."""
+    bank = answers.bank
+    questions = sorted(bank.questions, key=lambda question: question.key)  # sums must not depend on the file's order
+    place = {name: number for number, name in enumerate(sorted(bank.by_image))}
+    image = np.array([place[question.image_id] for question in questions], dtype=np.int64)
+    kinds_and_exact: Ints = np.zeros((4, len(questions)), dtype=np.int64)
+    counted, is_empty = np.zeros_like(kinds_and_exact[:2])
+    answered = {image_id for image_id, _ in answers.choices}
+    cells: dict[Class, Floats] = {}
+    for number, question in enumerate(questions):
+        nothing_chosen, exactly, by_option = _counts(question, answers.choices.get(question.key, []), released=released)
+        kinds_and_exact[:, number] = (*np.sum([*by_option.values(), [0, 0, 0]], axis=0), exactly)
+        counted[number] = not (released and answers.detected) or question.image_id in answered
+        is_empty[number] = nothing_chosen
+        for option, kinds in by_option.items() if counted[number] else ():
+            interaction = class_of(option)
+            if bank.counts(interaction):
+                cells.setdefault(interaction, np.zeros((3, len(place))))[:, image[number]] += kinds
+    cell = np.zeros((3, len(cells), len(place)))
+    for row, interaction in enumerate(sorted(cells)):
+        cell[:, row] = cells[interaction]
+    tp, fp, right, exact = kinds_and_exact
+    return _AnswerCounts(image, tp, fp, right, exact, counted, is_empty, cell)
+
+
+def _settings(answers: Answers) -> dict[str, str]:
+    """Return what the signature says of the questions and of the answers."""
+    bank = answers.bank
     settings = {"data": bank.dataset, "gt": bank.digest, "setting": bank.setting}
     settings |= {"choose": f"top:{BEST}"} if answers.detected else {}
     settings |= {"missing": str(answers.missing)} if answers.missing else {}
-    settings |= {"refused": str(answers.refused)} if answers.refused else {}
-    shares = [Shares(image, of_questions), Shares(np.arange(images), of_images)]
-    return Tallied(images, n, shares, "crosshoi", settings, cell=cell)
+    return settings | ({"refused": str(answers.refused)} if answers.refused else {})
 
 
 def _counts(question: Question, named: list[str], *, released: bool) -> tuple[bool, bool, dict[str, list[int]]]:

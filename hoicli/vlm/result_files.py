@@ -242,42 +242,60 @@ def measure_grounding(rows: Sequence[Grounding], *, released: bool = False) -> M
     if scale := _other_scale(rows):
         problem = f"the predicted boxes look like {scale} of the picture, and are read as pixels"
         note(f"{problem}: convert them to pixels")
+    thresholds = RELEASED_THRESHOLDS if released else THRESHOLDS
     rows_with_truth = [row for row in rows if row.truth]
     images = {name: number for number, name in enumerate(sorted({row.image for row in rows_with_truth}))}
-    truth_starts = starts_of([len(row.truth) for row in rows_with_truth])
-    found_starts = starts_of([len(row.predicted) for row in rows_with_truth])
-    truth = _boxes(chain.from_iterable(row.truth for row in rows_with_truth))
-    predicted = _boxes(chain.from_iterable(row.predicted for row in rows_with_truth))
-    question_of_found = runs_of(found_starts)
-    counts = np.diff(truth_starts)
-    row, column = expand_runs(truth_starts[question_of_found], counts[question_of_found])
-    people, others = (iou(predicted[side][:, row], truth[side][:, column], inclusive=False) for side in (0, 1))
-    score = (people + others) / 2.0
-    rank = (np.arange(len(question_of_found)) - found_starts[question_of_found])[row]
-    thresholds = RELEASED_THRESHOLDS if released else THRESHOLDS
-    hits = np.zeros((len(truth[0].T), 2 + len(thresholds)), dtype=bool)  # at 0.5, at 0.75 and at each threshold of AR
-    for number, threshold in enumerate((0.5, 0.75, *thresholds)):
-        rows_kept = np.flatnonzero(score >= threshold)
-        _take(hits[:, number], row[rows_kept], column[rows_kept], score[rows_kept], rank[rows_kept])
     image = np.array([images[row.image] for row in rows_with_truth], dtype=np.int64)
-    question = runs_of(truth_starts)
-    found_share = (
-        np.stack([np.bincount(question, column, len(image)) for column in hits.T], axis=1) / counts[:, np.newaxis]
-    )
+    counts = np.array([len(row.truth) for row in rows_with_truth], dtype=np.int64)
+    question = runs_of(starts_of(counts))
+    hits = _hits(rows_with_truth, (0.5, 0.75, *thresholds))
+    found_counts = [np.bincount(question, column, len(image)) for column in hits.T]
+    found_share = np.stack(found_counts, axis=1) / counts[:, np.newaxis]
     values = {"AR": found_share[:, 2:].mean(axis=1), "AR@0.5": found_share[:, 0], "AR@0.75": found_share[:, 1]}
     n = {(metric, "full"): len(image) for metric in values}
     shares = [Shares(image, {(metric, "full"): (value, np.ones_like(image)) for metric, value in values.items()})]
-    x1, y1, x2, y2 = truth[1]
-    with np.errstate(over="ignore", invalid="ignore"):
-        area = (x2 - x1) * (y2 - y1)
-    for size, (smallest, largest) in SIZES.items():
-        has_size = (area >= smallest) & (area < largest) | (area < 0) & (size == "small")
+    for size, has_size in _sizes(rows_with_truth).items():
         image_of_pair = image[question[has_size]]
         found_share_of_pair = hits[has_size, 2:].sum(axis=1) / len(thresholds)
         shares.append(Shares(image_of_pair, {("AR", size): (found_share_of_pair, np.ones_like(image_of_pair))}))
         n["AR", size] = len(image_of_pair)
     settings = {**asked_settings(rows), "match": "mean"}
     return Measured(len(images), n, shares, "hoi-grounding", settings, empty=0.0 if released else None)
+
+
+def _hits(rows: Sequence[Grounding], thresholds: Sequence[float]) -> Bools:
+    """Return [G, thresholds] whether each true pair is found at each IoU threshold. The G true pairs are those of all
+    rows, one row after the other."""
+    truth_starts = starts_of([len(row.truth) for row in rows])
+    predicted_starts = starts_of([len(row.predicted) for row in rows])
+    truth = _boxes(chain.from_iterable(row.truth for row in rows))
+    predicted = _boxes(chain.from_iterable(row.predicted for row in rows))
+    question = runs_of(predicted_starts)
+    # every predicted pair beside every true pair of its question
+    prediction, true_pair = expand_runs(truth_starts[question], np.diff(truth_starts)[question])
+    people, others = (
+        iou(predicted[side][:, prediction], truth[side][:, true_pair], inclusive=False) for side in (0, 1)
+    )
+    score = (people + others) / 2.0
+    rank = (np.arange(len(question)) - predicted_starts[question])[prediction]
+    hits = np.zeros((len(truth[0].T), len(thresholds)), dtype=bool)
+    for number, threshold in enumerate(thresholds):
+        close = np.flatnonzero(score >= threshold)
+        _take(hits[:, number], prediction[close], true_pair[close], score[close], rank[close])
+    return hits
+
+
+def _sizes(rows: Sequence[Grounding]) -> dict[str, Bools]:
+    """Return for each of SIZES [G] whether the object of each true pair is of that size; an object whose area is below
+    0, which is not drawn as a box should be, is small."""
+    _, objects = _boxes(chain.from_iterable(row.truth for row in rows))
+    x1, y1, x2, y2 = objects
+    with np.errstate(over="ignore", invalid="ignore"):
+        area = (x2 - x1) * (y2 - y1)
+    return {
+        size: (area >= smallest) & (area < largest) | (area < 0) & (size == "small")
+        for size, (smallest, largest) in SIZES.items()
+    }
 
 
 def _boxes(pairs: object) -> tuple[Floats, Floats]:

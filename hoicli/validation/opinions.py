@@ -1,0 +1,131 @@
+"""How sure a model is of each of its predictions. Scores of two models, or of two classes, cannot be compared, so a
+prediction is placed among the right and the wrong ones of its own class and model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hoicli.evaluation.matching import Batch, Outcomes
+from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE, counterparts
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.ranking import Ranked
+from hoicli.evaluation.tally import Tally
+from hoicli.records.kit import Bools, Floats, Growing, Ints, expand_runs, find, run_starts, sorted_by, starts_of
+from hoicli.records.scenes import Scenes
+
+BACKGROUND = 0.1
+"""As in TIDE: a prediction that overlaps no annotation of its class by more is of something that is not annotated."""
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """A model's predictions in one batch, matched under a protocol and counted in a tally."""
+
+    name: str
+    batch: Batch
+    outcomes: Outcomes
+    tally: Tally
+    protocol: Protocol
+
+    @property
+    def scenes(self) -> Scenes:
+        """The model's predictions."""
+        return self.batch.predictions
+
+    @cached_property
+    def sure(self) -> Floats:
+        """How sure the model is of each prediction [T], from 0 to 1: the share of true positives of the class that
+        score no higher, times the share of true positives among the predictions of the class that score higher or the
+        same. Both shares are taken with one more of each kind, so that few examples make no model sure."""
+        higher, right = self._better(self.outcomes.code == TRUE_POSITIVE, equal=False)
+        worse = self._better_wrong[0] - (self.outcomes.code == FALSE_POSITIVE)
+        sure: Floats = (right - higher) / (right + 1) * (higher + 1) / (higher + 2 + worse)
+        return sure
+
+    @cached_property
+    def doubtful(self) -> Floats:
+        """How doubtful each prediction is [T]: the share of false positives of its class that score higher or the same,
+        with one more false positive that scores lower than all."""
+        better, wrong = self._better_wrong
+        return better / (wrong + 1)
+
+    @cached_property
+    def _better_wrong(self) -> tuple[Ints, Ints]:
+        """For each prediction, `_better` false positives, those of equal score included."""
+        return self._better(self.outcomes.code == FALSE_POSITIVE, equal=True)
+
+    def _better(self, among: Bools, *, equal: bool) -> tuple[Ints, Ints]:
+        """Return, for each prediction, how many [T] of the predictions `among` those of its class score higher (or the
+        same, if `equal`), and how many [T] there are in its class."""
+        ranked, run = self._ranking
+        class_ = self.scenes.interaction
+        before_class = starts_of(among[ranked.order])[ranked.bounds]
+        before_run = starts_of(np.bincount(run[among[ranked.order]], minlength=len(run)))
+        better = np.zeros(len(class_), dtype=np.int64)
+        better[ranked.order] = (before_run[1:] if equal else before_run)[run] - before_class[class_[ranked.order]]
+        return better, np.append(np.diff(before_class), 0)[class_]  # class -1, none: the last entry
+
+    @cached_property
+    def _ranking(self) -> tuple[Ranked, Ints]:
+        """The predictions ranked by class and falling score, and for each the number of its run of equal scores."""
+        ranked = self.tally.listed.rank_by_class(self.scenes.interaction, len(self.batch.truth.vocabulary.interactions))
+        class_, score = self.scenes.interaction[ranked.order], self.scenes.score[ranked.order]
+        starts_run = (class_[1:] != class_[:-1]) | (score[1:] != score[:-1])
+        return ranked, starts_of(starts_run)[: len(score)]
+
+    @cached_property
+    def _matched(self) -> tuple[Ints, Ints]:
+        """Every (predicted box, ground-truth box) that overlap enough, whatever their labels."""
+        return self.batch.matched_boxes(self.protocol, any_label=True)
+
+    def overlapping_predictions(self, subject: Ints, object_: Ints) -> tuple[Ints, Ints]:
+        """Return every (pair, counted prediction) whose boxes overlap enough. subject, object_: the ground-truth boxes
+        of the pairs, object -1 for none; a prediction without an object is only on pairs without one."""
+        scenes = self.scenes
+        box, truth_box = self._matched
+        order = np.lexsort((box, truth_box))
+        by_truth = truth_box[order]
+        start = np.searchsorted(by_truth, subject)
+        count = np.searchsorted(by_truth, subject, side="right") - start
+        rows = np.flatnonzero(self.outcomes.code <= TRUE_POSITIVE)
+        rows = rows[sorted_by(scenes.subject[rows], len(scenes.boxes))]
+        subjects = scenes.subject[rows]
+        match_keys = np.sort(box * (len(self.batch.truth.scenes.boxes) + 1) + truth_box)
+        pairs_found = Growing(pair=np.int64, row=np.int64)
+        for pair, match in counterparts(start, count):
+            person = box[order[match]]
+            first = np.searchsorted(subjects, person)
+            entry_of_row, place = expand_runs(first, np.searchsorted(subjects, person, side="right") - first)
+            pair, row = pair[entry_of_row], rows[place]
+            object_keys = scenes.object[row] * (len(self.batch.truth.scenes.boxes) + 1) + object_[pair]
+            neither_has_object = (scenes.object[row] < 0) & (object_[pair] < 0)
+            both_have_object = (scenes.object[row] >= 0) & (object_[pair] >= 0)
+            keep = neither_has_object | (both_have_object & find(match_keys, object_keys)[1])
+            pairs_found.add(pair=pair[keep], row=row[keep])
+        return pairs_found["pair"], pairs_found["row"]
+
+    @cached_property
+    def stray(self) -> Bools:
+        """The false positives [T] that overlap no annotated triplet of their class enough, nor by more than
+        `BACKGROUND`."""
+        stray: Bools = self.outcomes.code == FALSE_POSITIVE
+        near = np.minimum(self.outcomes.iou_subject, self.outcomes.iou_object) > BACKGROUND
+        stray[self.outcomes.row[near | self.outcomes.enough]] = False
+        return stray
+
+    def annotated_box(self, boxes: Ints) -> Ints:
+        """Return for each predicted box (or -1) the ground-truth box of its label that it overlaps most, if it does so
+        enough, else -1; among equal overlaps the first by corners."""
+        box, truth_box = self._matched
+        kinds, truth_kinds = self.scenes.labels, self.batch.truth.scenes.labels
+        same_label = (kinds[box] == truth_kinds[truth_box]) | (kinds[box] < 0)
+        box, truth_box = box[same_label], truth_box[same_label]
+        overlap = self.batch.iou_of(self.protocol, box, truth_box)
+        best = np.lexsort((*self.batch.truth.scenes.corners(truth_box), -overlap, box))
+        best = best[run_starts(box[best])]
+        nearest = np.full(len(kinds) + 1, -1, dtype=np.int64)
+        nearest[box[best]] = truth_box[best]
+        return nearest[boxes]
