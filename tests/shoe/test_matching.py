@@ -120,7 +120,7 @@ def crowd(verbs: list[str], count: int, *, scored: bool) -> Record:
 def test_an_image_compared_in_parts_is_the_image_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     truth, found = crowd(["pet", "ride"], 40, scored=False), crowd(["touch", "feed", "ride"], 60, scored=True)
     whole = shoe_of([truth], [found])
-    for module in ("evaluation.pairing", "shoe.matching"):
+    for module in ("evaluation.pairing", "shoe.triplet_matching"):
         monkeypatch.setattr(f"hoicli.{module}.PAIRS_AT_ONCE", 100)
     parts = shoe_of([truth], [found])
     assert pairs(parts) == pairs(whole)
