@@ -14,7 +14,6 @@ import numpy as np
 
 from hoicli.agreement.coefficients import (
     LEVELS,
-    PERMUTATIONS,
     WEIGHTS,
     Measure,
     agreement,
@@ -28,13 +27,13 @@ from hoicli.agreement.coefficients import (
     mean_rating,
     merged_rating,
     share,
-    spearman,
     subset_agreement,
     updates_of,
     value_of,
     variability,
     votes_by_majority,
 )
+from hoicli.agreement.rank_correlation import PERMUTATIONS, spearman
 from hoicli.agreement.ratings import Ratings
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.figures.rating_plots import MOST_LEVELS, Counts, plot_counts, plot_kappa

@@ -28,7 +28,7 @@ from hoicli.corruption.catalogue import JPEG_QUALITY
 from hoicli.corruption.pixels import Image
 from hoicli.corruption.sensor import decode_jpeg, encode_jpeg
 from hoicli.errors import DataError, arg
-from hoicli.records.image import TURNED, misfit
+from hoicli.records.picture_size import TURNED, misfit
 
 LARGEST_SIDE = 30_000
 """Pixels; OpenCV's warps count them in 16 bits."""

@@ -9,8 +9,9 @@ from typing import Any, Literal
 from hoicli.errors import DataError
 from hoicli.figures.overlays import image_file, tell_missing
 from hoicli.io.streams import Stream
-from hoicli.records.image import NULLS, misfit, problems
+from hoicli.records.image import NULLS, problems
 from hoicli.records.parsing import Record, is_number, parse, short
+from hoicli.records.picture_size import misfit
 
 STARTS = {b"\x89PNG\r\n\x1a\n": ("png", "image/png"), b"\xff\xd8\xff": ("jpg", "image/jpeg")}
 """By the first bytes of image files that browsers draw: the ending of their address, and their media type."""
@@ -62,7 +63,7 @@ def images_of(
     An address is made of the image's number alone: names out of records are not trusted. There is no picture if the
     name leads out of the folder, to no file, or to one that is neither PNG nor JPEG by its first bytes. The folder is
     trusted: links that the user put there are followed. Raises `DataError` for a picture that does not fit its record
-    (`records.image.misfit`)."""
+    (`records.picture_size.misfit`)."""
     addresses, turned = [""] * len(image_ids), [1] * len(image_ids)
     behind: dict[str, Path] = {}
     missing: list[str] = []

@@ -18,7 +18,7 @@ from hoicli.errors import DataError, arg, visible
 from hoicli.io.file_claims import reads
 from hoicli.io.messages import note
 from hoicli.io.outputs import stays_inside
-from hoicli.records.image import misfit
+from hoicli.records.picture_size import misfit
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -18,13 +18,12 @@ from hypothesis import strategies as st
 from hoicli.agreement.coefficients import (
     LEVELS,
     MAX_SUBSET_MODELS,
-    fisher_interval,
     mean_and_deviation,
     merged_rating,
-    spearman,
     subset_agreement,
     variability,
 )
+from hoicli.agreement.rank_correlation import fisher_interval, spearman
 from hoicli.agreement.ratings import Ratings, read_ratings
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line
