@@ -79,7 +79,8 @@ def pairstats(
     from hoicli.evaluation.selection import protocol_of
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.pairs.pair_batches import sweeps
-    from hoicli.pairs.statistics import pair_rows, pair_statistics
+    from hoicli.pairs.statistic_rows import pair_rows
+    from hoicli.pairs.statistics import pair_statistics
 
     gt = require_truth(gt, "pairstats")
     chosen = diagnosing(names_of(protocol), text_of(dataset), as_released=as_released)
@@ -113,7 +114,7 @@ def pairstats(
 def _tell(statistics: PairStatistics, truth: GroundTruth, prefix: str) -> None:
     """Say on stderr what the rows do not: how many images have no predictions, whether the boxes fit, and why a metric
     is empty."""
-    from hoicli.pairs.statistics import METRICS
+    from hoicli.pairs.statistic_rows import METRICS
 
     total, counts = len(truth.scenes.image_ids), statistics.found.numbers
     images = len(statistics.found.lines["image"])

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -24,11 +23,8 @@ from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.matches import InteractingPairs, Localised, PairColumns, TruthPairs
 from hoicli.pairs.pair_batches import PairBatch, Sweep, read_pair_batches, surviving_pairs, surviving_triplets
-from hoicli.pairs.signed_settings import row_settings
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, Scalar
-from hoicli.records.metrics import printed_by
-from hoicli.records.result_rows import Row, Settings, percent, result_row, signature
 from hoicli.records.scenes import Scenes, other_subjects
 
 Figure = tuple[float | None, int]
@@ -38,8 +34,6 @@ STEPS = 101
 """Recall values of the negative AP: 0, 0.01, ..., 1."""
 RELEASED_STEPS = 110
 """In the released code they go on to 1.09, where precision is 0, so a perfect ranking scores 101/110 (voc_ap)."""
-METRICS = {metric.name: metric for metric in printed_by("pairstats")}
-"""The metrics in the order of the rows."""
 
 
 class PairStatistics:
@@ -365,32 +359,3 @@ def _share(part: int, whole: int) -> Figure:
 
 def _share_text(some: int, others: int, what: str) -> str:
     return f"{some:,} of {some + others:,} {what} have"
-
-
-def pair_rows(
-    statistics: PairStatistics, *, tags: Mapping[str, str], settings: Settings | None = None
-) -> Iterator[Row]:
-    """Yield the rows of each setting, metric by metric, in percent except for pairs_per_image. A value may be null,
-    with a `reason` if the records lack what it needs; n is as `PairStatistics.results` says. settings: added to every
-    signature."""
-    reasons = statistics.reasons
-    for setting, results in statistics.results():
-        if undeclared := {*chain.from_iterable(results.values())} - METRICS.keys():
-            raise ValueError(f"no metric of pairstats is declared as {', '.join(undeclared)} (hoicli.records.metrics)")
-        for metric, (subset, figures) in product(METRICS, results.items()):
-            if metric not in figures:
-                continue
-            value, n = figures[metric]
-            yield result_row(
-                metric,
-                subset=subset,
-                value=percent(value) if METRICS[metric].units == ("%",) else value,
-                **({"reason": reasons[metric]} if metric in reasons else {}),
-                n=n,
-                unit=METRICS[metric].units[0],
-                nms=setting.nms,
-                det_threshold=setting.det_threshold,
-                protocol=statistics.protocol.name,
-                tags=dict(tags),
-                signature=signature({**row_settings(metric, setting, statistics), **(settings or {})}),
-            )

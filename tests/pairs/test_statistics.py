@@ -18,7 +18,8 @@ from hoicli.cli import run
 from hoicli.errors import DataError
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.pairs.pair_batches import Sweep, pair_batch, read_pair_batches, surviving_pairs
-from hoicli.pairs.statistics import RELEASED_STEPS, Figure, PairStatistics, pair_rows
+from hoicli.pairs.statistic_rows import pair_rows
+from hoicli.pairs.statistics import RELEASED_STEPS, Figure, PairStatistics
 from hoicli.records.columns import attempt
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy

@@ -1,21 +1,52 @@
-"""The settings that the signature of a pair statistic's row states."""
+"""The rows of pair statistics, and the settings that their signatures state."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from itertools import chain, product
 
 from hoicli.pairs.pair_batches import Sweep
-from hoicli.records.result_rows import Setting
+from hoicli.pairs.statistics import PairStatistics
+from hoicli.records.metrics import printed_by
+from hoicli.records.result_rows import Row, Setting, Settings, percent, result_row, signature
 
-if TYPE_CHECKING:
-    from hoicli.pairs.statistics import PairStatistics
-
+METRICS = {metric.name: metric for metric in printed_by("pairstats")}
+"""The metrics in the order of the rows."""
 _AMONG = {"pair_precision": "all-pairs", "pair_precision_own_images": "own-images"}
 """Which detected pairs a precision is over, for signatures: all, or those of images with a true pair of the group. The
 paper does not say, and its code has no groups; its Table 4 has the former (SCG 0.16 rare, 3.60 non-rare, 3.7 all)."""
 
 
-def row_settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[str, Setting]:
+def pair_rows(
+    statistics: PairStatistics, *, tags: Mapping[str, str], settings: Settings | None = None
+) -> Iterator[Row]:
+    """Yield the rows of each setting, metric by metric, in percent except for pairs_per_image. A value may be null,
+    with a `reason` if the records lack what it needs; n is as `PairStatistics.results` says. settings: added to every
+    signature."""
+    reasons = statistics.reasons
+    for setting, results in statistics.results():
+        if undeclared := {*chain.from_iterable(results.values())} - METRICS.keys():
+            raise ValueError(f"no metric of pairstats is declared as {', '.join(undeclared)} (hoicli.records.metrics)")
+        for metric, (subset, figures) in product(METRICS, results.items()):
+            if metric not in figures:
+                continue
+            value, n = figures[metric]
+            yield result_row(
+                metric,
+                subset=subset,
+                value=percent(value) if METRICS[metric].units == ("%",) else value,
+                **({"reason": reasons[metric]} if metric in reasons else {}),
+                n=n,
+                unit=METRICS[metric].units[0],
+                nms=setting.nms,
+                det_threshold=setting.det_threshold,
+                protocol=statistics.protocol.name,
+                tags=dict(tags),
+                signature=signature({**_row_settings(metric, setting, statistics), **(settings or {})}),
+            )
+
+
+def _row_settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[str, Setting]:
     """Return the settings of the signature of a metric's row. mAP is eval's, of the remaining triplets, so options
     about pairs do not change it."""
     settings: dict[str, Setting] = {
