@@ -122,4 +122,4 @@ class OracleRounds:
 def _merge_rankings(first: Sequence[RankedLists], second: Sequence[RankedLists]) -> list[RankedLists]:
     """Return the lists of two models, each with one ranking of its own, as lists that share one ranking."""
     lists = first[0].interleave(second[0])
-    return [lists.asking_both(*pair) for pair in zip(first, second, strict=True)]
+    return [lists.with_truth_of_both(*pair) for pair in zip(first, second, strict=True)]

@@ -83,7 +83,8 @@ def draw_rectangles(rng: Generator, _shape: Shape, levels: Levels) -> Rectangles
 
 
 def occlusion(image: Image, boxes: Rectangles, rectangles: int, side: float) -> Image:
-    """Return the image with black rectangles. A higher severity enlarges those of the lower ones, and adds some."""
+    """Return the image with the first `rectangles` of `boxes` in black. side: their mean side, as a share of the
+    image's. A higher severity enlarges the rectangles of the lower ones, and adds some."""
     result = image.copy()
     result[covered_by_rectangles(image.shape, boxes, rectangles, side)] = 0
     return result

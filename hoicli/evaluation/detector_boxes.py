@@ -173,7 +173,8 @@ class BoxEvaluation:
     that give a box to one detection; of boxes that repeat one object, one does."""
 
     def __init__(self, truth: GroundTruth, once: Bools) -> None:
-        # In these columns `row` is a detection and `mate` an annotated box; `_labels` is the number of labels.
+        """Sort the annotated boxes by image and label, so that `add` finds those of a detection by bisection."""
+        # In the columns below `row` is a detection and `mate` an annotated box; `_labels` is the number of labels.
         self.truth, self._labels, scenes = truth, len(truth.vocabulary.objects), truth.scenes
         rows = np.flatnonzero(scenes.labels >= 0)
         key = scenes.image_of_box[rows] * self._labels + scenes.labels[rows]
@@ -313,10 +314,11 @@ class BoxEvaluation:
         return are_subjects(np.arange(self._labels), self.truth.vocabulary)
 
     def _measured(self) -> Bools:
-        """Return [labels] which labels the predictions give: only persons where no object of them has a label."""
-        labelled = np.bincount(self._detections["key"] % self._labels, minlength=self._labels)
-        objects_have_labels = labelled[~self._persons].any() or not self.numbers["unlabelled"]
-        measured: Bools = self._persons | objects_have_labels
+        """Return [labels] which labels can be measured: all of them, or persons alone if the predictions have objects
+        but no label for any of them, as in files of V-COCO detections."""
+        detected = np.bincount(self._detections["key"] % self._labels, minlength=self._labels)
+        objects_are_labelled = detected[~self._persons].any() or not self.numbers["unlabelled"]
+        measured: Bools = self._persons | objects_are_labelled
         return measured
 
     def _settings(self, rule: BoxRule, shared: dict[str, Setting]) -> dict[str, Setting]:

@@ -119,13 +119,12 @@ class Evaluated:
         from hoicli.resampling.intervals import interval
 
         limits = {"lowest": 0.0, "highest": 1.0}
-        of_means = {
-            mean.subset: interval(
-                mean.ap, rounds.means(members, lists.unannotated), lists.images_of_truth(members), **limits
-            )
-            for mean, members in ((mean, self.members[mean.subset]) for mean in self.means)
-            if mean.ap is not None
-        }
+        of_means: dict[str, tuple[float, float] | None] = {}
+        for mean in self.means:
+            if mean.ap is not None:
+                members = self.members[mean.subset]
+                resampled_means = rounds.means(members, lists.unannotated)
+                of_means[mean.subset] = interval(mean.ap, resampled_means, lists.images_of_truth(members), **limits)
         per_class = self.requested.per_class and self.within is None
         images = lists.truth_images.tolist() if per_class else []
         ap, resampled = self.results.ap.tolist(), rounds.classes()
@@ -183,7 +182,9 @@ class Evaluated:
         return result_row("mPD", subset="full", value=percent(value), n=len(degradation), unit="%", **last_keys)
 
     def _metrics(self, *metrics: str, intervals: Intervals | None) -> Iterator[tuple[str, Row]]:
-        """Yield each metric with the last keys of its rows; only the first metric has the intervals."""
+        """Yield the name of each metric with the keys that end its rows: unit, protocol, tags and signature. The first
+        metric is a mean of AP or an AP, which alone has intervals, so its signature alone states how they were
+        resampled."""
         for metric in metrics:
             interval_settings = {} if intervals is None or metric != metrics[0] else intervals.settings
             last_keys = row_ends(self.protocol.name, {**self.tags, **self.view}, {**self.settings, **interval_settings})
@@ -212,11 +213,12 @@ def tally_rows(
     compute their intervals, None for rows without."""
     settings = {**settings, "data": vocabulary.signed, **requested.settings()}
 
-    def rows(
+    def protocol_rows(
         protocol: Protocol, results: ClassResults, intervals: Callable[[Evaluated], Intervals | None] = lambda _: None
     ) -> Iterator[Row]:
-        signed = {**settings, **tally.settings(protocol)}
-        for evaluated in Evaluated.split_by_slices(protocol, vocabulary, requested, results, signed, tags):
+        """Yield the rows of one protocol: of the results as a whole, then of each part of the slices."""
+        protocol_settings = {**settings, **tally.settings(protocol)}
+        for evaluated in Evaluated.split_by_slices(protocol, vocabulary, requested, results, protocol_settings, tags):
             intervals_of = intervals(evaluated)
             yield from evaluated.rows(intervals_of)
             if requested.per_class and evaluated.within is None:
@@ -224,14 +226,14 @@ def tally_rows(
 
     if resampling is None:
         for protocol, results in tally.results(vocabulary):
-            yield from rows(protocol, results)
+            yield from protocol_rows(protocol, results)
         return
     from hoicli.resampling.rounds import resample
 
     for protocol, results, lists in tally.ranked_results(vocabulary, tally.image_ids):
         (rounds,) = resample([lists], resampling, f"{protocol.key}: resamples")
         intervals_maker = partial(Evaluated.intervals, lists=lists, rounds=rounds, resampling=resampling)
-        yield from rows(protocol, results, intervals_maker)
+        yield from protocol_rows(protocol, results, intervals_maker)
 
 
 def class_subsets(vocabulary: Vocabulary, protocol: Protocol) -> dict[int, str]:

@@ -238,7 +238,8 @@ def read_matches(lines: Iterable[Line], stream: MatchStream, policy: ErrorPolicy
 
 
 def _gather(view: MatchedView, records: Sequence[Record], vocabulary: Vocabulary) -> None:
-    """Add the predictions and the ground truth of checked match records to the tally of their view."""
+    """Add the predictions and the ground truth of checked match records to the tally of their view, which counts what
+    one protocol and one part of the data need."""
     image_ids = [str(record["image_id"]) for record in records]
     predictions, truth = (
         list(chain.from_iterable(record[side] for record in records)) for side in ("predictions", "gt")
@@ -246,6 +247,7 @@ def _gather(view: MatchedView, records: Sequence[Record], vocabulary: Vocabulary
     image, truth_image = (
         np.repeat(np.arange(len(records)), [len(record[side]) for record in records]) for side in ("predictions", "gt")
     )
+    # files of V-COCO detections may not label their objects; elsewhere every object has a label
     with_object = [item for item in predictions if vocabulary.roles and item.get("object") is not None]
     view.tally.objects += len(with_object)
     view.tally.unlabelled += sum(item.get("label") is None for item in with_object)
@@ -253,7 +255,7 @@ def _gather(view: MatchedView, records: Sequence[Record], vocabulary: Vocabulary
     score = np.array([item["score"] for item in predictions], dtype=np.float64)
     key = view.row.key
     view.tally.add(image_ids, image, interactions(predictions, vocabulary), score, {key: codes})
-    annotated = interactions(truth, vocabulary)
+    annotated = interactions(truth, vocabulary)  # -1 for what is no interaction of the vocabulary
     view.tally.add_annotated(key, image_ids, truth_image[annotated >= 0], annotated[annotated >= 0])
 
 

@@ -48,10 +48,13 @@ def curves_of(rows: Iterable[Row]) -> dict[str, Drawn]:
     chosen = [row for row in rows if _what(row)]
     rows = chosen or [row for row in rows if row.get("subset") in ALL_CLASSES]
     several = len({row["protocol"] for row in rows}) > 1
-    tagged = len({_whose(row, protocol=several) for row in rows}) > 1
+    tagged = len({_curve_owner(row, protocol=several) for row in rows}) > 1
     rows_by_name: dict[str, list[Row]] = {}
     for row in rows:
-        name = ", ".join(filter(None, (_whose(row, protocol=several) if tagged else "", _what(row)))) or "all classes"
+        name = (
+            ", ".join(filter(None, (_curve_owner(row, protocol=several) if tagged else "", _what(row))))
+            or "all classes"
+        )
         rows_by_name.setdefault(name, []).append(row)
     if not rows_by_name:
         raise UsageError(f"{arg('plot')}: there is no row of hoicli curves to draw")
@@ -90,8 +93,9 @@ def _what(row: Row) -> str:
     return " ".join(str(row[key]).replace("_", " ") for key in ("verb", "object", "role") if row.get(key))
 
 
-def _whose(row: Row, *, protocol: bool) -> str:
-    """Return a row's model and view, and if `protocol` its protocol."""
+def _curve_owner(row: Row, *, protocol: bool) -> str:
+    """Return the part of a curve's name that says whose it is: the model, and the threshold, slice and part that it is
+    about. protocol: whether to name the protocol, too."""
     tags = row.get("tags") or {}
     view = [f"{key} {tags[key]}" for key in ("iou", "slice", "part") if key in tags]
     model = str(tags.get("model", "")) if view else model_name(row)

@@ -164,13 +164,12 @@ def _check_row_options(
 
 def _plot_look(command: Command, function_values: dict[str, Any], shell_values: dict[str, Any]) -> Look:
     """Return the look of the figure of --plot. Raises `UsageError` for options of a figure without --plot."""
-    is_kind_given = {
-        parameter.name: function_values[parameter.name] != parameter.default
-        for parameter in command.parameters
-        if parameter.name == "plot_kind"
-    }
+    others_given = {}  # --plot-kind belongs to the function, if it has one
+    for parameter in command.parameters:
+        if parameter.name == "plot_kind":
+            others_given["plot_kind"] = function_values["plot_kind"] != parameter.default
     width, font_size, style = (shell_values[name] for name in ("width", "font_size", "style"))
-    return look_of(shell_values["plot"], width, font_size, style, **is_kind_given)
+    return look_of(shell_values["plot"], width, font_size, style, **others_given)
 
 
 def _write_rows(result: Result, shell_values: dict[str, Any], output: str, piped: str) -> None:

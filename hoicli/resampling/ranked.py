@@ -109,7 +109,7 @@ class RankedLists(ListColumns):
             score=None,
             place=None,
         )
-        return mixed.asking_both(self, other)
+        return mixed.with_truth_of_both(self, other)
 
     @property
     def _place(self) -> Ints:
@@ -123,8 +123,9 @@ class RankedLists(ListColumns):
         place[np.argsort(-self.score, kind="stable")] = position
         return place
 
-    def asking_both(self, first: RankedLists, second: RankedLists) -> RankedLists:
-        """Return these interleaved lists with the ground truth of both models' lists."""
+    def with_truth_of_both(self, first: RankedLists, second: RankedLists) -> RankedLists:
+        """Return these lists, in which two models' predictions are mixed, with the ground truth of both models' lists:
+        the images of the second model are numbered after those of the first."""
         return replace(
             self,
             truth_image=np.concatenate([first.truth_image, second.truth_image + first.images]),

@@ -114,7 +114,7 @@ def grids(
     if len(order_stated) > 1:
         remarks.append("some rows do not say in which order their ground truth is listed, as those of hoicli 1.0")
     cells_found = {cell for cell in chain.from_iterable(rows_of.values()) if cell != CLEAN_CELL}
-    corruptions, severities = _complete(benchmark, cells_found)
+    corruptions, severities = _intended_grid(benchmark, cells_found)
     names = {name for name, _ in cells_found}
     if names and names.isdisjoint(corruptions):
         meant = next(
@@ -254,8 +254,9 @@ def _other_truth(model: str, row: CellRow, first_row: CellRow, advice: str) -> D
     return DataError(text, place=row.place, field="signature", code="mixed")
 
 
-def _complete(benchmark: Benchmark, cells_found: set[Cell]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return (corruptions, severities) of a complete grid, given the cells that occur."""
+def _intended_grid(benchmark: Benchmark, cells_found: set[Cell]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return (corruptions, severities) of the grid that was meant, given the cells that occur. What the benchmark does
+    not fix is RoHOI's if more than half of RoHOI's are there, else just what occurs."""
     names = {name for name, _ in cells_found}
     published = tuple(name for name in ROHOI if name in names)
     mostly_there = 2 * len(published) > len(ROHOI)

@@ -301,7 +301,9 @@ class _Weighting:
         )
 
     def mf1(self) -> ImageSums:
-        """Return F1 of each class, made of the sums of TP, FP and FN."""
+        """Return the sums over images that F1 of each class is made of: true positives and false positives of the
+        matched ground truth and of the predictions that match none (`loose_of`), and missed ground truth, in units of
+        similarity (UNIT is a perfect match)."""
         shoe, matching, truth_image = self._shoe, self._matching, self._truth_image
         truth_class, shape = shoe.classes.class_of, (len(shoe.classes.classes), self._images)
         outcome_class, true, false = outcomes(shoe, matching)
