@@ -150,9 +150,11 @@ def indices(values: list[Any], limit: Ints, *, nulls: bool = False) -> Ints:
     return column
 
 
-def integers(values: list[int]) -> Ints:
-    """Return the integers as a column. Most are below 256, so they are first taken for bytes, in half of the time."""
-    try:
+def integers(values: list[int] | Ints) -> Ints:
+    """Return the integers as a column, a column unchanged."""
+    if isinstance(values, np.ndarray):
+        return values
+    try:  # most are below 256, and then to read them as bytes takes half the time
         return np.frombuffer(bytes(values), dtype=np.uint8).astype(np.int64)
     except ValueError:
         return np.fromiter(values, dtype=np.int64, count=len(values))
@@ -202,8 +204,8 @@ class RawImages(Images):
     """Images with the labels [B] and verbs [T] as `raw_images` converted them, and other fields by name: a value for
     each image, and for each triplet."""
 
-    labels: list[Any]
-    verbs: list[Any]
+    labels: list[Any] | Ints
+    verbs: list[Any] | Ints
     of_image: dict[str, list[Any]] = field(default_factory=dict)
     of_hoi: dict[str, list[Any]] = field(default_factory=dict)
 
