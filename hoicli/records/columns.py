@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 import numpy as np
 import orjson
 
+from hoicli.io.forks import work_in_turns
 from hoicli.io.opened_files import repeated_key
 from hoicli.io.streams import Line, Stream
-from hoicli.io.workers import work_in_turns
 from hoicli.records.fingerprint import Hashes, Stated
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Floats, Ints, runs_of, starts_of
