@@ -67,7 +67,7 @@ def diagnose(
     """
     from hoicli.diagnosis.diagnosed_models import diagnose_models, diagnosing, progressive_order, settle_options
     from hoicli.diagnosis.emitted import emitted_predictions
-    from hoicli.diagnosis.error_types import Reading
+    from hoicli.diagnosis.repair_assignment import Reading
     from hoicli.diagnosis.repairs import explanation
     from hoicli.interface.inputs import Inputs
 

@@ -12,8 +12,9 @@ from typing import Protocol as Interface
 import numpy as np
 
 from hoicli.converters.named import also_listed
-from hoicli.diagnosis.error_types import ERRORS, MISSED, SIGNATURES, ErrorTypes, Reading, types_of
+from hoicli.diagnosis.error_types import ERRORS, MISSED
 from hoicli.diagnosis.located import Located, Settled, each_match, locate
+from hoicli.diagnosis.repair_assignment import SIGNATURES, ErrorTypes, Reading, types_of
 from hoicli.diagnosis.repairs import Diagnosis, OracleResult
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted, choose_computable

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from hoicli.diagnosis.error_types import ERRORS, NOT_COUNTED, SIGNATURES, ErrorTypes, Reading, types_of
+from hoicli.diagnosis.error_types import ERRORS, NOT_COUNTED
 from hoicli.diagnosis.located import Located, Settled, each_match, locate
+from hoicli.diagnosis.repair_assignment import SIGNATURES, ErrorTypes, Reading, types_of
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted
 from hoicli.evaluation.evaluating import matched_batches
@@ -134,7 +135,7 @@ def diagnosis_records(
         gt = [
             {
                 **_class_names(located.truth_interaction[row], vocabulary),
-                "prediction": index_in_image(types.found[row], start),
+                "prediction": index_in_image(types.true_positive[row], start),
                 "repair": index_in_image(repair[row], start),
                 "missed": bool(missed[row]),
             }

@@ -1,8 +1,8 @@
 """What fixing each type of error would give: mAP with an oracle, or several in order, minus mAP without.
 
 An oracle for interaction, association, object box or human box errors turns each repair of its type
-(`hoicli.diagnosis.error_types`) into a true positive of the ground truth's class with its own score, drops the true
-positive it replaces (a lower score), and drops all other predictions of the type. The oracles for duplicates and both
+(`hoicli.diagnosis.repair_assignment`) into a true positive of the ground truth's class with its own score, drops the
+true positive it replaces (a lower score), and drops all other predictions of the type. The oracles for duplicates and both
 boxes drop them; missed ground truth leaves the count; false_positive drops everything but true positives;
 false_negative counts only the ground truth that is found. (Diag-HOI sections 3.2 and 3.3.) Errors overlap, so the
 deltas do not add up to 100 - mAP (section 3.4, TIDE); applied one after another (Eq. 4 and 5) they do.
@@ -33,10 +33,9 @@ from hoicli.diagnosis.error_types import (
     MISSED,
     NOT_COUNTED,
     REPAIRED,
-    ErrorTypes,
-    Reading,
 )
 from hoicli.diagnosis.located import Located
+from hoicli.diagnosis.repair_assignment import ErrorTypes, Reading
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.evaluation.protocols import Protocol
@@ -231,7 +230,7 @@ class Diagnosis:
             "unlisted": ~located.counted,
             "repair": repairing,
             "repaired_class": located.truth_interaction[repaired],
-            "replaced": types.found[repaired],
+            "replaced": types.true_positive[repaired],
             "truth_image": located.truth_image,
             "truth_class": located.truth_interaction,
             "missed": missed,

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.diagnosis.error_types import REPAIR_CANDIDATES, REPAIRED, Reading
+from hoicli.diagnosis.error_types import REPAIR_CANDIDATES, REPAIRED
+from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.pairs.pair_batches import Sweep, read_pair_batches, surviving_pairs, surviving_triplets
 from hoicli.pairs.statistics import Figure, PairStatistics
 from hoicli.records.intake import ErrorPolicy
