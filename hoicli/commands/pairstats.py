@@ -74,7 +74,7 @@ def pairstats(
         det_threshold: Add rows for only the pairs whose boxes both score at least S, for each S; needs `scores` in the
             records.
     """
-    from hoicli.diagnosis.diagnosed_models import diagnosing
+    from hoicli.diagnosis.diagnosis_options import choose_diagnosis_protocol
     from hoicli.evaluation.coverage import check_counted, choose_computable
     from hoicli.evaluation.selection import protocol_of
     from hoicli.interface.inputs import Inputs, require_truth
@@ -83,7 +83,7 @@ def pairstats(
     from hoicli.pairs.statistics import pair_statistics
 
     gt = require_truth(gt, "pairstats")
-    chosen = diagnosing(names_of(protocol), text_of(dataset), as_released=as_released)
+    chosen = choose_diagnosis_protocol(names_of(protocol), text_of(dataset), as_released=as_released)
     dataset_name = text_of(dataset) or (chosen.dataset if chosen is not None else None)
     inputs, vocabulary = Inputs(dataset_name, shared, within="hico"), load(dataset_name or "hico")
     models = inputs.models(predictions, name)
