@@ -155,7 +155,7 @@ class Calibration:
         return self.mean(np.abs(self.right - self.confidence))
 
     def mean(self, values: Floats) -> float | None:
-        """Return the mean over all predictions of a value [B] of their bins, such as `right`; None without predictions."""
+        """Return the mean over all predictions of a value [B] of their bins, such as `right`; None without any."""
         filled = self.count > 0
         total = int(self.count.sum())
         return float((self.count[filled] * values[filled]).sum() / total) if total else None
