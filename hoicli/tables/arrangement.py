@@ -46,7 +46,7 @@ Placed = tuple[Name, Head, Row]
 def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[TextTable, list[Row]]:
     """Return the table that a layout (as papers print it) makes of result rows, and the rows that are not in it. Raises
     `DataError` if no row fits the layout, or if two rows belong in one cell."""
-    slots = layout.places(rows)
+    slots = layout.columns(rows)
     fitting = [(row, slot) for row, slot in product(rows, slots) if is_mean(row) and slot.takes(row)]
     if not fitting:
         raise DataError(f"no row fits the layout {layout.name} ({layout.description}): they are {describe_rows(rows)}")
