@@ -116,8 +116,8 @@ def _tell(statistics: PairStatistics, truth: GroundTruth, prefix: str) -> None:
     is empty."""
     from hoicli.pairs.statistic_rows import METRICS
 
-    total, counts = len(truth.scenes.image_ids), statistics.found.numbers
-    images = len(statistics.found.lines["image"])
+    total, counts = len(truth.scenes.image_ids), statistics.gathered.numbers
+    images = len(statistics.gathered.lines["image"])
     if without := total - images:
         fate = "left out, as released" if statistics.as_released else "their pairs are missed"
         note(f"{prefix}{without:,} of {total:,} ground-truth images have no predictions: {fate}")
@@ -128,7 +128,7 @@ def _tell(statistics: PairStatistics, truth: GroundTruth, prefix: str) -> None:
         note(
             f"{prefix}{others:,} of {counts['triplets']:,} triplets have a subject that is no {who}: they are no pairs"
         )
-    if question := statistics.found.fit.doubt(truth.scenes, truth.vocabulary):
+    if question := statistics.gathered.fit.doubt(truth.scenes, truth.vocabulary):
         note(f"{prefix}{question}")
     for metric, reason in statistics.reasons.items():
         advice = f"; {arg('verb_score', 'triplet')} uses the triplet's score instead"
