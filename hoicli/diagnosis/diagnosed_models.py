@@ -117,7 +117,7 @@ def match_and_diagnose(
                     diagnoses[number].add(placed.located, placed.types)
                 if (view_collector := collectors[number]) is not None:
                     view_collector.add(placed)
-        return Gathered(tally, diagnoses, coverage, [kept for kept in collectors if kept is not None])
+        return Gathered(tally, diagnoses, coverage, [item for item in collectors if item is not None])
 
     parts = gather_in_parallel(gather, predictions, policy, lambda part: part.tally.listed.image_ids)
     whole = parts[0]

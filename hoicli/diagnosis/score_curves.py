@@ -201,11 +201,11 @@ class Curves:
     @cached_property
     def _lists(self) -> ScoredLists:
         """The ranked lists, each cut to as many predictions of its class as the protocol counts."""
-        lists, most = self.ranked, self.evaluated.protocol.predictions_per_class
-        if most is None:
+        lists, limit = self.ranked, self.evaluated.protocol.predictions_per_class
+        if limit is None:
             return lists
         rank_in_class = np.arange(len(lists.hit)) - np.repeat(lists.bounds[:-1], np.diff(lists.bounds))
-        counted = rank_in_class < most
+        counted = rank_in_class < limit
         return ScoredLists(lists.hit[counted], lists.score[counted], starts_of(counted)[lists.bounds])
 
     @cached_property

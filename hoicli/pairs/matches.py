@@ -258,7 +258,7 @@ class Interactions:
         action_map_hicodet.py, which sorts an image's predictions by triplet score first; between images they are
         ordered by id, where the released code takes the order of the file."""
         verb_of = _labels_to_classify(truth.truth.vocabulary)
-        annotated = self._annotated(truth, as_released=as_released)
+        annotated = self._recallable_interactions(truth, as_released=as_released)
         interaction, code = self._ranked_outcomes(truth, verb_of)
         means: dict[str, tuple[float | None, int]] = {}
         for subset, classes in truth.classes.items():
@@ -278,7 +278,7 @@ class Interactions:
                 means[subset] = float(ap[in_mean].mean()), int(in_mean.sum())
         return means
 
-    def _annotated(self, truth: TruthPairs, *, as_released: bool) -> Ints:
+    def _recallable_interactions(self, truth: TruthPairs, *, as_released: bool) -> Ints:
         """Return the interaction of each ground-truth triplet that counts towards recall: those whose pair some
         prediction localises; as released, also those in images without predictions."""
         counted = self._is_localised[truth.pair]

@@ -207,9 +207,9 @@ class PairStatistics:
 
     def _images_seen(self) -> Bools:
         """Return [N] whether each image of the ground truth has a line of predictions."""
-        seen = np.zeros(len(self._annotated), dtype=bool)
-        seen[self.gathered.lines["image"]] = True
-        return seen
+        has_line = np.zeros(len(self._annotated), dtype=bool)
+        has_line[self.gathered.lines["image"]] = True
+        return has_line
 
     def _negative_figures(self, counted: Bools, matches: Ints) -> dict[str, Figure]:
         """Return the AP of "does not interact" and the share of detected pairs that do not, by metric. counted,

@@ -297,14 +297,14 @@ class _Grid(NamedTuple):
                 rows.setdefault((line, number_of[column]), []).append(row)
         return cls([*line_of], rows, [*first_rows.values()])
 
-    def published(self) -> list[bool]:
+    def are_published(self) -> list[bool]:
         """Return for each line whether it is one that a paper published."""
         return ["published" in settings_of(row) for row in self.first_rows]
 
     def counts(self, columns: int) -> list[list[str]]:
         """Return, line by line, for each of so many `columns` over how many cases (the rows' n) its value is; "-" where
         that is not known, as for published lines."""
-        published = self.published()
+        published = self.are_published()
         counts = [["-"] * columns for _ in self.names]
         for (line, column), rows in self.rows.items():
             if not published[line]:
@@ -323,7 +323,7 @@ def _text_table(grid: _Grid, heads: Sequence[str], columns: Sequence[Head], cell
         lines.append([*name, *(cell.text + cell.behind for cell in line_cells)])
     groups = [group for group, _ in columns]
     above = [group if number == 0 or group != groups[number - 1] else "" for number, group in enumerate(groups)]
-    published = grid.published()
+    published = grid.are_published()
     # the published lines are set apart only if they all stand above the others
     published_lines = sum(published) if published == sorted(published, reverse=True) else 0
     return TextTable(

@@ -90,7 +90,7 @@ class _UsualSettings(NamedTuple):
         """Return the usual settings of a group of columns. every_settings: the settings of each of its values;
         settings_shown: the keys that name lines and columns."""
         ignored = {*_INERT, *_MODELS_OWN, *settings_shown}
-        counts = Counter(_without_keys(settings, ignored) for settings in every_settings)
+        counts = Counter(_drop_keys(settings, ignored) for settings in every_settings)
         # the most frequent settings; of equally frequent ones the fewest, then the first by name
         usual = min(counts, key=lambda settings: (-counts[settings], len(settings), settings))
         digests = [settings["gt"] for settings in every_settings if "gt" in settings]
@@ -107,7 +107,7 @@ class _UsualSettings(NamedTuple):
     def both_sides(self, settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
         """Return the settings of a value that are compared, and the usual ones; they are equal unless the value was
         made otherwise. The ground truth and its order (`gt`, `listed`) are only in both if they differ."""
-        own_settings, usual = dict(_without_keys(settings, self.ignored)), dict(self.settings)
+        own_settings, usual = dict(_drop_keys(settings, self.ignored)), dict(self.settings)
         usual_order = self._order(settings)
         if settings.get("listed", usual_order) != usual_order and _truth(settings["gt"]) == self.truth:
             own_settings["listed"], usual["listed"] = settings["listed"], usual_order
@@ -130,7 +130,7 @@ class _UsualSettings(NamedTuple):
         return Otherwise(only_own, only_usual, note)
 
 
-def _without_keys(settings: Mapping[str, str], ignored: Collection[str]) -> tuple[tuple[str, str], ...]:
+def _drop_keys(settings: Mapping[str, str], ignored: Collection[str]) -> tuple[tuple[str, str], ...]:
     """Return the settings (key, value) whose keys are not ignored."""
     return tuple(setting for setting in settings.items() if setting[0] not in ignored)
 

@@ -174,9 +174,9 @@ def _places_by_setting(
                 settings = apart[place].settings_besides_note(settings)
             elif has_own_rows and "published" in settings:
                 settings.pop("gt", None)  # one's own rows state the ground truth in full, with its digest
-            for key, value in settings.items():
-                if key != "published" and not names_state(row, key, value):
-                    places_with.setdefault((key, value), set()).add(place)
+            stated = [item for item in settings.items() if item[0] != "published" and not names_state(row, *item)]
+            for setting in stated:
+                places_with.setdefault(setting, set()).add(place)
     return places_with
 
 

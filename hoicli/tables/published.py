@@ -34,9 +34,8 @@ def published_rows(name: str) -> Iterator[Row]:
         for group, values in line["values"].items():
             columns = _BOOK["columns"][group]
             cells = zip(columns["columns"], values, strict=True)
-            for column, value in cells:
-                if value is not None:
-                    yield _row(line, columns, column, value)
+            printed = [(column, value) for column, value in cells if value is not None]
+            yield from (_row(line, columns, column, value) for column, value in printed)
 
 
 def _row(line: Mapping[str, Any], columns: Mapping[str, Any], column: Mapping[str, Any], value: float) -> Row:

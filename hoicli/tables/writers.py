@@ -110,15 +110,15 @@ def _mark_values(table: TextTable, mark: Callable[[str], str]) -> tuple[list[str
     """Return the groups, the heads and the lines of a table, each text followed by the marks of its notes. mark: writes
     marks, such as *1, in the notation."""
 
-    def marked(line: int, texts: Sequence[str]) -> list[str]:
+    def add_marks(line: int, texts: Sequence[str]) -> list[str]:
         """Return the texts of a line with their marks. line: its number, or ABOVE or HEAD."""
         return [
             text + (mark(table.marks[line, column]) if (line, column) in table.marks else "")
             for column, text in enumerate(texts)
         ]
 
-    lines = [marked(line, texts) for line, texts in enumerate(table.lines)]
-    return marked(ABOVE, table.above), marked(HEAD, table.heads), lines
+    lines = [add_marks(line, texts) for line, texts in enumerate(table.lines)]
+    return add_marks(ABOVE, table.above), add_marks(HEAD, table.heads), lines
 
 
 def _below(table: TextTable, mark: Callable[[str], str]) -> list[str]:

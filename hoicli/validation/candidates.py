@@ -279,13 +279,13 @@ def _keep_best(count: int, worse: Ints, better: Ints) -> Ints:
     overlap it. worse, better: the pairs of ranks that overlap.
 
     This goes in rounds: a rank is kept as soon as all better ranks that overlap it are removed."""
-    decided, kept = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+    decided, is_kept = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     while not decided.all():
         has_no_rival = ~decided
         has_no_rival[worse] = False
-        kept |= has_no_rival
+        is_kept |= has_no_rival
         decided |= has_no_rival
-        decided[worse[kept[better]]] = True
+        decided[worse[is_kept[better]]] = True
         is_open = ~decided[worse] & ~decided[better]
         worse, better = worse[is_open], better[is_open]
-    return np.flatnonzero(kept)
+    return np.flatnonzero(is_kept)

@@ -109,7 +109,7 @@ class Audit:
 
     @cached_property
     def _evidence(self) -> Evidence:
-        """What each model predicts on the boxes of each annotated triplet."""
+        """The predictions of each model on the boxes of each annotated triplet."""
         return gather_evidence(self.truth, self.opinions)
 
     @cached_property

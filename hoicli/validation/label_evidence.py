@@ -148,7 +148,8 @@ class LabelEvidence:
         return [(name, TripletClass(name.verb)) for name in classes]  # who fills a role of an action does the action
 
     def _meanings(self, name: TripletClass) -> dict[TripletClass, list[int]]:
-        """Return the classes that a predicted class may mean, each with the numbers of the readings by which it does."""
+        """Return the classes that a predicted class may mean, each with the numbers of the readings by which it
+        does."""
         if name not in self._meanings_by_class:
             if len(self._meanings_by_class) >= DISTINCT:
                 self._meanings_by_class.clear()  # bounds the memory
