@@ -38,7 +38,7 @@ SHIFTING_PROTOCOLS = ("inp-cc", "vcoco-qpic")
 HICO-DET's ground truth, and to the far edge x + w in V-COCO."""
 
 
-class TruthPairs:
+class AnnotatedPairs:
     """The Q distinct pairs (human box, object box) of the ground truth in triplets that a protocol counts. As in the
     released code, two boxes with the same corners are different boxes.
 
@@ -51,7 +51,7 @@ class TruthPairs:
     def __init__(self, truth: GroundTruth, protocol: Protocol) -> None:
         """Find the pairs of all triplets that the protocol counts and that have an object."""
         scenes = truth.scenes
-        self.truth, self.protocol = truth, protocol
+        self.ground_truth, self.protocol = truth, protocol
         triplet = np.flatnonzero(truth.counted_triplets(protocol) & (scenes.object >= 0))
         keys, first, pair = distinct_pairs(scenes, triplet)
         self.triplet, self.pair = triplet.astype(np.int32), pair.astype(np.int32)
@@ -72,15 +72,15 @@ class TruthPairs:
         """Return [N] whether each image has an annotated interaction of the subset, so that predictions in it are
         evaluated; True for all if the protocol evaluates all images."""
         if self.protocol.images == "all":
-            return np.ones(len(self.truth.scenes.image_ids), dtype=bool)
-        counts = np.bincount(self.image[self.in_subset[subset]], minlength=len(self.truth.scenes.image_ids))
+            return np.ones(len(self.ground_truth.scenes.image_ids), dtype=bool)
+        counts = np.bincount(self.image[self.in_subset[subset]], minlength=len(self.ground_truth.scenes.image_ids))
         return counts > 0
 
     @cached_property
     def rank(self) -> Ints:
         """The place [N] of each image when all images are sorted by id. It orders equal scores independently of the
         order of lines."""
-        return rank_by_id(self.truth.scenes.image_ids)
+        return rank_by_id(self.ground_truth.scenes.image_ids)
 
     def join(
         self, scenes: Scenes, image: Ints, subject: Ints, object_: Ints, person: Ints | None = None
@@ -92,24 +92,21 @@ class TruthPairs:
         object_ [P]: its boxes, as rows of `scenes.boxes`. person [P]: for a person-first protocol, which ignores
         labels, the ground-truth person that each pair belongs to."""
         count = self.start[image + 1] - self.start[image]
-        check_pairs(count, image, self.truth.scenes.image_ids, "pairs")
-        truth, protocol = self.truth.scenes, self.protocol
-        kinds = box_kinds(scenes.labels, self.truth.vocabulary)
+        check_pairs(count, image, self.ground_truth.scenes.image_ids, "pairs")
+        truth, protocol = self.ground_truth.scenes, self.protocol
+        kinds = box_kinds(scenes.labels, self.ground_truth.vocabulary)
         joined = []
         for row, true_pair in counterparts(self.start[image], count):
-            if person is not None:
-                of_person = person[row] == self.subject[true_pair]
-                row, true_pair = row[of_person], true_pair[of_person]
-            overlap, sides = np.full(len(row), np.inf), ((subject, self.subject), (object_, self.object))
-            if person is None:
-                same_labels = np.all(
-                    [kinds[detected[row]] == self.truth.kinds[annotated[true_pair]] for detected, annotated in sides],
-                    axis=0,
-                )
-                row, true_pair, overlap = row[same_labels], true_pair[same_labels], overlap[same_labels]
-            for detected, annotated in sides:
-                detected_boxes = take_columns(scenes.boxes, detected[row])
-                side_iou = protocol_iou(protocol, detected_boxes, take_columns(truth.boxes, annotated[true_pair]))
+            if person is None:  # both boxes must have the labels of the annotated ones
+                fits = kinds[subject[row]] == self.ground_truth.kinds[self.subject[true_pair]]
+                fits &= kinds[object_[row]] == self.ground_truth.kinds[self.object[true_pair]]
+            else:
+                fits = person[row] == self.subject[true_pair]
+            row, true_pair = row[fits], true_pair[fits]
+            overlap = np.full(len(row), np.inf)
+            for box, true_box in ((subject, self.subject), (object_, self.object)):
+                detected_boxes = take_columns(scenes.boxes, box[row])
+                side_iou = protocol_iou(protocol, detected_boxes, take_columns(truth.boxes, true_box[true_pair]))
                 enough = reaches(protocol, side_iou)
                 row, true_pair, overlap = row[enough], true_pair[enough], np.minimum(overlap, side_iou)[enough]
             joined.append((row, true_pair, overlap))
@@ -134,15 +131,15 @@ class InteractingPairs:
     among equal ones to the first by corners (in that code, as they are listed). If that IoU is at least 0.5, it is a
     true positive, unless another detected pair that belongs to the same annotated pair has a better score."""
 
-    def __init__(self, truth: TruthPairs) -> None:
-        """Find the annotated pairs with different coordinates. truth: the pairs by boxes."""
-        scenes = truth.truth.scenes
-        corners = (truth.image[:, np.newaxis], scenes.boxes[truth.subject], scenes.boxes[truth.object])
+    def __init__(self, annotated: AnnotatedPairs) -> None:
+        """Find the annotated pairs with different coordinates. annotated: the pairs by boxes."""
+        scenes = annotated.ground_truth.scenes
+        corners = (annotated.image[:, np.newaxis], scenes.boxes[annotated.subject], scenes.boxes[annotated.object])
         _, first = np.unique(np.hstack(corners), axis=0, return_index=True)
         self._scenes, self._image_ids = scenes, scenes.image_ids
-        self._subject, self._object = truth.subject[first], truth.object[first]
-        self._start = np.searchsorted(truth.image[first], np.arange(len(scenes.image_ids) + 1))
-        self._protocol = box_protocol(truth.truth.vocabulary)
+        self._subject, self._object = annotated.subject[first], annotated.object[first]
+        self._start = np.searchsorted(annotated.image[first], np.arange(len(scenes.image_ids) + 1))
+        self._protocol = box_protocol(annotated.ground_truth.vocabulary)
         self.count = len(first)
 
     def true_pairs(self, pairs: Scenes, image: Ints) -> Ints:
@@ -183,26 +180,26 @@ class LocalisedPairs:
     image [U]: the image of each pair, as a row of the ground truth; correct [U]: whether it matches an annotated pair;
     row, true_pair: each match of a pair (ascending) and an annotated pair."""
 
-    def __init__(self, batch: PairBatch, matched: Batch, truth: TruthPairs) -> None:
-        """Match the pairs of a batch by the protocol of `truth`. matched: the batch's triplets, matched by it."""
+    def __init__(self, batch: PairBatch, matched: Batch, annotated: AnnotatedPairs) -> None:
+        """Match the pairs of a batch by the protocol of `annotated`. matched: the batch's triplets, matched by it."""
         scenes, first = batch.scenes, batch.pair_first
         self.batch, self.image_of_hoi = batch, matched.image_of_hoi
         self.image = matched.image_of_hoi[first]
-        person = matched.best_people(truth.protocol)[0][first] if truth.protocol.person_first else None
-        self.row, self.true_pair, _ = truth.join(
+        person = matched.best_people(annotated.protocol)[0][first] if annotated.protocol.person_first else None
+        self.row, self.true_pair, _ = annotated.join(
             scenes, self.image, scenes.subject[first], scenes.object[first], person
         )
         self.correct = np.zeros(len(first), dtype=bool)
         self.correct[self.row] = True
-        self._truth, self._start = truth, np.searchsorted(self.row, np.arange(len(first) + 1))
+        self._annotated, self._start = annotated, np.searchsorted(self.row, np.arange(len(first) + 1))
 
     def is_annotated(self, pair: Ints, interaction: Ints) -> Bools:
         """Return [M] whether each of these pairs matches an annotated pair that has this interaction."""
         is_annotated = np.zeros(len(pair), dtype=bool)
-        classes = len(self._truth.truth.vocabulary.interactions)
+        classes = len(self._annotated.ground_truth.vocabulary.interactions)
         for row, match in counterparts(self._start[pair], np.diff(self._start)[pair]):
             pair_and_class = self.true_pair[match] * np.int64(classes) + interaction[row]
-            is_annotated[row[np.isin(pair_and_class, self._truth.annotated_interactions)]] = True
+            is_annotated[row[np.isin(pair_and_class, self._annotated.annotated_interactions)]] = True
         return is_annotated
 
 
@@ -210,15 +207,15 @@ class Interactions:
     """What the interaction mAP under one setting is computed from: the triplets on correctly localised pairs, the
     annotated pairs that some triplet localises, and the images with predictions that count."""
 
-    def __init__(self, truth: TruthPairs) -> None:
+    def __init__(self, annotated: AnnotatedPairs) -> None:
         """Start with no triplet."""
         self._rows = Growing(
             **dict.fromkeys(("interaction", "image"), np.int32),
             **dict.fromkeys(("verb_score", "score"), np.float64),
             hit=np.bool_,
         )
-        self._is_localised = np.zeros(len(truth.image), dtype=bool)
-        self._has_predictions = np.zeros(len(truth.truth.scenes.image_ids), dtype=bool)
+        self._is_localised = np.zeros(len(annotated.image), dtype=bool)
+        self._has_predictions = np.zeros(len(annotated.ground_truth.scenes.image_ids), dtype=bool)
 
     def add(self, localised: LocalisedPairs, code: NDArray[np.uint8]) -> None:
         """Add a batch of images. localised: its pairs; code [T]: the outcome of each triplet under the setting."""
@@ -250,24 +247,24 @@ class Interactions:
         self._is_localised |= other._is_localised
         self._has_predictions |= other._has_predictions
 
-    def mean_ap(self, truth: TruthPairs, *, as_released: bool) -> dict[str, tuple[float | None, int]]:
+    def mean_ap(self, annotated: AnnotatedPairs, *, as_released: bool) -> dict[str, tuple[float | None, int]]:
         """Return, by subset, the mean AP over verbs of triplets on localised pairs, ranked by verb score (None where
         there is none), and the number of verbs in it. as_released: as the released code averages.
 
         Equal verb scores within an image are ordered by triplet score, then by place in the record, as in
         action_map_hicodet.py, which sorts an image's predictions by triplet score first; between images they are
         ordered by id, where the released code takes the order of the file."""
-        verb_of = _labels_to_classify(truth.truth.vocabulary)
-        annotated = self._recallable_interactions(truth, as_released=as_released)
-        interaction, code = self._ranked_outcomes(truth, verb_of)
+        verb_of = _labels_to_classify(annotated.ground_truth.vocabulary)
+        recallable = self._recallable_interactions(annotated, as_released=as_released)
+        interaction, code = self._ranked_outcomes(annotated, verb_of)
         means: dict[str, tuple[float | None, int]] = {}
-        for subset, classes in truth.classes.items():
-            positives = np.bincount(verb_of[annotated[classes[annotated]]], minlength=int(verb_of.max()) + 1)
+        for subset, classes in annotated.classes.items():
+            positives = np.bincount(verb_of[recallable[classes[recallable]]], minlength=int(verb_of.max()) + 1)
             in_subset = classes[interaction]
             # the triplets of verb v are those from bounds[v] to bounds[v + 1]
             bounds = np.searchsorted(verb_of[interaction[in_subset]], np.arange(len(positives) + 1))
             # A true positive's triplet is on a localised pair, so a verb without ground truth has none.
-            ap, recall = per_class(code[in_subset], bounds, positives, truth.protocol)
+            ap, recall = per_class(code[in_subset], bounds, positives, annotated.protocol)
             in_mean = positives > 0
             if as_released:
                 in_mean &= (recall > 0) | (np.diff(bounds) == 0)
@@ -278,22 +275,22 @@ class Interactions:
                 means[subset] = float(ap[in_mean].mean()), int(in_mean.sum())
         return means
 
-    def _recallable_interactions(self, truth: TruthPairs, *, as_released: bool) -> Ints:
+    def _recallable_interactions(self, annotated: AnnotatedPairs, *, as_released: bool) -> Ints:
         """Return the interaction of each ground-truth triplet that counts towards recall: those whose pair some
         prediction localises; as released, also those in images without predictions."""
-        counted = self._is_localised[truth.pair]
+        counted = self._is_localised[annotated.pair]
         if as_released:
-            counted = counted | ~self._has_predictions[truth.image[truth.pair]]
-        return truth.truth.scenes.interaction[truth.triplet[counted]]
+            counted = counted | ~self._has_predictions[annotated.image[annotated.pair]]
+        return annotated.ground_truth.scenes.interaction[annotated.triplet[counted]]
 
-    def _ranked_outcomes(self, truth: TruthPairs, verb_of: Ints) -> tuple[Ints, NDArray[np.uint8]]:
+    def _ranked_outcomes(self, annotated: AnnotatedPairs, verb_of: Ints) -> tuple[Ints, NDArray[np.uint8]]:
         """Return two columns about the triplets on localised pairs, verb by verb, the best verb score first: the
         interaction, and the outcome (true or false positive). verb_of [K]: the verb of each interaction."""
         rows = self._rows
         order = ranking(
             verb_of[rows["interaction"]],
             rows["verb_score"],
-            lambda tied: [-rows["score"][tied], truth.rank[rows["image"][tied]]],
+            lambda tied: [-rows["score"][tied], annotated.rank[rows["image"][tied]]],
         )
         return rows["interaction"][order], np.where(rows["hit"][order], TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)
 
@@ -321,7 +318,7 @@ class PairColumns:
     the ground truth. numbers: how many `pairs` and `triplets` there are, and `denied` (`PairBatch`); of the triplets
     that interaction mAP ranks, how many are `scored` and `unscored`, with and without a verb score."""
 
-    def __init__(self, truth: TruthPairs, tally: Tally, settings: int) -> None:
+    def __init__(self, annotated: AnnotatedPairs, tally: Tally, settings: int) -> None:
         """Start with no image. settings: how many settings there are."""
         self.lines = Growing(image=np.int32, pairs=np.int32)
         self.detected = Growing(
@@ -331,7 +328,7 @@ class PairColumns:
         )
         self.matches = Growing(row=np.int64, true_pair=np.int32, overlap=np.float64)
         self.kept = Growing(**{str(number): np.bool_ for number in range(settings)})
-        self.interactions = [Interactions(truth) for _ in range(settings)]
+        self.interactions = [Interactions(annotated) for _ in range(settings)]
         self.tally = tally
         self.fit = Fit()
         self.numbers: Counter[str] = Counter()

@@ -21,7 +21,7 @@ from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.tally import Tally, subset_classes, subset_means
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
-from hoicli.pairs.matches import InteractingPairs, LocalisedPairs, PairColumns, TruthPairs
+from hoicli.pairs.matches import AnnotatedPairs, InteractingPairs, LocalisedPairs, PairColumns
 from hoicli.pairs.pair_batches import PairBatch, Sweep, read_pair_batches, surviving_pairs, surviving_triplets
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, Scalar
@@ -57,13 +57,13 @@ class PairStatistics:
         with at most one annotated pair. as_released: compute the released code's exact numbers, see `results`.
         triplet_scores: how the batches were read (`read_pair_batches`). interactiveness: also compute interactiveness
         AP (`InteractingPairs`)."""
-        self._truth = TruthPairs(truth, protocol or protocol_of(truth.vocabulary))
-        self.protocol, self.vocabulary = self._truth.protocol, truth.vocabulary
+        self._annotated_pairs = AnnotatedPairs(truth, protocol or protocol_of(truth.vocabulary))
+        self.protocol, self.vocabulary = self._annotated_pairs.protocol, truth.vocabulary
         self.truth_settings = truth.settings(self.protocol)
         self.one_to_one, self.as_released, self.triplet_scores = one_to_one, as_released, triplet_scores
-        self.interacting = InteractingPairs(self._truth) if interactiveness else None
+        self.interacting = InteractingPairs(self._annotated_pairs) if interactiveness else None
         self._settings = list(settings)
-        self._annotated = self._truth.images("full")
+        self._is_annotated = self._annotated_pairs.images("full")
         self.gathered = self.empty_columns()
         self.tally = self.gathered.tally
         self.tally.add_truth(truth)
@@ -73,13 +73,13 @@ class PairStatistics:
         # the tally takes each setting for a protocol, whose name is the setting's number
         protocol_by_setting = [replace(self.protocol, name=str(number)) for number in range(len(self._settings))]
         tally = Tally(protocol_by_setting, len(self.vocabulary.interactions))
-        return PairColumns(self._truth, tally, len(self._settings))
+        return PairColumns(self._annotated_pairs, tally, len(self._settings))
 
     def add(self, batch: PairBatch, columns: PairColumns) -> None:
         """Match a batch of predictions and add the matches to `columns`, which are later merged into `gathered`. Raises
         `DataError` for an image that the ground truth does not have."""
         scenes = batch.scenes
-        image = self._truth.truth.rows_of(batch.pairs.image_ids)
+        image = self._annotated_pairs.ground_truth.rows_of(batch.pairs.image_ids)
         columns.fit.add(scenes, image)
         self._add_pairs(batch, image, columns)
         self._count_verb_scores(batch, image, columns)
@@ -93,7 +93,7 @@ class PairStatistics:
         pairs, image_of_pair = batch.pairs, image[batch.pairs.image_of_hoi]
         columns.lines.add(image=image, pairs=np.diff(pairs.hoi_start))
         person, ignored = self._people(pairs)
-        row, true_pair, overlap = self._truth.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
+        row, true_pair, overlap = self._annotated_pairs.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
         columns.matches.add(row=row + columns.numbers["pairs"], true_pair=true_pair, overlap=overlap)
         no_true_pair, interacting = np.full(len(pairs.score), -1), self.interacting
         columns.detected.add(
@@ -108,16 +108,16 @@ class PairStatistics:
     def _count_verb_scores(self, batch: PairBatch, image: Ints, columns: PairColumns) -> None:
         """Count the triplets that interaction mAP ranks, those with a verb score and those without. image [N]: the
         images of the batch, as rows of the ground truth."""
-        is_ranked = (batch.pair >= 0) & self._annotated[image[batch.scenes.image_of_hoi]]
+        is_ranked = (batch.pair >= 0) & self._is_annotated[image[batch.scenes.image_of_hoi]]
         unscored = int(np.isnan(batch.verb_score[is_ranked]).sum())
         columns.numbers += Counter(unscored=unscored, scored=int(is_ranked.sum()) - unscored)
 
     def _add_triplets(self, batch: PairBatch, columns: PairColumns) -> None:
         """Add the triplets of a batch with their outcomes under each setting, and which pairs each setting keeps."""
         scenes = batch.scenes
-        matched = Batch(scenes, self._truth.truth)
+        matched = Batch(scenes, self._annotated_pairs.ground_truth)
         # interaction mAP needs a verb score on every triplet
-        localised = None if columns.numbers["unscored"] else LocalisedPairs(batch, matched, self._truth)
+        localised = None if columns.numbers["unscored"] else LocalisedPairs(batch, matched, self._annotated_pairs)
         pairs_left, codes = {}, {}
         for number, setting in enumerate(self._settings):
             keep = surviving_pairs(batch, setting)
@@ -133,7 +133,7 @@ class PairStatistics:
     def _people(self, pairs: Scenes) -> tuple[Ints | None, Bools]:
         """Return two columns [P] about detected pairs: the annotated person that each belongs to (None unless the
         protocol is person-first), and whether that person has no annotated actions, so that the pair is ignored."""
-        protocol, truth = self.protocol, self._truth.truth
+        protocol, truth = self.protocol, self._annotated_pairs.ground_truth
         if not protocol.person_first or not len(pairs.score):
             return None, np.zeros(len(pairs.score), dtype=bool)
         person, _ = Batch(pairs, truth).best_people(protocol)
@@ -175,10 +175,10 @@ class PairStatistics:
         keep = self.gathered.kept[str(number)]
         counted = keep & ~self.gathered.detected["ignored"]
         matches = np.flatnonzero(counted[self.gathered.matches["row"]])
-        results = {subset: self._pair_figures(subset, counted, matches) for subset in self._truth.in_subset}
+        results = {subset: self._pair_figures(subset, counted, matches) for subset in self._annotated_pairs.in_subset}
         verbs: dict[str, Figure] = {}
         if "inter_map" not in self.reasons:
-            verbs = self.gathered.interactions[number].mean_ap(self._truth, as_released=self.as_released)
+            verbs = self.gathered.interactions[number].mean_ap(self._annotated_pairs, as_released=self.as_released)
         for subset, figures in results.items():
             figures["inter_map"] = verbs.get(subset, (None, 0))
         results["full"] |= self._negative_figures(counted, matches)
@@ -190,16 +190,16 @@ class PairStatistics:
     def _pair_figures(self, subset: str, counted: Bools, matches: Ints) -> dict[str, Figure]:
         """Return the pairs per image, the recall and the precisions of a subset, by metric. counted [P]: whether each
         detected pair counts; matches: their rows in `PairColumns.matches`."""
-        images = self._truth.images(subset)
+        images = self._annotated_pairs.images(subset)
         if self.as_released:
             images &= self._images_seen()
-        is_annotated = self._truth.in_subset[subset] & images[self._truth.image]
+        is_annotated = self._annotated_pairs.in_subset[subset] & images[self._annotated_pairs.image]
         recalled, correct = self._count_matched(matches[is_annotated[self.gathered.matches["true_pair"][matches]]])
         detected = self._count_pairs(counted, images)
         figures = {
             "pairs_per_image": _share(detected, int(images.sum())),
             "pair_recall": _share(recalled, int(is_annotated.sum())),
-            "pair_precision": _share(correct, self._count_pairs(counted, self._annotated)),
+            "pair_precision": _share(correct, self._count_pairs(counted, self._is_annotated)),
         }
         if subset != "full":
             figures["pair_precision_own_images"] = _share(correct, detected)
@@ -207,7 +207,7 @@ class PairStatistics:
 
     def _images_seen(self) -> Bools:
         """Return [N] whether each image of the ground truth has a line of predictions."""
-        has_line = np.zeros(len(self._annotated), dtype=bool)
+        has_line = np.zeros(len(self._is_annotated), dtype=bool)
         has_line[self.gathered.lines["image"]] = True
         return has_line
 
@@ -218,7 +218,7 @@ class PairStatistics:
         neg_ap, negatives = self._negative_ap(counted, interacting, needed="neg_ap" not in self.reasons)
         return {
             "neg_ap": (neg_ap, negatives),
-            "neg_share": _share(negatives, self._count_pairs(counted, self._annotated)),
+            "neg_share": _share(negatives, self._count_pairs(counted, self._is_annotated)),
         }
 
     def _count_pairs(self, counted: Bools, images: Bools) -> int:
@@ -246,7 +246,7 @@ class PairStatistics:
         those among them that state their interactiveness, and of those that have no such confidence."""
         detected = self.gathered.detected
         stated, unknown = detected["stated"], np.isnan(detected["interacting"])
-        ranked = {"neg_ap": self._repeat_by_image(self._annotated) & ~detected["ignored"]}
+        ranked = {"neg_ap": self._repeat_by_image(self._is_annotated) & ~detected["ignored"]}
         if self.interacting is not None:
             ranked["interactiveness_ap"] = np.ones_like(stated)
         return {
@@ -278,12 +278,12 @@ class PairStatistics:
         row, true_pair = columns.matches["row"][matches], columns.matches["true_pair"][matches]
         if not self.one_to_one:
             # Written from the last match to the first, so that the first match of each annotated pair stays.
-            first = np.full(len(self._truth.image), -1, dtype=np.int64)
+            first = np.full(len(self._annotated_pairs.image), -1, dtype=np.int64)
             first[true_pair[::-1]] = row[::-1]
             is_correct = np.zeros(columns.numbers["pairs"], dtype=bool)
             is_correct[first[first >= 0]] = True
             return int((first >= 0).sum()), int(is_correct.sum())
-        overlap, rank = columns.matches["overlap"][matches], self._repeat_by_image(self._truth.rank)[row]
+        overlap, rank = columns.matches["overlap"][matches], self._repeat_by_image(self._annotated_pairs.rank)[row]
         mark, score = columns.detected["mark"][row], columns.detected["score"][row]
         # lexsort sorts by its last key first: by descending score, then by what orders equal scores, then by overlap
         order = np.lexsort((true_pair, -overlap, row, mark, rank, -score))
@@ -302,7 +302,7 @@ class PairStatistics:
         Equal confidences are ordered as in `_ranking`."""
         interacts = np.zeros(len(keep), dtype=bool)
         interacts[interacting] = True
-        ranked = keep & self._repeat_by_image(self._annotated)
+        ranked = keep & self._repeat_by_image(self._is_annotated)
         negatives = int((ranked & ~interacts).sum())
         if negatives == 0 or not needed:
             return None, negatives
@@ -326,7 +326,7 @@ class PairStatistics:
 
         def ties(tied: Ints) -> list[NDArray[Any]]:
             """Return what orders pairs of equal confidence, the most decisive column last. tied: places in `rows`."""
-            return [mark[tied], self._repeat_by_image(self._truth.rank)[rows[tied]]]
+            return [mark[tied], self._repeat_by_image(self._annotated_pairs.rank)[rows[tied]]]
 
         return rows[order_by_score(-confidence if ascending else confidence, ties)]
 
