@@ -36,9 +36,9 @@ from hoicli.diagnosis.error_types import (
     NOT_COUNTED,
     OBJECT_BOX,
     Typed,
-    candidates,
     error_types,
     members,
+    predictions_that_fit,
 )
 from hoicli.diagnosis.located import Located, actions
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -243,19 +243,20 @@ def _join_parts(units: _Units, fixes: _Fixes, drops: _Drops, strays: _Strays) ->
 
 
 def verb_confusions(located: Located, typed: Typed) -> KindConfusions:
-    """Return the confusions of verbs in a batch: the verbs predicted of each ground-truth triplet."""
+    """Return the confusions of verbs in a batch: the verb predicted of each ground-truth triplet's pair of boxes."""
     verb = located.action_of[located.interaction]
     # truth, wrong: each triplet with each interaction error on its two boxes
-    truth, wrong = candidates(typed, typed.same_pair, typed.error == INTERACTION)
+    truth, wrong = predictions_that_fit(typed, typed.same_pair, typed.error == INTERACTION)
     units, best_row = _verb_units(located, truth, wrong)
-    # A triplet's best prediction becomes its true positive; if it is the best of several in one cell, of the first.
+    # The best (wrong) prediction of a triplet becomes its true positive. A prediction may be the best of several
+    # triplets of one cell; then it becomes that of the first.
     confused = np.flatnonzero(units.is_confused)
     confused = confused[_first_occurrences(best_row[confused], units.true[confused])]
     fixes = _Fixes(best_row[confused], confused, confused)
     # Every wrong prediction of the verb that a triplet is confused with is dropped, once for each cell.
-    alike = np.flatnonzero(units.is_confused[truth] & (verb[wrong] == units.predicted[truth]))
-    alike = alike[_first_occurrences(wrong[alike], units.true[truth[alike]])]
-    drops = _Drops(wrong[alike], truth[alike])
+    dropped = np.flatnonzero(units.is_confused[truth] & (verb[wrong] == units.predicted[truth]))
+    dropped = dropped[_first_occurrences(wrong[dropped], units.true[truth[dropped]])]
+    drops = _Drops(wrong[dropped], truth[dropped])
     # The error types from ASSOCIATION to BOTH_BOXES are those of predictions that are on no annotated pair.
     stray = np.flatnonzero((typed.error >= ASSOCIATION) & (typed.error <= BOTH_BOXES))
     return _join_parts(units, fixes, drops, _Strays(verb[stray], stray, verb[stray]))
@@ -310,7 +311,7 @@ class _PredictedPairs(NamedTuple):
 
 class _Claims(NamedTuple):
     """Every predicted pair that, by its boxes, says which object an annotated pair has. unit, group [K]: the annotated
-    and the predicted pair, each combination once; is_wrong [K]: whether the predicted object is another than annotated.
+    and the predicted pair, each combination once; is_wrong [K]: whether the predicted object is not the annotated one.
     """
 
     unit: Ints
@@ -335,8 +336,8 @@ def _object_claims(
     located: Located, typed: Typed, meets: Meets, predicted: _PredictedPairs, pair_of_truth: Ints
 ) -> _Claims:
     """Return which predicted pairs are right, and which are wrong, for each annotated pair. Right ones have both of its
-    boxes; wrong ones have its human box and an object box that overlaps its own but has another label. pair_of_truth
-    [G]: the annotated pair of each ground truth."""
+    boxes; wrong ones have its human box and an object box that overlaps its own but has another label. meets: whether
+    boxes overlap enough, labels aside; pair_of_truth [G]: the annotated pair of each ground truth."""
     # Both hold positions in the list of every predicted pair with every ground truth of its image (`Typed.group`).
     right_match = np.flatnonzero(typed.same_pair & (predicted.best >= 0)[typed.group])
     same_human_match = np.flatnonzero(typed.same_human & predicted.is_astray[typed.group])

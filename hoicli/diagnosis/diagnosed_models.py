@@ -183,10 +183,10 @@ _UNITS = {**dict.fromkeys(ERRORS, "predictions"), MISSED: "triplets"}
 def _counts(counts: Mapping[str, Ints], positives: Ints, subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
     """Yield how often each error type occurs in each subset. counts: for each error type its count [C] per class;
     positives [C]: the ground truths of each class; subsets: the classes of each; common: keys for every row."""
+    predicted = np.sum([counts[name] for name in ERRORS], axis=0)  # [C] predictions of each class that have a type
     for error in _UNITS:
         for subset, classes in subsets.items():
-            counted_with = [positives] if error == MISSED else [counts[name] for name in ERRORS]
-            total = sum(int(number[classes].sum()) for number in counted_with)
+            total = int((positives if error == MISSED else predicted)[classes].sum())
             value = int(counts[error][classes].sum())
             yield _row("count", {"subset": subset, "error": error}, value, total, common, _UNITS[error])
 
@@ -217,11 +217,12 @@ def _steps(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row
     for step, result in enumerate(results):
         for subset, ap, _, classes in result.means(subsets):
             ap_before = last_ap.get(subset)
-            delta = None if ap is None or ap_before is None else ap - ap_before
             last_ap[subset] = ap
-            for metric, value in (("progressive_mAP", ap), ("progressive_delta_mAP", delta)) if step else ():
-                named = {"subset": subset, "oracle": result.oracle}
-                yield _row(metric, named, percent(value), classes, {"step": step, **common})
+            if step > 0:
+                delta = None if ap is None or ap_before is None else ap - ap_before
+                row = partial(_row, named={"subset": subset, "oracle": result.oracle}, n=classes)
+                yield row("progressive_mAP", value=percent(ap), common={"step": step, **common})
+                yield row("progressive_delta_mAP", value=percent(delta), common={"step": step, **common})
 
 
 def _classes(

@@ -108,7 +108,8 @@ def error_types(located: Located) -> Typed:
 
 
 def _type_by_pair(located: Located) -> Typed:
-    """Return the error types by the rules of protocol `diag`, by which a prediction's boxes decide (see the module)."""
+    """Return the error types of HICO-DET and the like: a prediction that is no true positive nor duplicate has the type
+    that its two boxes give it, by which of them match ground-truth boxes, and whether these are annotated as a pair."""
     matches = _BoxMatches(located)
     # Predictions with the same two boxes are a group: what depends on boxes is computed once for each group.
     pair = located.subject * len(matches.matches_any) + located.object
@@ -139,16 +140,17 @@ def _type_by_pair(located: Located) -> Typed:
 
 
 def _type_by_person(located: Located) -> Typed:
-    """Return the error types by V-COCO's person-first rules, by which the person decides that a prediction belongs to
-    (see the module)."""
+    """Return the error types by V-COCO's person-first rules: a prediction belongs to the annotated person that its
+    subject overlaps most, and its type says what is wrong with it as a prediction about that person."""
     assert located.person is not None
     matches = _BoxMatches(located)
-    first_of_group, group_of = _statement_groups(located, len(matches.matches_any))
+    first_of_group, group_of = _group_predictions(located, len(matches.matches_any))
     group, truth = join_by_image(located.image[first_of_group], located.truth_image)
     first_row = first_of_group[group]
     neither_has_object = (located.object[first_row] < 0) & (located.truth_object[truth] < 0)
     same_action = located.interaction[first_row] == located.truth_interaction[truth]
-    fit = _StatementFit(
+    # Predictions with the same boxes are a group; each group is compared with each ground truth of its image.
+    fit = _GroupFit(
         group,
         same_person=located.person[first_row] == located.truth_subject[truth],  # a person of -1 matches no box
         same_object=_matching_objects(located, matches, first_row, truth) | (neither_has_object & same_action),
@@ -157,11 +159,11 @@ def _type_by_person(located: Located) -> Typed:
     type_of_group = _person_first_types(located, matches, first_of_group, fit)
     same_pair = fit.same_person & (fit.same_object | neither_has_object)
     error = _each_error(located, type_of_group[group_of])
-    may_repair = _foremost_statements(located)
+    may_repair = _foremost_predictions(located)
     return Typed(error, group_of, type_of_group, group, truth, fit.same_person, fit.same_object, same_pair, may_repair)
 
 
-class _StatementFit(NamedTuple):
+class _GroupFit(NamedTuple):
     """How each group of V-COCO predictions fits each ground truth of its image, K combinations in all.
 
     group [K]: the group. same_person [K]: whether it belongs to the person of the ground truth; same_object: whether
@@ -181,7 +183,7 @@ class _StatementFit(NamedTuple):
         return marked
 
 
-def _statement_groups(located: Located, boxes: int) -> tuple[Ints, Ints]:
+def _group_predictions(located: Located, boxes: int) -> tuple[Ints, Ints]:
     """Return [P] the first prediction of each group, and [T] the group of each prediction, so that what depends on
     boxes can be computed once for each group. Predictions with the same boxes are a group; those without an object must
     have the same action, too. boxes: a number above that of every box."""
@@ -204,7 +206,7 @@ def _matching_objects(located: Located, matches: _BoxMatches, row: Ints, truth: 
 
 
 def _person_first_types(
-    located: Located, matches: _BoxMatches, first_of_group: Ints, fit: _StatementFit
+    located: Located, matches: _BoxMatches, first_of_group: Ints, fit: _GroupFit
 ) -> NDArray[np.uint8]:
     """Return [P] the type of each group by person-first rules (see the module), which all its predictions have but its
     true positives and duplicates. first_of_group [P]: a prediction of each group."""
@@ -229,9 +231,9 @@ def _person_first_types(
     ).astype(np.uint8)
 
 
-def _foremost_statements(located: Located) -> Bools:
-    """Return [T] whether each prediction may be a repair: whether it is among the REPAIR_CANDIDATES of its image that
-    count and score highest."""
+def _foremost_predictions(located: Located) -> Bools:
+    """Return [T] whether each prediction may be a repair, that is, be corrected to a ground truth by an oracle: whether
+    it is among the REPAIR_CANDIDATES that count in its image and score highest."""
     counted = np.flatnonzero(located.counted)
     counted = order_by_class(located.interaction, counted)  # of equal scores, the lower class ranks first
     rank_in_image = ranks_in_groups(located.image[counted], located.score[counted])
@@ -260,15 +262,18 @@ def join_by_image(image: Ints, truth_image: Ints) -> tuple[Ints, Ints]:
 def members(group_of: Ints, groups: int, chosen_groups: Ints) -> tuple[Ints, Ints]:
     """Return every item of the chosen groups, group by group, as two columns: the position in `chosen_groups` of its
     group, and the item. group_of [M]: the group of each item, a number below `groups`."""
+    # Sorted by group, the items of group g are those from start[g] to start[g + 1].
     start = starts_of(np.bincount(group_of, minlength=groups))
     run, entry = expand_runs(start[chosen_groups], np.diff(start)[chosen_groups])
     return run, np.argsort(group_of, kind="stable")[entry]
 
 
-def candidates(typed: Typed, fits: Bools, chosen: Bools) -> tuple[Ints, Ints]:
-    """Return each chosen prediction with each ground truth that its group fits, as two columns: ground truth,
-    prediction. fits [K]: whether each combination in `typed` fits; chosen [T]: which predictions to return."""
+def predictions_that_fit(typed: Typed, fits: Bools, chosen: Bools) -> tuple[Ints, Ints]:
+    """Return each chosen prediction with each ground truth that it fits, as two columns: the ground truth, and the
+    prediction. fits [K]: whether each combination of a group (predictions with the same boxes) and a ground truth in
+    `typed` fits; chosen [T]: which predictions to return."""
     rows = np.flatnonzero(chosen)
+    # the ground truths that group g fits are those from start[g] to start[g + 1] among all that fit
     start = starts_of(np.bincount(typed.group[fits], minlength=len(typed.type_of_group)))
     group = typed.group_of[rows]
     run, entry = expand_runs(start[group], np.diff(start)[group])

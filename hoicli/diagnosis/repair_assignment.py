@@ -43,8 +43,8 @@ from hoicli.diagnosis.error_types import (
     OBJECT_BOX,
     REPAIRED,
     Typed,
-    candidates,
     error_types,
+    predictions_that_fit,
 )
 from hoicli.diagnosis.located import Located
 from hoicli.records.kit import Bools, Ints, run_starts
@@ -134,7 +134,7 @@ def _possible_repairs(located: Located, typed: Typed, turn: Ints, *, as_listed: 
         shared = [typed.same_pair, typed.same_human | typed.same_object, typed.same_human, typed.same_object]
         fits = np.select([type_of_group == code for code in REPAIRED.values()], shared, False)
         may_repair = typed.may_repair & np.isin(typed.error, tuple(REPAIRED.values()))
-    truth, candidate = candidates(typed, fits, may_repair)
+    truth, candidate = predictions_that_fit(typed, fits, may_repair)
     score, true_positive = located.score[candidate], located.true_positive[truth]
     hit_score = np.append(located.score, -np.inf)[true_positive]  # without a true positive (-1) the last entry
     ranks_above = (

@@ -129,6 +129,7 @@ class Curve:
 def recall_levels(grid: Sequence[float], steps: int) -> tuple[float, ...]:
     """Return the recalls 0, 1/steps, ... 1 and those of a protocol's grid, ascending. Where both have the same recall
     but for rounding, only the grid's number is taken."""
+    # the recalls of the grid that are a multiple of 1/steps but for rounding, by that multiple
     on_grid = {round(value * steps): value for value in grid if abs(value * steps - round(value * steps)) < 1e-9}
     evenly_spaced = [on_grid.get(step, step / steps) for step in range(steps + 1)]
     return tuple(sorted({*evenly_spaced, *grid}))

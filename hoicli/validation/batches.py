@@ -54,8 +54,8 @@ class Names(dict[str | None, int]):
     def __missing__(self, key: Any) -> int:
         """Return the number of a name that is looked up for the first time."""
         require(type(key) is str)
-        place = self._ids.get(key)
-        if place is None:
+        place = self._ids.get(key)  # self._ids may know more spellings than it lists
+        if place is None:  # a name that the vocabulary does not have
             place = len(self.spelled) - 1
             self.spelled.append(key)
         self[key] = place + 1
