@@ -150,7 +150,8 @@ class Repaired:
         `key_of` makes from annotated and predicted names."""
         tasks = self._tasks(confusions, cells, key_of)
         positives = self._positives[tasks.classes] - tasks.lost
-        # A class that loses all its ground truth leaves the mean.
+        # For each cell, the sum of the AP of all classes and the number of classes in the mean are corrected by what
+        # its tasks change. A class that loses all its ground truth leaves the mean.
         averaged = self._averaged[tasks.classes]
         still_averaged = averaged & (positives > 0)
         ap_before, ap_after = self.ap[tasks.classes], self._ap_after(tasks, positives)

@@ -267,7 +267,7 @@ class DiagnosedModel:
 
     @property
     def label(self) -> str:
-        """The model's name for figures, followed by the threshold or the part of the data of the view."""
+        """The model's name for figures, followed by the threshold or the part of the data that the diagnosis is of."""
         return ", ".join([self.name, *(f"{key} {value}" for key, value in self.diagnosis.protocol.view)])
 
     def rows(self, *, per_class: bool, order: Sequence[str], tags: Mapping[str, str]) -> list[Row]:

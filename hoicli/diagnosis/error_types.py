@@ -208,8 +208,8 @@ def _matching_objects(located: Located, matches: _BoxMatches, row: Ints, truth: 
 def _person_first_types(
     located: Located, matches: _BoxMatches, first_of_group: Ints, fit: _GroupFit
 ) -> NDArray[np.uint8]:
-    """Return [P] the type of each group by person-first rules (see the module), which all its predictions have but its
-    true positives and duplicates. first_of_group [P]: a prediction of each group."""
+    """Return [P] the error type of each group of predictions by V-COCO's person-first rules (the module's docstring has
+    them), apart from its true positives and duplicates. first_of_group [P]: a prediction of each group."""
     assert located.person is not None
     groups = len(first_of_group)
     has_object = located.object[first_of_group] >= 0
@@ -219,11 +219,11 @@ def _person_first_types(
     object_right = fit.holds_somewhere(fit.same_object, groups)
     return np.select(  # the first condition that holds decides
         [
-            human_right & has_object & pair_right,
+            human_right & has_object & pair_right,  # the person is annotated with this object in another action
             human_right & ~has_object & ~action_right,
-            human_right & matches.matches_any[located.object[first_of_group]],
+            human_right & matches.matches_any[located.object[first_of_group]],  # with some other annotated box
             human_right,
-            object_right & matches.matches_any[located.subject[first_of_group]],
+            object_right & matches.matches_any[located.subject[first_of_group]],  # its subject is some other box
             object_right,
         ],
         [INTERACTION, INTERACTION, ASSOCIATION, OBJECT_BOX, ASSOCIATION, HUMAN_BOX],

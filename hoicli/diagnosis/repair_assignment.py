@@ -85,7 +85,8 @@ class ErrorTypes:
 
 
 def types_of(located: Located, reading: Reading = "shared") -> ErrorTypes:
-    """Return the error type of each prediction of a batch of matched images, and the ground truth that it repairs."""
+    """Return the error type of each prediction of a batch of matched images, and the ground truth that it repairs: the
+    one whose true positive it becomes when an oracle corrects its error."""
     if reading == "released":  # the released diagnosis has no type for predictions whose subject is no person
         located = replace(located, misnamed=None)
     typed = error_types(located)
@@ -93,10 +94,12 @@ def types_of(located: Located, reading: Reading = "shared") -> ErrorTypes:
 
 
 def _repairs(located: Located, typed: Typed, reading: Reading) -> Ints:
-    """Return [T] the ground truth that each prediction repairs, else -1; the module's docstring has the rules.
+    """Return [T] the ground truth that each prediction repairs, else -1: the one whose true positive it becomes when an
+    oracle corrects its error. The module's docstring has the rules.
 
-    Within an image, ground truths take their repairs one after another, by class; so do predictions of equal score.
-    Those of one class stand as in the record. `released` takes all as they stand in the record."""
+    The ground truths of an image take turns, by class and then as they stand in the record (by `released`, only as they
+    stand in the record). Each takes the best-scored prediction that is left for it; equal scores are ordered in the
+    same way."""
     as_listed = reading == "released"
     # times 0 if as listed: with one class for all, only the record's order counts
     truth_turn = _turns(located.truth_image, located.truth_interaction * (not as_listed))
@@ -146,7 +149,7 @@ def _possible_repairs(located: Located, typed: Typed, turn: Ints, *, as_listed: 
 def _turns(image: Ints, class_: Ints) -> Ints:
     """Return [M] the number of each row within its image, from 0, by class and then as the rows stand. image, class_
     [M]: the image and the class of each row; images are ascending."""
-    order, turn = np.lexsort((class_, image)), np.empty_like(image)
+    order, turn = np.lexsort((class_, image)), np.empty_like(image)  # sorted by image, then by class
     turn[order] = np.arange(len(image)) - np.searchsorted(image, image)
     return turn
 

@@ -142,7 +142,7 @@ class InteractingPairs:
         self._protocol = box_protocol(annotated.ground_truth.vocabulary)
         self.count = len(first)
 
-    def true_pairs(self, pairs: Scenes, image: Ints) -> Ints:
+    def match_pairs(self, pairs: Scenes, image: Ints) -> Ints:
         """Return [P] the annotated pair that each detected pair belongs to, -1 for none. pairs: the detected pairs, as
         triplets; image [P]: the image of each, as a row of the ground truth."""
         count = self._start[image + 1] - self._start[image]

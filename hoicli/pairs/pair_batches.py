@@ -262,6 +262,7 @@ def _triplet_scores(scenes: Scenes, pair: Ints, actual: Bools, verb_score: Float
     """Return the scores of pairs by their triplets. pair [T]: the pair of each triplet, -1 for none; verb_score [T]:
     the score of its verb; actual [T]: whether it has a pair and is not of no_interaction."""
     places = int(pair.max(initial=-1)) + 2
+    # A pair is denied if all its triplets are of no_interaction; only then these give it a score.
     denied = np.bincount(pair[actual], minlength=places) == 0
     denied[-1] = False  # the place that triplets without a pair (-1) read
     scoring = actual | denied[pair]

@@ -101,7 +101,7 @@ class PairStatistics:
             stated=batch.stated,
             ignored=ignored,
             score=pairs.score,
-            interacting_pair=no_true_pair if interacting is None else interacting.true_pairs(pairs, image_of_pair),
+            interacting_pair=no_true_pair if interacting is None else interacting.match_pairs(pairs, image_of_pair),
             mark=batch.mark,
         )
 

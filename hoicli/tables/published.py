@@ -57,7 +57,7 @@ def published_lines(name: str) -> list[Line]:
     return [Line(f"--published {name}", number, dump(row)) for number, row in enumerate(published_rows(name), start=1)]
 
 
-def lines_with(claimed: Iterable[Mapping[str, Decimal]], dataset: str) -> list[str]:
+def published_lines_with(claimed: Iterable[Mapping[str, Decimal]], dataset: str) -> list[str]:
     """Return the published lines that have claimed numbers, each as a text: model, protocol, split and source. claimed:
     the possible readings of the numbers, each the mAP (in percent) of some subsets; dataset: its name in signatures."""
     lines: dict[tuple[str, str, str], dict[str, Decimal]] = {}

@@ -54,7 +54,7 @@ class Names(dict[str | None, int]):
     def __missing__(self, key: Any) -> int:
         """Return the number of a name that is looked up for the first time."""
         require(type(key) is str)
-        place = self._ids.get(key)  # self._ids may know more spellings than it lists
+        place = self._ids.get(key)  # the vocabulary recognises other spellings, too
         if place is None:  # a name that the vocabulary does not have
             place = len(self.spelled) - 1
             self.spelled.append(key)

@@ -54,7 +54,9 @@ def validate_images(
                 checker.add(batch)
         return checker.found
 
-    parts = gather_in_parallel(check, stream, ErrorPolicy(), lambda part: part.images, independent=_independent)
+    parts = gather_in_parallel(
+        check, stream, ErrorPolicy(), lambda part: part.images, independent=_may_be_checked_apart
+    )
     checking, *others = parts
     for other in others:
         checking.merge(other)
@@ -113,7 +115,7 @@ class Checking:
             getattr(self, name).merge(getattr(other, name))
 
 
-def _independent(parts: Sequence[Checking]) -> bool:
+def _may_be_checked_apart(parts: Sequence[Checking]) -> bool:
     """Return whether the parts of a stream, each checked by itself, give what checking the whole would give: all are
     predictions or none is, and none has more classes than are counted."""
     return (
@@ -294,7 +296,7 @@ def _are_predictions(lines: list[Line]) -> bool | None:
     """Return whether lines of image records are predictions, which the first record with triplets shows; None if there
     is none."""
     for line in lines:
-        record = attempt(lambda lines: orjson.loads(lines[0].data), [line])
+        record = attempt(lambda lines: orjson.loads(lines[0].data), [line])  # None for a line that is no JSON
         says_scores = _says_scores(record) if type(record) is dict else None
         if says_scores is not None:
             return says_scores
