@@ -54,9 +54,7 @@ def validate_images(
                 checker.add(batch)
         return checker.found
 
-    parts = gather_in_parallel(
-        check, stream, ErrorPolicy(), lambda part: part.images, independent=_may_be_checked_apart
-    )
+    parts = gather_in_parallel(check, stream, ErrorPolicy(), lambda part: part.images, independent=_are_independent)
     checking, *others = parts
     for other in others:
         checking.merge(other)
@@ -115,7 +113,7 @@ class Checking:
             getattr(self, name).merge(getattr(other, name))
 
 
-def _may_be_checked_apart(parts: Sequence[Checking]) -> bool:
+def _are_independent(parts: Sequence[Checking]) -> bool:
     """Return whether the parts of a stream, each checked by itself, give what checking the whole would give: all are
     predictions or none is, and none has more classes than are counted."""
     return (
