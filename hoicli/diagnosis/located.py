@@ -89,7 +89,8 @@ def actions(vocabulary: Vocabulary) -> Ints:
 
 
 def locate(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
-    """Return a batch of predictions, with the outcomes of matching it by a protocol, as `Located`."""
+    """Return the columns that error types are computed from, for a batch of predictions and the outcomes of matching it
+    by a protocol."""
     scenes, truth = batch.predictions, batch.truth.scenes
     image, rows = counted_truth(batch, protocol)
     box, truth_box = batch.matched_boxes(protocol)
@@ -100,7 +101,7 @@ def locate(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
         object=np.where(batch.empty_object, -1, scenes.object) if protocol.person_first else scenes.object,
         interaction=scenes.interaction,
         score=scenes.score,
-        counted=outcomes.code <= TRUE_POSITIVE,
+        counted=outcomes.code <= TRUE_POSITIVE,  # only the codes of false and true positives are as low
         hit=outcomes.code == TRUE_POSITIVE,
         truth=_matched_truth(batch, outcomes, protocol),
         truth_image=image,

@@ -92,7 +92,7 @@ class Corrections:
         stand in the record."""
         self._listed, self._columns = listed, columns
         error, repair = columns["error"], columns["repair"]
-        row = np.concatenate([np.arange(len(listed)), repair])
+        row = np.concatenate([np.arange(len(listed)), repair])  # all predictions, then the corrected ones once more
         counted = np.where(columns["unlisted"], -1, listed.interaction)  # class -1 is not ranked
         place = None if as_listed else listed.interaction
         ranked = listed.rank_by_class(np.concatenate([counted, columns["repaired_class"]]), classes, row, place)
@@ -184,8 +184,9 @@ class Diagnosis:
         batch must be added before it is added here; reading: how repairs are assigned."""
         self.reading, self.protocol = reading, protocol
         self._classes, self._listed = classes, listed
-        self._unseen: list[str] = []
+        self._unseen: list[str] = []  # the ids of images without predictions
         self._columns = Growing(**COLUMNS)
+        # computed when first asked for
         self._made: Corrections | None = None
         self._results: list[OracleResult] = []
 

@@ -49,7 +49,7 @@ class AnnotatedPairs:
     each counted triplet, ascending."""
 
     def __init__(self, truth: GroundTruth, protocol: Protocol) -> None:
-        """Find the pairs of all triplets that the protocol counts and that have an object."""
+        """Find the distinct pairs of boxes of all triplets that the protocol counts and that have an object."""
         scenes = truth.scenes
         self.ground_truth, self.protocol = truth, protocol
         triplet = np.flatnonzero(truth.counted_triplets(protocol) & (scenes.object >= 0))
@@ -57,9 +57,12 @@ class AnnotatedPairs:
         self.triplet, self.pair = triplet.astype(np.int32), pair.astype(np.int32)
         self.subject, self.object = scenes.subject[first], scenes.object[first]
         self.image = (np.searchsorted(scenes.box_start, self.subject, side="right") - 1).astype(np.int32)
+        # image i has the pairs start[i], ..., start[i + 1] - 1
         self.start = np.searchsorted(self.image, np.arange(len(scenes.image_ids) + 1))
         interactions = len(truth.vocabulary.interactions)
+        # pair and interaction of each triplet in one number, to look up whether a pair is annotated with it
         self.annotated_interactions = np.unique(self.pair * np.int64(interactions) + scenes.interaction[triplet])
+        # by subset: which interactions are in it, and which pairs have one of these
         self.classes = {"full": np.ones(interactions, dtype=bool)}
         for name, ids in truth.vocabulary.groups.items():
             self.classes[name] = among(np.arange(interactions), ids)
@@ -82,7 +85,7 @@ class AnnotatedPairs:
         order of lines."""
         return rank_by_id(self.ground_truth.scenes.image_ids)
 
-    def join(
+    def match_detections(
         self, scenes: Scenes, image: Ints, subject: Ints, object_: Ints, person: Ints | None = None
     ) -> tuple[Ints, Ints, Floats]:
         """Return every match of a detected pair and an annotated pair, as three columns: the detected pair (its place
@@ -94,8 +97,8 @@ class AnnotatedPairs:
         count = self.start[image + 1] - self.start[image]
         check_pairs(count, image, self.ground_truth.scenes.image_ids, "pairs")
         truth, protocol = self.ground_truth.scenes, self.protocol
-        kinds = box_kinds(scenes.labels, self.ground_truth.vocabulary)
-        joined = []
+        kinds = box_kinds(scenes.labels, self.ground_truth.vocabulary)  # the label by which each box is compared
+        blocks = []
         for row, true_pair in counterparts(self.start[image], count):
             if person is None:  # both boxes must have the labels of the annotated ones
                 fits = kinds[subject[row]] == self.ground_truth.kinds[self.subject[true_pair]]
@@ -109,8 +112,8 @@ class AnnotatedPairs:
                 side_iou = protocol_iou(protocol, detected_boxes, take_columns(truth.boxes, true_box[true_pair]))
                 enough = reaches(protocol, side_iou)
                 row, true_pair, overlap = row[enough], true_pair[enough], np.minimum(overlap, side_iou)[enough]
-            joined.append((row, true_pair, overlap))
-        rows, true_pairs, overlaps = map(np.concatenate, zip(*joined, strict=True))
+            blocks.append((row, true_pair, overlap))
+        rows, true_pairs, overlaps = map(np.concatenate, zip(*blocks, strict=True))
         return rows, true_pairs, overlaps
 
 
@@ -186,7 +189,7 @@ class LocalisedPairs:
         self.batch, self.image_of_hoi = batch, matched.image_of_hoi
         self.image = matched.image_of_hoi[first]
         person = matched.best_people(annotated.protocol)[0][first] if annotated.protocol.person_first else None
-        self.row, self.true_pair, _ = annotated.join(
+        self.row, self.true_pair, _ = annotated.match_detections(
             scenes, self.image, scenes.subject[first], scenes.object[first], person
         )
         self.correct = np.zeros(len(first), dtype=bool)
@@ -208,12 +211,13 @@ class Interactions:
     annotated pairs that some triplet localises, and the images with predictions that count."""
 
     def __init__(self, annotated: AnnotatedPairs) -> None:
-        """Start with no triplet."""
-        self._rows = Growing(
+        """Start with no triplet. annotated: the pairs that triplets may localise."""
+        self._rows = Growing(  # a row for each triplet on a correctly localised pair
             **dict.fromkeys(("interaction", "image"), np.int32),
             **dict.fromkeys(("verb_score", "score"), np.float64),
             hit=np.bool_,
         )
+        # for each annotated pair, and for each image of the ground truth
         self._is_localised = np.zeros(len(annotated.image), dtype=bool)
         self._has_predictions = np.zeros(len(annotated.ground_truth.scenes.image_ids), dtype=bool)
 
@@ -319,14 +323,17 @@ class PairColumns:
     that interaction mAP ranks, how many are `scored` and `unscored`, with and without a verb score."""
 
     def __init__(self, annotated: AnnotatedPairs, tally: Tally, settings: int) -> None:
-        """Start with no image. settings: how many settings there are."""
-        self.lines = Growing(image=np.int32, pairs=np.int32)
-        self.detected = Growing(
+        """Start with no image, and columns that grow batch by batch. tally: takes the outcomes of triplets; settings:
+        how many settings of the sweep there are."""
+        self.lines = Growing(image=np.int32, pairs=np.int32)  # a row for each image: how many pairs it has
+        self.detected = Growing(  # a row for each detected pair
             **dict.fromkeys(("interacting", "score", "mark"), np.float64),
             **dict.fromkeys(("stated", "ignored"), np.bool_),
             interacting_pair=np.int32,
         )
+        # a row for each match of a detected pair (`row`) and an annotated pair
         self.matches = Growing(row=np.int64, true_pair=np.int32, overlap=np.float64)
+        # for each setting, by its number, whether it keeps each detected pair
         self.kept = Growing(**{str(number): np.bool_ for number in range(settings)})
         self.interactions = [Interactions(annotated) for _ in range(settings)]
         self.tally = tally

@@ -93,7 +93,9 @@ class PairStatistics:
         pairs, image_of_pair = batch.pairs, image[batch.pairs.image_of_hoi]
         columns.lines.add(image=image, pairs=np.diff(pairs.hoi_start))
         person, ignored = self._people(pairs)
-        row, true_pair, overlap = self._annotated_pairs.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
+        row, true_pair, overlap = self._annotated_pairs.match_detections(
+            pairs, image_of_pair, pairs.subject, pairs.object, person
+        )
         columns.matches.add(row=row + columns.numbers["pairs"], true_pair=true_pair, overlap=overlap)
         no_true_pair, interacting = np.full(len(pairs.score), -1), self.interacting
         columns.detected.add(

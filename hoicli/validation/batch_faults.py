@@ -117,7 +117,7 @@ def _fits_as_xywh(boxes: Floats, size: Floats) -> Bools:
 def _leaves_image(boxes: Floats, size: Floats) -> Bools:
     """Return [B] whether each box goes beyond its image by more than MARGIN of the side. size [B, 2]: the width and
     height of each box's image, NaN where they are not known."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # a size may be any number: huge ones become infinite
         overshoot = MARGIN * size
         lower_bound, upper_bound = -overshoot, size + overshoot
     return np.logical_or((boxes[:, :2] < lower_bound).any(axis=1), (boxes[:, 2:] > upper_bound).any(axis=1))

@@ -46,7 +46,7 @@ class Names(dict[str | None, int]):
         """Start with the names of the vocabulary. ids: the place of each of them, from 0, by every spelling; nulls:
         whether null may stand in place of a name."""
         super().__init__({name: place + 1 for name, place in ids.items()})
-        self.spelled: list[str | None] = [None, *vocabulary_names]
+        self.spelled: list[str | None] = [None, *vocabulary_names]  # the name of each number; 0 is no name
         self.known, self._ids = len(vocabulary_names), ids
         if nulls:
             self[None] = 0
@@ -119,7 +119,7 @@ class Facts:
 
     def __init__(self) -> None:
         """Start without images."""
-        self.rows: dict[str, int] = {}
+        self.rows: dict[str, int] = {}  # the row of each image, by its id
         self.sizes: list[Size | None] = []
         self.names: dict[TripletClass, int] = {}
         self.columns = Growing(boxes=np.float64, box_count=np.int64, classes=np.int64, class_count=np.int64)
@@ -210,6 +210,7 @@ class _RecordDetails:
 
     def __init__(self, vocabulary: Vocabulary | None, *, scored: bool, sound: bool) -> None:
         """Start without records. scored: whether they are predictions; sound: whether they are known to be good."""
+        # of each record: the image's size, its caveats as bits, and how many objects in its lists are unknown
         self.sizes: list[Size | None] = []
         self.masks: list[int] = []
         self.unknown: list[int] = []
@@ -253,7 +254,8 @@ def _count_unknown_names(batch: Checked) -> None:
 def _size(record: Record) -> Size | None:
     """Return the size of the image that a record gives, None unless it consists of two numbers above 0."""
     width, height = record.get("width", 0), record.get("height", 0)
-    return (width, height) if is_number(width) and is_number(height) and width > 0 < height else None
+    are_sides = is_number(width) and is_number(height) and width > 0 and height > 0
+    return (width, height) if are_sides else None
 
 
 def _check_besides(record: Record, size: Size | None, vocabulary: Vocabulary | None, *, scored: bool) -> None:

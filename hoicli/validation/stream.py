@@ -132,6 +132,7 @@ class Checker:
         self._vocabulary, self._truth, self._facts = vocabulary, truth, facts
         self.found = Checking()
         self._labels = None if vocabulary is None else LabelEvidence(vocabulary, self.found.classes, truth)
+        # refuses images that occur twice, or that the ground truth does not have
         self._register = ImageRegister(None if truth is None else truth.rows)
 
     def add(self, lines: list[Line]) -> None:
