@@ -191,7 +191,7 @@ class Diagnosis:
         self._results: list[OracleResult] = []
 
     def add(self, located: Located, types: ErrorTypes) -> None:
-        """Add a batch of matched images and the error types of its predictions."""
+        """Add a batch of matched images and the error types of its predictions, as the columns COLUMNS."""
         missed = types.missed
         if self.reading == "released":  # the released code ignores images without predictions
             counted = np.bincount(located.image[located.counted], minlength=len(located.image_ids))
@@ -316,7 +316,7 @@ class Diagnosis:
         image, place = image_number[corrections.image], corrections.place
 
         def lists_after(oracles: Sequence[str]) -> Iterator[RankedLists]:
-            """Yield the ranked lists after each oracle."""
+            """Yield the ranked lists that each oracle, applied alone, leaves."""
             code, lists = None, None
             for oracle in oracles:
                 remaining = corrections.after([oracle])

@@ -135,7 +135,8 @@ class InteractingPairs:
     true positive, unless another detected pair that belongs to the same annotated pair has a better score."""
 
     def __init__(self, annotated: AnnotatedPairs) -> None:
-        """Find the annotated pairs with different coordinates. annotated: the pairs by boxes."""
+        """Find the pairs with different coordinates. annotated: all annotated pairs, of which some may have the
+        same."""
         scenes = annotated.ground_truth.scenes
         corners = (annotated.image[:, np.newaxis], scenes.boxes[annotated.subject], scenes.boxes[annotated.object])
         _, first = np.unique(np.hstack(corners), axis=0, return_index=True)

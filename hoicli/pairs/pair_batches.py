@@ -316,7 +316,7 @@ class Sweep:
     det_threshold: float | None = None
 
     def signature(self) -> Settings:
-        """Return the settings that are in force, for signatures."""
+        """Return the settings that are not None, by the keys that signatures have for them."""
         settings: dict[str, Setting] = {}
         if self.det_threshold is not None:
             settings["det"] = self.det_threshold
@@ -336,7 +336,8 @@ def sweeps(nms: Sequence[float], det_thresholds: Sequence[float]) -> list[Sweep]
 
 
 def surviving_pairs(batch: PairBatch, setting: Sweep) -> Bools:
-    """Return [P] whether a setting keeps each detected pair of a batch."""
+    """Return [P] whether each detected pair of a batch is kept: whether both boxes reach the detection threshold, and
+    pair NMS does not drop it, as far as the setting has these."""
     pairs = batch.pairs
     keep = np.ones(len(pairs.score), dtype=bool)
     if setting.det_threshold is not None:

@@ -217,7 +217,7 @@ def _latex(table: TextTable) -> str:
         *(_latex_groups(above, table.names) if any(above) else ()),
         _latex_line(heads),
         r"\midrule",
-        *map(_latex_line, body[: table.own_lines]),
+        *map(_latex_line, body[: table.own_lines]),  # published lines, which a rule separates from one's own
         *[r"\midrule"] * bool(table.own_lines),
         *map(_latex_line, body[table.own_lines :]),
         r"\bottomrule",

@@ -25,7 +25,7 @@ the file and line of the first case's record, and returns a text that describes 
 def faults(
     batch: Checked, vocabulary: Vocabulary | None, truth_sizes: Sequence[Size | None], *, scored: bool
 ) -> Iterator[Cases]:
-    """Yield the cases of each check in a batch. truth_sizes [N]: the sizes of the images in the ground truth, None
+    """Yield each check with its cases in a batch. truth_sizes [N]: the sizes of the images in the ground truth, None
     where they are not known; scored: whether the records are predictions."""
     sizes = [record_size or truth_size for record_size, truth_size in zip(batch.sizes, truth_sizes, strict=True)]
     yield from _label_faults(batch, vocabulary, scored=scored)
@@ -35,7 +35,7 @@ def faults(
 
 
 def _label_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Cases]:
-    """Yield the cases of labels that the vocabulary does not have."""
+    """Yield the check for labels that the vocabulary does not have, with its cases in the batch."""
     image = np.repeat(np.arange(len(batch.unknown)), batch.unknown)
 
     def describe_first(place: str) -> str:
@@ -47,7 +47,7 @@ def _label_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool
 
 
 def _size_faults(batch: Checked, truth_sizes: Sequence[Size | None]) -> Iterator[Cases]:
-    """Yield the cases of images that have another size in the ground truth."""
+    """Yield the check for images that have another size in the ground truth, with its cases in the batch."""
     both_sizes = zip(batch.sizes, truth_sizes, strict=True)
     images = [
         image
@@ -64,8 +64,8 @@ def _size_faults(batch: Checked, truth_sizes: Sequence[Size | None]) -> Iterator
 
 
 def _box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]:
-    """Yield the cases of boxes that are no [x1, y1, x2, y2] in pixels of the image. sizes [N]: the sizes of the images,
-    None where they are not known."""
+    """Yield each check for boxes that are no [x1, y1, x2, y2] in pixels of the image, with its cases in the batch.
+    sizes [N]: the sizes of the images, None where they are not known."""
     boxes = batch.boxes
     size = pixels(sizes)[batch.image_of_box]
     is_checked = ~batch.whole[batch.image_of_box]
@@ -124,8 +124,8 @@ def _leaves_image(boxes: Floats, size: Floats) -> Bools:
 
 
 def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Cases]:
-    """Yield the cases of triplets that count for nothing, or against the detector. scored: whether the records are
-    predictions."""
+    """Yield each check for triplets that count for nothing, or against the detector, with its cases in the batch.
+    scored: whether the records are predictions."""
 
     def cases(check: str, is_faulty: Bools, describe: Callable[[Record, list[str | None]], str]) -> Cases:
         """Return the cases of a check. is_faulty [T]: which triplets fail it; describe: takes the first such triplet

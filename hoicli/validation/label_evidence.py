@@ -320,7 +320,7 @@ def _verb_readings(vocabulary: Vocabulary) -> Iterator[Reading]:
 
 
 def _action_readings() -> Iterator[Reading]:
-    """Yield the ways in which one published order of V-COCO's actions is mistaken for another."""
+    """Yield the ways in which the numbers of actions in one published order of V-COCO are read in another order."""
     # The files of fredzzhang/vcoco (UPT, PViC) have the actions with an object, except point.
     qpic = VCOCO_ORDERS["qpic"]
     fredzzhang = tuple(entry for entry in qpic if verb_and_role(entry)[1] and entry != "point_instr")

@@ -99,7 +99,7 @@ class Checking:
     verdict: str = ""
 
     def merge(self, other: Checking) -> None:
-        """Add what is found in the part that follows."""
+        """Add what is found in the part of the stream that follows this one."""
         self.scored = other.scored if self.scored is None else self.scored
         self.varied |= other.varied or (None not in (self.score, other.score) and self.score != other.score)
         self.score = other.score if self.score is None else self.score
@@ -148,7 +148,8 @@ class Checker:
             self._add_good(batch)
 
     def _add_carefully(self, lines: list[Line]) -> None:
-        """Check lines one by one, since at least one of them is bad, or is no record of an image."""
+        """Check lines one by one, since at least one of them is bad, or is no record of an image. Bad ones become
+        findings; the good image records between them are checked together, as columns."""
         good: list[Line] = []
         for line in lines:
             try:
