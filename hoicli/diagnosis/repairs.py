@@ -115,7 +115,9 @@ class Corrections:
         return place
 
     def after(self, oracles: Sequence[str]) -> Applied:
-        """Return what is left after the oracles together; false_positive and false_negative are applied alone."""
+        """Return what is left if these oracles are applied together: the outcome of each ranked prediction, and the
+        ground truth that still counts. false_positive and false_negative are only ever applied alone."""
+        # the outcome of each state: of each error type, and of predictions in the class they are corrected to
         columns, outcome = self._columns, _OUTCOMES.copy()
         counted_truth = np.ones(len(columns["missed"]), dtype=bool)
         for oracle in oracles:
@@ -131,7 +133,7 @@ class Corrections:
             elif oracle not in TRUTH_ORACLES:
                 raise ValueError(f"no code applies the oracle {oracle}")
         code = self._code_without_oracle if set(oracles) <= set(TRUTH_ORACLES) else self._code(outcome)
-        if "false_negative" in oracles:  # the true positives give the found ground truth
+        if "false_negative" in oracles:  # only ground truth with a true positive counts: one for each of these
             hits = columns["error"] == HIT
             return Applied(code, self._listed.interaction[hits], self._listed.image[hits])
         return Applied(code, columns["truth_class"][counted_truth], columns["truth_image"][counted_truth])

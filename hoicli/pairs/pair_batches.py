@@ -208,6 +208,7 @@ def pair_batch(
     if triplet_scores:
         verb_score = scenes.score
 
+    # formed: the triplets that form a pair; actual: those of them that are not of no_interaction
     formed = in_record & _forming(scenes, vocabulary, protocol)
     actual = formed & actual_triplets(scenes, vocabulary, protocol)
     keys, first, place = distinct_pairs(scenes, np.flatnonzero(formed))
@@ -224,7 +225,7 @@ def pair_batch(
     stated = ~np.isnan(interactiveness)
     some_unstated = np.bincount(image[~stated], minlength=len(scenes.image_ids)) > 0
     zeros = np.zeros(len(image), dtype=np.int64)
-    pairs = replace(
+    pairs = replace(  # the same images and boxes, with pairs in place of triplets
         scenes,
         subject=subject,
         object=object_,

@@ -291,6 +291,7 @@ def _object_readings(vocabulary: Vocabulary) -> Iterator[Reading]:
     # what happened in words; the meant name by the name that was read; the order for --object-order
     mistakes: list[tuple[str, dict[str, str], str]] = []
     if vocabulary.coco_ids:
+        # each maps the name that was read to the name that was meant; the vocabulary's own order is COCO's
         coco_to_alphabetical = dict(zip(objects, vocabulary.alphabetical_objects, strict=True))
         in_coco = dict(enumerate(objects))
         alphabetical_to_coco = {meant: read for read, meant in coco_to_alphabetical.items()}

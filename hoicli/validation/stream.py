@@ -47,7 +47,7 @@ def validate_images(
     its images. facts: keep what the stream says about its images, to use it as `truth` for another stream."""
 
     def check(part: Stream, _: ErrorPolicy) -> Checking:
-        """Return what is found in a part of the stream."""
+        """Return what is found in a part of the stream, read in batches of lines."""
         checker, following = Checker(vocabulary, truth, facts=facts), iter(_number_lines(part))
         with no_garbage_collection():
             while batch := list(islice(following, BATCH)):
