@@ -58,7 +58,7 @@ def claim(
     from hoicli.comparison.claimed import Claim, claim_sentence, is_number, search
     from hoicli.evaluation.selection import chosen_protocols, explicit
     from hoicli.interface.inputs import Inputs, require_truth
-    from hoicli.tables.published import lines_with
+    from hoicli.tables.published import published_lines_with
 
     truth, names, dataset_name, limit = (
         require_truth(gt, "claim"),
@@ -85,7 +85,7 @@ def claim(
     )  # fmt: skip
     fitting = sum(bool(tried.rounding) for tried in settings)
     shown_settings = settings[: None if limit is None else max(limit, fitting)]
-    printed = lines_with((tried.printed for tried in settings), vocabulary.signed)
+    printed = published_lines_with((tried.printed for tried in settings), vocabulary.signed)
     above = [claim_sentence(claimed, settings), *(f"published with these numbers: {line}" for line in printed)]
     rows = inputs.policy.sign_skipped(list(chain.from_iterable(tried.rows() for tried in shown_settings)))
     lines = [tried.line() for tried in shown_settings]

@@ -48,12 +48,12 @@ def confusion(
         top: Write the N confusions of names that cost most mAP, and the N costliest with null; or all.
     """
     from hoicli.diagnosis.confusion_cells import confused_models
-    from hoicli.diagnosis.diagnosed_models import diagnosing
+    from hoicli.diagnosis.diagnosis_options import choose_diagnosis_protocol
     from hoicli.evaluation.selection import protocol_of
     from hoicli.interface.inputs import Inputs, require_truth
 
     gt, limit = require_truth(gt, "confusion"), count_of("top", top)
-    row = diagnosing(names_of(protocol), text_of(dataset))
+    row = choose_diagnosis_protocol(names_of(protocol), text_of(dataset))
     dataset_name = text_of(dataset) or (row.dataset if row is not None else None)
     inputs = Inputs(dataset_name, shared, within="hico")
     models = [model.refuse_match_records("confusion") for model in inputs.models(predictions, name)]

@@ -65,10 +65,11 @@ def diagnose(
         emit: Instead of rows, write each prediction with its type and the ground truth it could be corrected to.
         explain: Say what each oracle fixes and each metric is, and stop.
     """
-    from hoicli.diagnosis.diagnosed_models import diagnose_models, diagnosing, progressive_order, settle_options
+    from hoicli.diagnosis.diagnosed_models import diagnose_models
+    from hoicli.diagnosis.diagnosis_options import choose_diagnosis_protocol, progressive_order, settle_options
     from hoicli.diagnosis.emitted import emitted_predictions
-    from hoicli.diagnosis.error_types import Reading
-    from hoicli.diagnosis.repairs import explanation
+    from hoicli.diagnosis.oracle_explanation import explanation
+    from hoicli.diagnosis.repair_assignment import Reading
     from hoicli.interface.inputs import Inputs
 
     if explain:
@@ -95,7 +96,9 @@ def diagnose(
         raise UsageError(f"{arg('emit', emit)}: {problem}")
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
     counted = with_no_interaction
-    row = diagnosing(names_of(protocol), text_of(dataset), as_released=as_released, no_interaction=counted)
+    row = choose_diagnosis_protocol(
+        names_of(protocol), text_of(dataset), as_released=as_released, no_interaction=counted
+    )
     dataset_name = text_of(dataset) or (row.dataset if row is not None else None)
     inputs = Inputs(dataset_name, shared, within="hico")
     policy, filters = inputs.policy, inputs.filters

@@ -62,7 +62,7 @@ def explore(
         output: The folder to write, whole or not at all: new, empty, or an earlier page, which is replaced; or
             FILE.html: the page as one file, without pictures.
     """
-    from hoicli.diagnosis.diagnosed_models import diagnosing
+    from hoicli.diagnosis.diagnosis_options import choose_diagnosis_protocol
     from hoicli.evaluation.selection import chosen_protocols, protocol_of
     from hoicli.evaluation.slices import CLASSES, parse_slices
     from hoicli.evaluation.views import has
@@ -79,7 +79,7 @@ def explore(
     if path is not None and images is not None and is_file(path):
         problem = f"one file holds no pictures; leave it out, or give {arg('output', like='DIR')}"
         raise UsageError(f"{arg('images', text_of(images))}: {problem}")
-    row = diagnosing(names_of(protocol), dataset_name)
+    row = choose_diagnosis_protocol(names_of(protocol), dataset_name)
     dataset_name = dataset_name or (row.dataset if row else None)
     vocabulary = load(dataset_name or "hico")
     row = row or protocol_of(vocabulary)

@@ -74,7 +74,7 @@ def pairstats(
         det_threshold: Add rows for only the pairs whose boxes both score at least S, for each S; needs `scores` in the
             records.
     """
-    from hoicli.diagnosis.diagnosed_models import diagnosing
+    from hoicli.diagnosis.diagnosis_options import choose_diagnosis_protocol
     from hoicli.evaluation.coverage import check_counted, choose_computable
     from hoicli.evaluation.selection import protocol_of
     from hoicli.interface.inputs import Inputs, require_truth
@@ -83,7 +83,7 @@ def pairstats(
     from hoicli.pairs.statistics import pair_statistics
 
     gt = require_truth(gt, "pairstats")
-    chosen = diagnosing(names_of(protocol), text_of(dataset), as_released=as_released)
+    chosen = choose_diagnosis_protocol(names_of(protocol), text_of(dataset), as_released=as_released)
     dataset_name = text_of(dataset) or (chosen.dataset if chosen is not None else None)
     inputs, vocabulary = Inputs(dataset_name, shared, within="hico"), load(dataset_name or "hico")
     models = inputs.models(predictions, name)
@@ -116,8 +116,8 @@ def _tell(statistics: PairStatistics, truth: GroundTruth, prefix: str) -> None:
     is empty."""
     from hoicli.pairs.statistic_rows import METRICS
 
-    total, counts = len(truth.scenes.image_ids), statistics.found.numbers
-    images = len(statistics.found.lines["image"])
+    total, counts = len(truth.scenes.image_ids), statistics.gathered.numbers
+    images = len(statistics.gathered.lines["image"])
     if without := total - images:
         fate = "left out, as released" if statistics.as_released else "their pairs are missed"
         note(f"{prefix}{without:,} of {total:,} ground-truth images have no predictions: {fate}")
@@ -128,7 +128,7 @@ def _tell(statistics: PairStatistics, truth: GroundTruth, prefix: str) -> None:
         note(
             f"{prefix}{others:,} of {counts['triplets']:,} triplets have a subject that is no {who}: they are no pairs"
         )
-    if question := statistics.found.fit.doubt(truth.scenes, truth.vocabulary):
+    if question := statistics.gathered.fit.doubt(truth.scenes, truth.vocabulary):
         note(f"{prefix}{question}")
     for metric, reason in statistics.reasons.items():
         advice = f"; {arg('verb_score', 'triplet')} uses the triplet's score instead"

@@ -92,7 +92,9 @@ def table(
         if chosen_layout is not None:
             table_made, rest = arrange_by_layout(rows_read, chosen_layout, replace(showing, n=notation != "csv"))
             tables = [table_made if notation == "csv" else join_notes(table_made)]
-            rest = [row for row in rest if row["metric"] in {place.metric for place in chosen_layout.places(rows_read)}]
+            rest = [
+                row for row in rest if row["metric"] in {column.metric for column in chosen_layout.columns(rows_read)}
+            ]
             if rest:
                 note(f"{len(rest):,} rows do not fit the layout {chosen_layout.name}: {describe_rows(rest)}")
         elif lines or columns or over:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.diagnosis.repairs import ASKING, Diagnosis
+from hoicli.diagnosis.repairs import TRUTH_ORACLES, Diagnosis
 from hoicli.evaluation.tally import Mean
 from hoicli.io.forks import shared_out
 from hoicli.records.kit import Floats, Ints
@@ -22,7 +22,7 @@ from hoicli.resampling.ranked import Prepared, RankedLists
 from hoicli.resampling.rounds import WORTH_FORKING, Observed, Rounds, over_blocks
 from hoicli.vocabulary.labels import Vocabulary
 
-SHARING = (ASKING, *((oracle,) for oracle in ORACLES if oracle not in ASKING))
+SHARING = (TRUTH_ORACLES, *((oracle,) for oracle in ORACLES if oracle not in TRUTH_ORACLES))
 """All oracles, and none; those with the same ranked lists together. The others have the ground truth of "none"."""
 EVERY = tuple(chain.from_iterable(SHARING))
 

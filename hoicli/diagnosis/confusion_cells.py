@@ -1,6 +1,6 @@
 """The confusions of one or several models as rows, with the mAP that repairing each cell would give.
 
-Repairing the cell (v, w), w said in place of v, is an oracle as in `hoicli.diagnosis.repairs`:
+Repairing the cell (v, w), w predicted in place of v, is an oracle as in `hoicli.diagnosis.repairs`:
 
 - the first prediction of each ground truth of the cell becomes a true positive of its class with its own score, and
   the true positive it replaces (a lower score) is dropped, as the oracles do with repairs. A prediction that is first
@@ -8,7 +8,7 @@ Repairing the cell (v, w), w said in place of v, is an oracle as in `hoicli.diag
 - every other prediction that says w of the cell's pairs is dropped.
 
 Of an object, the prediction that becomes a true positive is, for each triplet of a pair in the cell, the best one with
-the wrong label and the triplet's verb, if it stands above the triplet's true positive. In the cells (nothing, w) the
+the wrong label and the triplet's verb, if it ranks above the triplet's true positive. In the cells (nothing, w) the
 predictions are dropped, as `both_boxes` does; in (v, nothing) the ground truth leaves the count, as `missed_gt` does.
 The repairs of different cells overlap, so their gains do not add up.
 """
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hoicli.diagnosis.confusions import NOTHING, ConfusionColumns, Said
+from hoicli.diagnosis.confusions import NOTHING, ConfusionColumns, KindConfusions
 from hoicli.diagnosis.diagnosed_models import Placed, match_and_diagnose
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import choose_computable
@@ -44,30 +44,35 @@ from hoicli.vocabulary.labels import Vocabulary
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of one kind of confusion (of verbs or of objects) that occur, in ascending order. true, said [K]: the
-    numbers of the annotated and of the predicted name, NOTHING for none. count [K]: the units in each cell (in the
-    cells of nothing annotated: predictions, or predicted pairs). gain [K]: the mean AP that repairing the cell would
-    add, in [0, 1]; NaN on the diagonal and where there is no class to average."""
+    """The K cells of a confusion matrix (of verbs or of objects) that occur, ordered by annotated and predicted name.
+
+    true, predicted [K]: the number of the annotated and of the predicted name, NOTHING (-1) for none. count [K]: how
+    many ground-truth triplets (for objects: annotated pairs of boxes) are in the cell; where nothing is annotated, how
+    many predictions (for objects: predicted pairs). gain [K]: how much mean AP, in [0, 1], repairing the cell would
+    add; NaN on the diagonal and where there is no class to average."""
 
     true: Ints
-    said: Ints
+    predicted: Ints
     count: Ints
     gain: Floats
 
     def totals(self) -> Ints:
-        """Return for each cell [K] the number of units with its annotated name; for a cell of nothing annotated, the
-        number of units that were predicted to have its name."""
-        names = int(max(self.true.max(initial=0), self.said.max(initial=0))) + 1
-        of_true = np.bincount(self.true[self.true >= 0], self.count[self.true >= 0], minlength=names)
-        of_said = np.bincount(self.said[self.said >= 0], self.count[self.said >= 0], minlength=names)
-        return np.where(self.true >= 0, of_true[self.true], of_said[self.said]).astype(np.int64)
+        """Return [K] what the count of each cell is a share of: the total count of its row (the cells with the same
+        annotated name); for a cell where nothing is annotated, of its column (the same predicted name)."""
+        names = int(max(self.true.max(initial=0), self.predicted.max(initial=0))) + 1
+        has_true, has_predicted = self.true != NOTHING, self.predicted != NOTHING
+        row_totals = np.bincount(self.true[has_true], self.count[has_true], minlength=names)
+        column_totals = np.bincount(self.predicted[has_predicted], self.count[has_predicted], minlength=names)
+        return np.where(has_true, row_totals[self.true], column_totals[self.predicted]).astype(np.int64)
 
 
 class _Tasks(NamedTuple):
-    """What the repairs of cells change, class by class: a task is a cell and a class whose AP its repair may change.
+    """What the repairs of cells change, class by class: a task is one cell with one class whose AP its repair may
+    change.
+
     cells, classes [J]: the cell and the class of each task. inserted, removed: the true positives that tasks add and
-    the predictions that they take away, as ascending keys of the task and the place among all predictions. lost [J]:
-    how much ground truth leaves the count."""
+    the predictions that they take away, ascending; each is written as one number, the task times `Repaired._width` plus
+    the prediction's place in the ranking of all predictions. lost [J]: how many ground truths no longer count."""
 
     cells: Ints
     classes: Ints
@@ -77,41 +82,45 @@ class _Tasks(NamedTuple):
 
 
 class Repaired:
-    """A model's ranked lists, ranked once, from which the AP after the repair of each cell is computed. columns: the
-    confusions of the predictions in `listed`."""
+    """A model's ranked predictions, from which the AP after the repair of each cell is computed."""
 
     def __init__(self, listed: Listed, columns: ConfusionColumns, protocol: Protocol, vocabulary: Vocabulary) -> None:
+        """Rank all predictions once, by descending score. listed: the predictions; columns: their confusions."""
         self._interaction, self._columns, self._protocol = listed.interaction.astype(np.int64), columns, protocol
         count = len(listed)
+        # The place of each prediction in one ranking of all classes: rank_by_class is told that all are of class 0.
         self._place = np.empty(count, dtype=np.int64)
-        by_class = listed.rank_by_class(np.zeros(count, dtype=np.int8), 1, place=listed.interaction)
-        self._place[by_class.order] = np.arange(count)
-        self._width = count + 1
+        ranking = listed.rank_by_class(np.zeros(count, dtype=np.int8), 1, place=listed.interaction)
+        self._place[ranking.order] = np.arange(count)
+        self._width = count + 1  # above every place, so that class * width + place sorts by class, then by place
         self._keys = np.sort(self._key(np.flatnonzero(columns.counted)))
+        # The true positives by class and rank; those of class c are _hits[_hit_bounds[c]:_hit_bounds[c + 1]].
         hits = np.flatnonzero(columns.hit)
         self._hits = hits[np.argsort(self._key(hits))]
         classes = len(vocabulary.interactions)
         self._hit_bounds = np.searchsorted(self._interaction[self._hits], np.arange(classes + 1))
         self._positives = np.bincount(columns.truth_class, minlength=classes)
+        # The classes [C] in the mean AP over the largest subset.
         largest_subset = max(subset_classes(vocabulary, protocol).values(), key=len)
         self._averaged = classes_in_mean(self._positives, vocabulary, protocol) & (self._positives > 0)
         self._averaged &= np.isin(np.arange(classes), largest_subset)
         self._averaged[sorted(vocabulary.no_interaction_ids)] = False
 
     def _key(self, rows: Ints) -> Ints:
-        """Return a key [R] that sorts predictions by class and, within a class, by rank among all predictions."""
+        """Return [R] a number for each of the predictions `rows` [R] that sorts them by class, then by score."""
         key: Ints = self._interaction[rows] * self._width + self._place[rows]
         return key
 
     def _rank(self, classes: Ints, place: Ints) -> Ints:
-        """Return how many [R] counted predictions of each class rank at or above a place among all predictions."""
+        """Return [R] the rank that a prediction of each class has, or would have, in the list of its class: how many
+        counted predictions of the class stand at or above it. place [R]: its place in the ranking of all classes."""
         start = np.searchsorted(self._keys, classes * self._width)
         rank: Ints = np.searchsorted(self._keys, classes * self._width + place, side="right") - start
         return rank
 
     @cached_property
     def _hit_rank(self) -> Ints:
-        """The rank of each true positive among the counted predictions of its class."""
+        """The rank of each true positive in `_hits` among the counted predictions of its class."""
         return self._rank(self._interaction[self._hits], self._place[self._hits])
 
     @cached_property
@@ -119,27 +128,30 @@ class Repaired:
         """The AP of each class [C] before any repair, in [0, 1]."""
         return ranked_ap(self._hit_rank, self._hit_bounds, self._positives, self._protocol)[0]
 
-    def cells(self, answers: Said, names: int) -> Cells:
-        """Return the cells of one kind of confusion. names: the number of names of this kind."""
+    def cells(self, confusions: KindConfusions, names: int) -> Cells:
+        """Return the cells of the confusion matrix of verbs, or of objects, with the gain of repairing each. names: how
+        many verbs, or objects, there are."""
         width = names + 1
 
-        def cell(true: Ints, said: Ints) -> Ints:
-            # NOTHING is -1, so both numbers are raised by one.
-            return (true + 1) * width + said + 1
+        def key_of(true: Ints, predicted: Ints) -> Ints:
+            """Return the number of each cell (annotated name, predicted name), ascending by both."""
+            return (true + 1) * width + predicted + 1  # NOTHING is -1, so both names are raised by one
 
-        cell_of_unit = cell(answers.true, answers.said)
-        cell_of_lone = cell(np.full(len(answers.lone), NOTHING), answers.lone)
-        cells_found, count = np.unique(np.concatenate([cell_of_unit, cell_of_lone]), return_counts=True)
-        true, said = cells_found // width - 1, cells_found % width - 1
-        gain = self._gains(answers, cells_found, cell)
-        gain[true == said] = np.nan
-        return Cells(true, said, count, gain)
+        annotated_cells = key_of(confusions.true, confusions.predicted)
+        unannotated_cells = key_of(np.full(len(confusions.unannotated), NOTHING), confusions.unannotated)
+        keys, count = np.unique(np.concatenate([annotated_cells, unannotated_cells]), return_counts=True)
+        true, predicted = keys // width - 1, keys % width - 1
+        gain = self._gains(confusions, keys, key_of)
+        gain[true == predicted] = np.nan
+        return Cells(true, predicted, count, gain)
 
-    def _gains(self, answers: Said, cells: Ints, cell: Callable[[Ints, Ints], Ints]) -> Floats:
-        """Return the mean AP [K] that the repair of each cell would add. cell: makes the key of a cell from its two
-        names."""
-        tasks = self._tasks(answers, cells, cell)
+    def _gains(self, confusions: KindConfusions, cells: Ints, key_of: Callable[[Ints, Ints], Ints]) -> Floats:
+        """Return [K] how much mean AP the repair of each cell would add. cells [K]: the keys of the cells, which
+        `key_of` makes from annotated and predicted names."""
+        tasks = self._tasks(confusions, cells, key_of)
         positives = self._positives[tasks.classes] - tasks.lost
+        # For each cell, the sum of the AP of all classes and the number of classes in the mean are corrected by what
+        # its tasks change. A class that loses all its ground truth leaves the mean.
         averaged = self._averaged[tasks.classes]
         still_averaged = averaged & (positives > 0)
         ap_before, ap_after = self.ap[tasks.classes], self._ap_after(tasks, positives)
@@ -152,51 +164,54 @@ class Repaired:
         means -= total / max(averaged_classes, 1)
         return means
 
-    def _tasks(self, answers: Said, cells: Ints, cell: Callable[[Ints, Ints], Ints]) -> _Tasks:
-        """Return the tasks that the repairs of some cells are made of."""
+    def _tasks(self, confusions: KindConfusions, cells: Ints, key_of: Callable[[Ints, Ints], Ints]) -> _Tasks:
+        """Return what the repair of each cell inserts, removes and no longer counts, class by class. cells, key_of: as
+        for `_gains`."""
         columns, classes = self._columns, len(self._positives)
 
-        def keys(of_cell: Ints, of_class: Ints) -> Ints:
-            """Return the key of each (cell, class)."""
-            return find(cells, of_cell)[0] * classes + of_class
+        def task_keys(cell_keys: Ints, class_numbers: Ints) -> Ints:
+            """Return one number for each (cell, class): the cell's position in `cells`, times classes, plus class."""
+            return find(cells, cell_keys)[0] * classes + class_numbers
 
-        repaired_class = columns.truth_class[answers.fix_truth]
-        fixed_cell, former_hit = cell(answers.fix_true, answers.fix_said), columns.found[answers.fix_truth]
+        repaired_class = columns.truth_class[confusions.fix_truth]
+        fixed_cell = key_of(confusions.fix_true, confusions.fix_predicted)
+        former_hit = columns.true_positive[confusions.fix_truth]
         replaced = former_hit >= 0
-        dropped_cell = cell(answers.drop_true, answers.drop_said)
-        lost_cell = cell(answers.missed_true, np.full(len(answers.missed), NOTHING))
-        insert_key = keys(fixed_cell, repaired_class)
-        drop_key = keys(dropped_cell, self._interaction[answers.drop_row])
-        remove_key = np.concatenate([drop_key, keys(fixed_cell[replaced], repaired_class[replaced])])
-        lose_key = keys(lost_cell, columns.truth_class[answers.missed])
+        dropped_cell = key_of(confusions.drop_true, confusions.drop_predicted)
+        lost_cell = key_of(confusions.missed_true, np.full(len(confusions.missed), NOTHING))
+        insert_key = task_keys(fixed_cell, repaired_class)
+        drop_key = task_keys(dropped_cell, self._interaction[confusions.drop_row])
+        remove_key = np.concatenate([drop_key, task_keys(fixed_cell[replaced], repaired_class[replaced])])
+        lose_key = task_keys(lost_cell, columns.truth_class[confusions.missed])
 
         task_key = np.unique(np.concatenate([insert_key, remove_key, lose_key]))
-        removed_row = np.concatenate([answers.drop_row, former_hit[replaced]])
+        removed_row = np.concatenate([confusions.drop_row, former_hit[replaced]])
         return _Tasks(
             cells=task_key // classes,
             classes=task_key % classes,
-            inserted=np.sort(find(task_key, insert_key)[0] * self._width + self._place[answers.fix_row]),
+            inserted=np.sort(find(task_key, insert_key)[0] * self._width + self._place[confusions.fix_row]),
             removed=np.sort(find(task_key, remove_key)[0] * self._width + self._place[removed_row]),
             lost=np.bincount(find(task_key, lose_key)[0], minlength=len(task_key)),
         )
 
     def _ap_after(self, tasks: _Tasks, positives: Ints) -> Floats:
-        """Return the AP [J] of the class of each task after the repair. positives [J]: the ground truth that counts
-        then."""
+        """Return [J] the AP of each task's class once its cell is repaired, in blocks of tasks to bound the memory.
+        positives [J]: how many ground truths of the class count then."""
         ap = np.zeros(len(tasks.classes))
-        for part in blocks_of(np.diff(self._hit_bounds)[tasks.classes]):
-            # the keys of this block of tasks, with the tasks numbered from its start
-            of_part = [
-                keys[slice(*np.searchsorted(keys, [part.start * self._width, part.stop * self._width]))]
-                - part.start * self._width
-                for keys in (tasks.inserted, tasks.removed)
-            ]
-            ap[part] = self._repaired_ap(tasks.classes[part], positives[part], *of_part)
+        for block in blocks_of(np.diff(self._hit_bounds)[tasks.classes]):
+            start, stop = block.start * self._width, block.stop * self._width
+            # The keys of this block's tasks; less `start`, they number the tasks from the block's first.
+            inserted, removed = (
+                keys[slice(*np.searchsorted(keys, [start, stop]))] - start for keys in (tasks.inserted, tasks.removed)
+            )
+            ap[block] = self._repaired_ap(tasks.classes[block], positives[block], inserted, removed)
         return ap
 
     def _repaired_ap(self, of_class: Ints, positives: Ints, inserted: Ints, removed: Ints) -> Floats:
-        """Return the AP [J] of some tasks, each the true positives of one class with what one cell inserts and removes.
-        inserted, removed: keys, ascending, made of the number of the task in J and the place among all predictions."""
+        """Return [J] the AP of each task's class after the repair, from the ranks that the true positives have then.
+        of_class, positives [J]: the class of each task, and how many of its ground truths count. inserted, removed: the
+        new true positives and the dropped predictions, ascending, each as task * width + place (see `_Tasks`)."""
+        # every true positive of each task's class before the repair
         task, hit = expand_runs(self._hit_bounds[of_class], np.diff(self._hit_bounds)[of_class])
         task_and_place = task * self._width + self._place[self._hits[hit]]
         task_of_inserted, place_of_inserted = np.divmod(inserted, self._width)
@@ -209,19 +224,22 @@ class Repaired:
         task_start = np.arange(len(of_class)) * self._width
         before_task = np.searchsorted(removed, task_start) - np.searchsorted(inserted, task_start)
         rank += inserted_above - removed_above + before_task[task]
-        remaining = np.flatnonzero(~find(removed, key)[1])
+        remaining = np.flatnonzero(~find(removed, key)[1])  # a removed true positive has left the list
         remaining = remaining[np.argsort(key[remaining], kind="stable")]
         bounds = np.searchsorted(task[remaining], np.arange(len(of_class) + 1))
         return ranked_ap(rank[remaining], bounds, positives, self._protocol)[0]
 
 
 UNITS = {"verb": ("triplets", "predictions"), "object": ("pairs", "predicted pairs")}
-"""The unit that a cell of each kind counts, and the unit of its cells of nothing annotated."""
+"""What a cell of each kind of confusion counts, and what its cells in which nothing is annotated count."""
 
 
 @dataclass(frozen=True)
 class Confused:
-    """One model's confusions under one view of the protocol. listed: the model's predictions."""
+    """One model's confusions under one view of the protocol (a threshold and a part of the data to evaluate).
+
+    name, tagged: the model, and whether rows name it (as the tag `model`). listed: the model's predictions. columns:
+    their confusions. settings: what the signatures of the rows state."""
 
     name: str
     tagged: bool
@@ -243,47 +261,52 @@ class Confused:
         return {kind: names_by_kind[kind] for kind in self.columns.kinds}
 
     def cells(self) -> dict[str, Cells]:
-        """Return the cells of each kind of confusion that was gathered."""
+        """Return the cells of each kind of confusion that was gathered: "verb" and, unless left out, "object"."""
         repaired = Repaired(self.listed, self.columns, self.protocol, self.vocabulary)
-        return {kind: repaired.cells(answers, len(self.names[kind])) for kind, answers in self.columns.kinds.items()}
+        return {
+            kind: repaired.cells(confusions, len(self.names[kind])) for kind, confusions in self.columns.kinds.items()
+        }
 
     def panels(self, cells: Mapping[str, Cells]) -> Iterator[Panel]:
-        """Yield a heat map for each kind: which annotated name is taken for which other name."""
-        for kind, of_kind in cells.items():
-            is_confusion = (of_kind.true != NOTHING) & (of_kind.said != NOTHING) & (of_kind.true != of_kind.said)
-            share = 100 * (of_kind.count / of_kind.totals())
+        """Yield a heat map for each kind ("verb", "object"), which shows which annotated name is taken for which other
+        name. cells: what `cells` returns."""
+        for kind, matrix in cells.items():
+            is_confusion = (matrix.true != NOTHING) & (matrix.predicted != NOTHING) & (matrix.true != matrix.predicted)
+            share = 100 * (matrix.count / matrix.totals())
             model_label = [label(self.name)] if self.tagged else []
             view_texts = [f"{key} {value}" for key, value in self.protocol.view]
             title = ", ".join([f"{kind.capitalize()}s", *model_label, *view_texts])
-            columns = (of_kind.true, of_kind.said, of_kind.count, share)
+            columns = (matrix.true, matrix.predicted, matrix.count, share)
             yield Panel(title, self.names[kind], *(column[is_confusion] for column in columns))
 
     def rows(self, cells: Mapping[str, Cells], *, top: int | None, tags: Mapping[str, str]) -> Iterator[Row]:
-        """Yield the result rows of the cells that `rank_cells` chooses, kind by kind. Each cell has its count, its
-        share in percent of all units with the annotated name (where nothing is annotated, of all that were predicted to
-        have the name), and the gain of its repair in points of mAP."""
+        """Yield the result rows of the cells that `rank_cells` chooses, kind by kind: the count of each cell, its share
+        in percent (see `Cells.totals`) and, off the diagonal, the mAP that its repair would add, in percent.
+
+        cells: what `cells` returns. top: how many cells to choose, None for all. tags: tags for every row."""
         tagged = {**({"model": self.name} if self.tagged else {}), **tags, **dict(self.protocol.view)}
         common_keys = row_ends(self.protocol.name, tagged, self.settings)
-        (subset, members) = max(subset_classes(self.vocabulary, self.protocol).items(), key=lambda pair: len(pair[1]))
-        positives = np.bincount(self.columns.truth_class, minlength=len(self.vocabulary.interactions))[members]
-        averaged = int((positives > 0).sum())
-        for kind, of_kind in cells.items():
-            names, totals = self.names[kind], of_kind.totals()
-            for cell_number in rank_cells(of_kind, top).tolist():
-                true, predicted = int(of_kind.true[cell_number]), int(of_kind.said[cell_number])
+        subsets = subset_classes(self.vocabulary, self.protocol)
+        subset = max(subsets, key=lambda name: len(subsets[name]))  # the mean is over all classes
+        positives = np.bincount(self.columns.truth_class, minlength=len(self.vocabulary.interactions))
+        averaged = int((positives[subsets[subset]] > 0).sum())
+        for kind, matrix in cells.items():
+            names, totals = self.names[kind], matrix.totals()
+            for cell_number in rank_cells(matrix, top).tolist():
+                true, predicted = int(matrix.true[cell_number]), int(matrix.predicted[cell_number])
                 cell = {
                     "subset": subset,
                     "kind": kind,
                     "truth": None if true == NOTHING else names[true],
                     "predicted": None if predicted == NOTHING else names[predicted],
                 }
-                count, total = int(of_kind.count[cell_number]), int(totals[cell_number])
+                count, total = int(matrix.count[cell_number]), int(totals[cell_number])
                 unit = UNITS[kind][true == NOTHING]
                 values: list[tuple[str, Any, int, str]] = [
                     ("confusion", count, total, unit),
                     ("confusion_share", 100.0 * count / total, total, "%"),
                 ]
-                gain = float(of_kind.gain[cell_number])
+                gain = float(matrix.gain[cell_number])
                 if true != predicted:
                     values.append(("confusion_delta_mAP", None if np.isnan(gain) else percent(gain), averaged, "%"))
                 for metric, value, n, value_unit in values:
@@ -291,16 +314,17 @@ class Confused:
 
 
 class Confusing:
-    """Gathers the confusions of one model, batch by batch in any order (`Collector`)."""
+    """Gathers the confusions of one model, batch by batch in any order. It is a `Collector`: `match_and_diagnose` hands
+    it every matched batch."""
 
     def __init__(self, truth: GroundTruth, protocol: Protocol, *, objects: bool = True) -> None:
-        """objects: also gather the confusions of objects, if the protocol compares labels."""
+        """Start with no batch. objects: also gather the confusions of objects, if the protocol compares labels."""
         self._truth, self._protocol = truth, protocol
         self._objects = objects and not protocol.person_first
         self._parts: list[ConfusionColumns] = []
 
     def add(self, placed: Placed) -> None:
-        """Add a batch."""
+        """Add the confusions of a matched batch."""
         meets = partial(placed.batch.meets, self._protocol) if self._objects else None
         self._parts.append(ConfusionColumns.from_batch(placed.located, self._truth.vocabulary, meets))
 
@@ -309,12 +333,15 @@ class Confusing:
         self._parts += other._parts
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the parts alone, for the process that merges them: it has the ground truth already."""
+        """Return what is pickled when a worker process hands its result back: only the gathered parts, since the
+        process that merges them has the ground truth already."""
         return {"_parts": self._parts}
 
     def find_confusions(self, name: str, listed: Listed, settings: Settings, *, tagged: bool) -> Confused:
-        """Return the confusions of all that was added. listed: the predictions that were added; settings: what
-        signatures say besides the ground truth and the protocol."""
+        """Return the confusions of all batches, and of the images that no batch had.
+
+        name: the model; tagged: whether rows name it; listed: the predictions that were added; settings: what
+        signatures state besides the ground truth and the protocol."""
         truth, view = self._truth, self._protocol
         signed = {"data": truth.vocabulary.signed, **settings, **truth.settings(view), **view.settings()}
         whole = ConfusionColumns.join([*self._parts, ConfusionColumns.unseen(truth, view, listed.image_ids)])
@@ -322,17 +349,18 @@ class Confusing:
 
 
 def rank_cells(cells: Cells, top: int | None) -> Ints:
-    """Return the numbers of the cells in the order of their rows. Confusions of two names come first, then the cells in
-    which nothing is annotated or predicted; of either sort the `top` by gain, then count, then name. With `top` None
-    all cells are returned by name, NOTHING last."""
+    """Return the numbers of the cells to write, in order. First come the `top` confusions of two names, then the `top`
+    cells in which nothing is annotated or nothing is predicted; both by descending gain, then count, then name.
+
+    With `top` None all cells are returned, the diagonal too, ordered by annotated and predicted name, NOTHING last."""
     last = np.iinfo(np.int64).max
-    by_name = [np.where(names == NOTHING, last, names) for names in (cells.said, cells.true)]
+    by_name = [np.where(names == NOTHING, last, names) for names in (cells.predicted, cells.true)]
     if top is None:
         return np.lexsort(by_name)
     gain = np.where(np.isnan(cells.gain), -np.inf, cells.gain)
-    order = np.lexsort((*by_name, -cells.count, -gain))
-    both_named = ((cells.true != NOTHING) & (cells.said != NOTHING))[order]
-    off_diagonal = (cells.true != cells.said)[order]
+    order = np.lexsort((*by_name, -cells.count, -gain))  # lexsort sorts by its last key first
+    both_named = ((cells.true != NOTHING) & (cells.predicted != NOTHING))[order]
+    off_diagonal = (cells.true != cells.predicted)[order]
     return np.concatenate([order[off_diagonal & both_named][:top], order[off_diagonal & ~both_named][:top]])
 
 
@@ -344,8 +372,10 @@ def confused_models(
     policy: ErrorPolicy,
     views: Views = ALONE,
 ) -> list[Confused]:
-    """Return each model's confusions by view. Raises `UsageError` for slices of classes, `DataError` for a bad
-    stream."""
+    """Return the confusions of each model under each view: each threshold and each part of a slice in `views`.
+
+    filters: which predictions are left out before matching; policy: what to do about bad lines. Raises `UsageError` for
+    slices of classes, `DataError` for a bad stream."""
     if views.of_classes:
         names = ",".join(slice_.name for slice_ in views.of_classes)
         raise UsageError(f"{arg('slice', names)}: of classes, which confusions join; use people, pairs or a file")
@@ -359,8 +389,8 @@ def confused_models(
         )
         whole.coverage.report(truth, protocol_views, model.name, model=model.model if len(models) > 1 else None)
         settings = filters.signature() | whole.tally.leave
-        listed = whole.tally.listed
         models_confused += [
-            of_view.find_confusions(model.model, listed, settings, tagged=model.tagged) for of_view in whole.collected
+            confusing.find_confusions(model.model, whole.tally.listed, settings, tagged=model.tagged)
+            for confusing in whole.collected
         ]
     return models_confused

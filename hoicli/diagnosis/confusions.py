@@ -36,9 +36,9 @@ from hoicli.diagnosis.error_types import (
     NOT_COUNTED,
     OBJECT_BOX,
     Typed,
-    candidates,
     error_types,
     members,
+    predictions_that_fit,
 )
 from hoicli.diagnosis.located import Located, actions
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -47,90 +47,101 @@ from hoicli.records.kit import Bools, Ints, run_starts, starts_of
 from hoicli.vocabulary.labels import Vocabulary
 
 NOTHING = -1
+"""Stands for a name where nothing is annotated, or nothing is predicted."""
 Meets = Callable[[Ints, Ints], Bools]
-"""Whether predicted boxes overlap annotated ones enough, row by row, whatever their labels."""
+"""Takes numbers of predicted and of annotated boxes [M]; returns [M] whether the two overlap enough, labels aside."""
 
 
 @dataclass(frozen=True)
-class Said:
-    """One kind of confusion in some images, as columns. Names are numbers, NOTHING for none.
+class KindConfusions:
+    """The confusions of verbs, or of objects, in some images, as columns. Names are numbers, NOTHING for none.
 
-    true, said [U]: the annotated and the predicted name of each unit (a ground-truth triplet, or an annotated pair).
-    lone [L]: the names that were predicted where nothing is annotated. What the repair of a cell does: prediction
-    fix_row [F] becomes the true positive of ground truth fix_truth, in the cell (fix_true, fix_said); prediction
-    drop_row [D] is dropped, in the cell (drop_true, drop_said); ground truth missed [M] leaves the count, in the cell
-    (missed_true, nothing)."""
+    true, predicted [U]: the annotated and the predicted name of each unit, which is a ground-truth triplet (for verbs)
+    or an annotated pair of boxes (for objects). unannotated [L]: the names that were predicted where nothing is
+    annotated.
+
+    The other columns say what the repair of each cell (annotated name, predicted name) does. Prediction fix_row [F]
+    becomes the true positive of ground truth fix_truth, in the cell (fix_true, fix_predicted). Prediction drop_row [D]
+    is dropped, in the cell (drop_true, drop_predicted). Ground truth missed [M] no longer counts, in the cell
+    (missed_true, NOTHING)."""
 
     true: Ints
-    said: Ints
-    lone: Ints
+    predicted: Ints
+    unannotated: Ints
     fix_row: Ints
     fix_truth: Ints
     fix_true: Ints
-    fix_said: Ints
+    fix_predicted: Ints
     drop_row: Ints
     drop_true: Ints
-    drop_said: Ints
+    drop_predicted: Ints
     missed: Ints
     missed_true: Ints
 
 
 @dataclass(frozen=True)
 class ConfusionColumns:
-    """The confusions of a model in some images, by kind. counted, hit [T]: whether each prediction counts, and whether
-    it is a true positive; truth_class [G]: the class of each ground truth; found [G]: its true positive, else -1."""
+    """The confusions of a model in some images.
+
+    counted, hit [T]: whether each prediction counts, and whether it is a true positive; truth_class [G]: the class of
+    each ground truth; true_positive [G]: the prediction that is its true positive, else -1. kinds: the confusions by
+    kind, "verb" and perhaps "object"."""
 
     counted: Bools
     hit: Bools
     truth_class: Ints
-    found: Ints
-    kinds: Mapping[str, Said]
+    true_positive: Ints
+    kinds: Mapping[str, KindConfusions]
 
     @classmethod
     def join(cls, parts: Sequence[ConfusionColumns]) -> ConfusionColumns:
-        """Return one or more parts as one; predictions and ground truth are renumbered in the order of the parts."""
+        """Return the confusions of several groups of images as one. parts: the confusions of each group, at least one;
+        predictions and ground truths are renumbered in the order of the parts."""
         rows = starts_of([len(part.hit) for part in parts]).tolist()
         truths = starts_of([len(part.truth_class) for part in parts]).tolist()
-        # the columns that hold numbers of predictions or of ground truth, and what each part adds to them
-        starts = {"found": rows, "fix_row": rows, "drop_row": rows, "fix_truth": truths, "missed": truths}
+        # These columns hold numbers of predictions or of ground truths. To them is added how many of these the parts
+        # before have; the last item of `rows` and `truths` is the total, which no part needs.
+        starts = {"true_positive": rows, "fix_row": rows, "drop_row": rows, "fix_truth": truths, "missed": truths}
 
-        def column(name: str, holders: Sequence[object]) -> Any:
-            columns = [getattr(holder, name) for holder in holders]
+        def join_column(name: str, owners: Sequence[object]) -> Any:
+            """Return the columns of this name joined. owners: what has the column, one object for each part."""
+            columns = [getattr(owner, name) for owner in owners]
             if name in starts:
                 columns = [
-                    np.where(numbers < 0, numbers, numbers + start)
+                    np.where(numbers < 0, numbers, numbers + start)  # -1 stands for none
                     for numbers, start in zip(columns, starts[name], strict=False)
                 ]
             return np.concatenate(columns)
 
-        kinds = {
-            kind: Said(
-                **{
-                    column_field.name: column(column_field.name, [part.kinds[kind] for part in parts])
-                    for column_field in fields(Said)
-                }
+        kinds = {}
+        for kind in parts[0].kinds:
+            of_kind = [part.kinds[kind] for part in parts]
+            kinds[kind] = KindConfusions(
+                **{column.name: join_column(column.name, of_kind) for column in fields(KindConfusions)}
             )
-            for kind in parts[0].kinds
-        }
-        return cls(**{name: column(name, parts) for name in ("counted", "hit", "truth_class", "found")}, kinds=kinds)
+        names = ("counted", "hit", "truth_class", "true_positive")
+        return cls(**{name: join_column(name, parts) for name in names}, kinds=kinds)
 
     @classmethod
     def from_batch(cls, located: Located, vocabulary: Vocabulary, meets: Meets | None) -> ConfusionColumns:
-        """Return the confusions of a batch; without `meets` (labels are not compared) only those of verbs."""
-        located = replace(located, misnamed=None)  # confusions are of what mAP counts
+        """Return the confusions of a batch of matched images. meets: whether boxes overlap enough; None if confusions
+        of objects are not wanted, or the protocol does not compare labels."""
+        # Predictions whose subject is no person are left out: mAP does not count them, so they confuse nothing.
+        located = replace(located, misnamed=None)
         typed = error_types(located)
-        kinds = {"verb": verbs_said(located, typed)}
+        kinds = {"verb": verb_confusions(located, typed)}
         if meets is not None:
             object_of = [vocabulary.object_ids[name] for _, name in vocabulary.interactions]
-            kinds["object"] = objects_said(located, typed, meets, np.array(object_of, dtype=np.int64))
+            kinds["object"] = object_confusions(located, typed, meets, np.array(object_of, dtype=np.int64))
         return cls(located.counted, located.hit, located.truth_interaction, located.true_positive, kinds)
 
     @classmethod
     def unseen(cls, truth: GroundTruth, protocol: Protocol, images_seen: Iterable[str]) -> ConfusionColumns:
-        """Return the confusions of the images without predictions: all their ground truth is missed."""
+        """Return the confusions of the images without predictions, where all ground truth is missed. images_seen: the
+        ids of the images that have predictions."""
         scenes, (image_ids, image, rows) = truth.scenes, truth.unseen(protocol, images_seen)
         none, never = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
-        located = Located(
+        located = Located(  # matched images with ground truth and no predictions
             image_ids=image_ids,
             image=none,
             subject=none,
@@ -148,40 +159,45 @@ class ConfusionColumns:
             truth_box_match=none,
             action_of=actions(truth.vocabulary),
         )
+        # There is no predicted box, so this function of boxes is only ever called with empty columns.
         return cls.from_batch(located, truth.vocabulary, None if protocol.person_first else lambda box, _: box < 0)
 
 
-def _firsts(unit: Ints, row: Ints, located: Located, units: int) -> Ints:
-    """Return for each unit [units] where in `unit` and `row` its prediction with the highest score stands, -1 for none.
-    Equal scores are ordered by class, then by row. unit, row: aligned columns, a unit and a prediction that may be its
-    first; units: the number of units."""
+def _best_candidates(unit: Ints, row: Ints, located: Located, units: int) -> Ints:
+    """Return [units] the position, in the columns `unit` and `row`, of the candidate of each unit with the highest
+    score, -1 for a unit without any. Equal scores are ordered by class, then by row.
+
+    unit, row [K]: the candidates: prediction row[k] may be what is predicted of unit[k] (a ground-truth triplet, or a
+    pair of boxes); units: how many units there are."""
+    # lexsort sorts by its last key first: by unit, then by descending score
     order = np.lexsort((row, located.interaction[row], -located.score[row], unit))
     best = order[run_starts(unit[order])]
-    first = np.full(units, -1, dtype=np.int64)
-    first[unit[best]] = best
-    return first
+    best_of_unit = np.full(units, -1, dtype=np.int64)
+    best_of_unit[unit[best]] = best
+    return best_of_unit
 
 
 def _first_occurrences(first_column: Ints, other: Ints) -> Ints:
-    """Return where each combination of two values occurs first, ascending."""
+    """Return the positions, ascending, at which a combination of values occurs for the first time in two columns."""
     _, first = np.unique(first_column * (int(other.max(initial=0)) + 1) + other, return_index=True)
     return np.sort(first)
 
 
 class _Units(NamedTuple):
-    """The units of a kind of confusion, and the cell (true, said) of each. true, said [U]: the annotated and the
-    predicted name, NOTHING if none is predicted; is_confused [U]: whether the first prediction is wrong for the unit;
-    of_truth [G]: the unit of each ground truth."""
+    """The units that are counted in the cells of a confusion matrix: ground-truth triplets, or annotated pairs.
+
+    true, predicted [U]: the annotated and the predicted name of each unit, NOTHING if none is predicted; is_confused
+    [U]: whether its best prediction is wrong for it; of_truth [G]: the unit that each ground truth belongs to."""
 
     true: Ints
-    said: Ints
+    predicted: Ints
     is_confused: Bools
     of_truth: Ints
 
 
 class _Fixes(NamedTuple):
-    """The predictions that a cell's repair makes true positives. row, truth, unit [F]: a prediction, the ground truth
-    that it then finds, and a unit in the cell."""
+    """The predictions that the repairs of cells make true positives. row, truth [F]: the prediction, and the ground
+    truth that it finds after the repair; unit [F]: a unit, which says by its names which cell is repaired."""
 
     row: Ints
     truth: Ints
@@ -189,75 +205,81 @@ class _Fixes(NamedTuple):
 
 
 class _Drops(NamedTuple):
-    """The predictions that a cell's repair drops. row, unit: a prediction and a unit in the cell, which it is on."""
+    """The wrong predictions that the repairs of cells drop. row [D]: the prediction; unit [D]: the unit whose boxes it
+    has, which says by its names which cell is repaired."""
 
     row: Ints
     unit: Ints
 
 
 class _Strays(NamedTuple):
-    """What is predicted where nothing is annotated. names [L]: the name of each such prediction (of objects, of each
-    such predicted pair); row, name_of_row: the predictions that the repair drops, and the name of each."""
+    """What is predicted where nothing is annotated, in the cells (NOTHING, predicted name). names [L]: the name that
+    each such prediction (for objects: each such predicted pair) has; row, name_of_row [D]: the predictions that the
+    repairs of these cells drop, and the name of each."""
 
     names: Ints
     row: Ints
     name_of_row: Ints
 
 
-def _join_parts(units: _Units, fixes: _Fixes, drops: _Drops, strays: _Strays) -> Said:
-    """Return one kind of confusion from its parts: the cell of a fix or a drop is that of its unit, the cell of a stray
-    is (nothing, its name), and the ground truth of units for which nothing is predicted is missed."""
-    missed = np.flatnonzero(units.said[units.of_truth] == NOTHING)
-    return Said(
+def _join_parts(units: _Units, fixes: _Fixes, drops: _Drops, strays: _Strays) -> KindConfusions:
+    """Return the confusions that these parts make up. A fix or a drop gets the cell of its unit, and a stray the cell
+    (NOTHING, its name). The ground truth of units for which nothing is predicted is missed."""
+    missed = np.flatnonzero(units.predicted[units.of_truth] == NOTHING)
+    return KindConfusions(
         true=units.true,
-        said=units.said,
-        lone=strays.names,
+        predicted=units.predicted,
+        unannotated=strays.names,
         fix_row=fixes.row,
         fix_truth=fixes.truth,
         fix_true=units.true[fixes.unit],
-        fix_said=units.said[fixes.unit],
+        fix_predicted=units.predicted[fixes.unit],
         drop_row=np.concatenate([drops.row, strays.row]),
         drop_true=np.concatenate([units.true[drops.unit], np.full(len(strays.row), NOTHING)]),
-        drop_said=np.concatenate([units.said[drops.unit], strays.name_of_row]),
+        drop_predicted=np.concatenate([units.predicted[drops.unit], strays.name_of_row]),
         missed=missed,
         missed_true=units.true[units.of_truth[missed]],
     )
 
 
-def verbs_said(located: Located, typed: Typed) -> Said:
-    """Return the confusions of verbs in a batch, whose units are the ground-truth triplets."""
+def verb_confusions(located: Located, typed: Typed) -> KindConfusions:
+    """Return the confusions of verbs in a batch: the verb predicted of each ground-truth triplet's pair of boxes."""
     verb = located.action_of[located.interaction]
-    truth, wrong = candidates(typed, typed.same_pair, typed.error == INTERACTION)
-    units, first_row = _verb_units(located, truth, wrong)
-    # the first prediction becomes a true positive; if it is first for several triplets, of the first of them
+    # truth, wrong: each triplet with each interaction error on its two boxes
+    truth, wrong = predictions_that_fit(typed, typed.same_pair, typed.error == INTERACTION)
+    units, best_row = _verb_units(located, truth, wrong)
+    # The best (wrong) prediction of a triplet becomes its true positive. A prediction may be the best of several
+    # triplets of one cell; then it becomes that of the first.
     confused = np.flatnonzero(units.is_confused)
-    confused = confused[_first_occurrences(first_row[confused], units.true[confused])]
-    fixes = _Fixes(first_row[confused], confused, confused)
-    # every wrong prediction of the verb that a triplet is confused with is dropped, once for each cell
-    alike = np.flatnonzero(units.is_confused[truth] & (verb[wrong] == units.said[truth]))
-    alike = alike[_first_occurrences(wrong[alike], units.true[truth[alike]])]
-    drops = _Drops(wrong[alike], truth[alike])
+    confused = confused[_first_occurrences(best_row[confused], units.true[confused])]
+    fixes = _Fixes(best_row[confused], confused, confused)
+    # Every wrong prediction of the verb that a triplet is confused with is dropped, once for each cell.
+    dropped = np.flatnonzero(units.is_confused[truth] & (verb[wrong] == units.predicted[truth]))
+    dropped = dropped[_first_occurrences(wrong[dropped], units.true[truth[dropped]])]
+    drops = _Drops(wrong[dropped], truth[dropped])
+    # The error types from ASSOCIATION to BOTH_BOXES are those of predictions that are on no annotated pair.
     stray = np.flatnonzero((typed.error >= ASSOCIATION) & (typed.error <= BOTH_BOXES))
     return _join_parts(units, fixes, drops, _Strays(verb[stray], stray, verb[stray]))
 
 
 def _verb_units(located: Located, truth: Ints, wrong: Ints) -> tuple[_Units, Ints]:
-    """Return the ground-truth triplets as units, and the first prediction [U] of each, -1 for none. truth, wrong:
-    aligned columns, a triplet and a prediction that is wrong for it."""
+    """Return the ground-truth triplets as units, and [U] the best prediction of each, its true positive or a wrong one,
+    -1 for none. truth, wrong [K]: a triplet, and a prediction that is wrong for it."""
     hits = np.flatnonzero(located.hit)
     unit, row = np.concatenate([located.truth[hits], truth]), np.concatenate([hits, wrong])
-    first = _firsts(unit, row, located, len(located.truth_image))
-    # A unit without a prediction has first = -1, so it takes the value appended at the end.
-    predicted_verb = np.append(located.action_of[located.interaction[row]], NOTHING)[first]
-    is_confused = np.append(~located.hit[row], False)[first]
+    best = _best_candidates(unit, row, located, len(located.truth_image))
+    # A unit without a prediction has best = -1, so it takes the value appended at the end.
+    predicted_verb = np.append(located.action_of[located.interaction[row]], NOTHING)[best]
+    is_confused = np.append(~located.hit[row], False)[best]
     true_verb = located.action_of[located.truth_interaction]
-    return _Units(true_verb, predicted_verb, is_confused, np.arange(len(true_verb))), np.append(row, -1)[first]
+    return _Units(true_verb, predicted_verb, is_confused, np.arange(len(true_verb))), np.append(row, -1)[best]
 
 
-def objects_said(located: Located, typed: Typed, meets: Meets, object_of: Ints) -> Said:
-    """Return the confusions of objects in a batch, whose units are the annotated pairs of boxes. object_of [C]: the
-    object of each class."""
+def object_confusions(located: Located, typed: Typed, meets: Meets, object_of: Ints) -> KindConfusions:
+    """Return the confusions of objects in a batch: which object is predicted of each annotated pair of boxes instead of
+    its own. meets: whether boxes overlap enough, whatever their labels; object_of [C]: the object of each class."""
     predicted = _predicted_pairs(located, typed, object_of)
+    # one unit for each pair of boxes, however many triplets (ground truths) it has
     pairs = np.stack([located.truth_subject, located.truth_object])
     _, first_truth, pair_of_truth = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
     pair_of_truth = pair_of_truth.reshape(-1)
@@ -267,16 +289,18 @@ def objects_said(located: Located, typed: Typed, meets: Meets, object_of: Ints) 
 
     confusing = _confusing_predictions(predicted, claims, units)
     fixes = _object_fixes(located, confusing, units)
-    # a prediction is dropped once for each cell
+    # once for each cell: a prediction may confuse several pairs that have the same object
     distinct = _first_occurrences(confusing.row, units.true[confusing.unit])
     drops = _Drops(confusing.row[distinct], confusing.unit[distinct])
     return _join_parts(units, fixes, drops, _stray_pairs(predicted, claims))
 
 
 class _PredictedPairs(NamedTuple):
-    """The predicted pairs of boxes, which are the groups of `Typed`. counted, group [N]: the predictions that count,
-    and the pair of each. best [P]: the first counted prediction of each pair, -1 for none; label [P]: the object that
-    it names, NOTHING for none; is_astray [P]: whether the pair has one and its object box is wrong."""
+    """The predicted pairs of boxes, which are the groups of `Typed`.
+
+    counted, group [N]: the predictions that count, and the pair of each. best [P]: the counted prediction of each pair
+    with the highest score, -1 for none; label [P]: the object that it names, NOTHING for none; is_astray [P]: whether
+    the pair has such a prediction and its object box is wrong."""
 
     counted: Ints
     group: Ints
@@ -286,8 +310,9 @@ class _PredictedPairs(NamedTuple):
 
 
 class _Claims(NamedTuple):
-    """Which predicted pairs tell which object an annotated pair has, each combination once. unit, group [K]: the
-    annotated and the predicted pair; is_wrong [K]: whether the predicted label is another than the annotated one."""
+    """Every predicted pair that, by its boxes, says which object an annotated pair has. unit, group [K]: the annotated
+    and the predicted pair, each combination once; is_wrong [K]: whether the predicted object is not the annotated one.
+    """
 
     unit: Ints
     group: Ints
@@ -295,22 +320,25 @@ class _Claims(NamedTuple):
 
 
 def _predicted_pairs(located: Located, typed: Typed, object_of: Ints) -> _PredictedPairs:
-    """Return the predicted pairs of boxes of a batch, with the best prediction and the label of each."""
+    """Return the predicted pairs of boxes of a batch, with the best prediction and the object of each. object_of [C]:
+    the object of each class."""
     counted = np.flatnonzero(typed.error != NOT_COUNTED)
     group = typed.group_of[counted]
-    first = _firsts(group, counted, located, len(typed.type_of_group))
-    # A pair without a counted prediction has first = -1, so it takes the value appended at the end.
-    best, label = np.append(counted, -1)[first], np.append(object_of[located.interaction[counted]], NOTHING)[first]
-    is_astray = (first >= 0) & np.isin(typed.type_of_group, (OBJECT_BOX, BOTH_BOXES))
+    position = _best_candidates(group, counted, located, len(typed.type_of_group))
+    # A pair without a counted prediction has position -1, so it takes the value appended at the end.
+    best = np.append(counted, -1)[position]
+    label = np.append(object_of[located.interaction[counted]], NOTHING)[position]
+    is_astray = (position >= 0) & np.isin(typed.type_of_group, (OBJECT_BOX, BOTH_BOXES))
     return _PredictedPairs(counted, group, best, label, is_astray)
 
 
 def _object_claims(
     located: Located, typed: Typed, meets: Meets, predicted: _PredictedPairs, pair_of_truth: Ints
 ) -> _Claims:
-    """Return which predicted pairs are right and which are wrong for an annotated pair: right ones have both of its
-    boxes, wrong ones its human box and an object box that overlaps its own but has another label. pair_of_truth [G]:
-    the annotated pair of each ground truth."""
+    """Return which predicted pairs are right, and which are wrong, for each annotated pair. Right ones have both of its
+    boxes; wrong ones have its human box and an object box that overlaps its own but has another label. meets: whether
+    boxes overlap enough, labels aside; pair_of_truth [G]: the annotated pair of each ground truth."""
+    # Both hold positions in the list of every predicted pair with every ground truth of its image (`Typed.group`).
     right_match = np.flatnonzero(typed.same_pair & (predicted.best >= 0)[typed.group])
     same_human_match = np.flatnonzero(typed.same_human & predicted.is_astray[typed.group])
     box = located.object[predicted.best[typed.group[same_human_match]]]
@@ -324,44 +352,46 @@ def _object_claims(
 def _object_units(
     located: Located, predicted: _PredictedPairs, claims: _Claims, true_label: Ints, pair_of_truth: Ints
 ) -> _Units:
-    """Return the annotated pairs as units: what is said of each is the label of the first of its claims. true_label
-    [U]: the annotated label; pair_of_truth [G]: the annotated pair of each ground truth."""
-    first = _firsts(claims.unit, predicted.best[claims.group], located, len(true_label))
-    # A unit without a claim has first = -1, so it takes the value appended at the end.
-    is_confused = np.append(claims.is_wrong, False)[first]
-    first_label = np.append(predicted.label[claims.group], NOTHING)[first]
-    predicted_label = np.where(is_confused | (first < 0), first_label, true_label)
+    """Return the annotated pairs as units; what is predicted of each is the object of its best-scored claim. true_label
+    [U]: the annotated object; pair_of_truth [G]: the annotated pair of each ground truth."""
+    best = _best_candidates(claims.unit, predicted.best[claims.group], located, len(true_label))
+    # A unit without a claim has best = -1, so it takes the value appended at the end.
+    is_confused = np.append(claims.is_wrong, False)[best]
+    best_label = np.append(predicted.label[claims.group], NOTHING)[best]
+    predicted_label = np.where(is_confused | (best < 0), best_label, true_label)
     return _Units(true_label, predicted_label, is_confused, pair_of_truth)
 
 
 def _confusing_predictions(predicted: _PredictedPairs, claims: _Claims, units: _Units) -> _Drops:
-    """Return every prediction of the predicted pairs whose wrong label is the one that their unit is confused with."""
-    has_its_label = predicted.label[claims.group] == units.said[claims.unit]
+    """Return every prediction that names the wrong object which its annotated pair is confused with."""
+    has_its_label = predicted.label[claims.group] == units.predicted[claims.unit]
     confusing_claim = np.flatnonzero(claims.is_wrong & units.is_confused[claims.unit] & has_its_label)
     run, entry = members(predicted.group, len(predicted.best), claims.group[confusing_claim])
     return _Drops(predicted.counted[entry], claims.unit[confusing_claim][run])
 
 
 def _object_fixes(located: Located, confusing: _Drops, units: _Units) -> _Fixes:
-    """Return which of the confusing predictions become true positives, each once for each cell. A ground truth takes
-    the best one with its verb among those on its pair, if it ranks above the true positive."""
+    """Return which of the `confusing` predictions become true positives, each once for each cell. A ground truth takes
+    the best of those that are on its pair and name its verb, if that one ranks above the true positive."""
+    # each confusing prediction (by its position, `entry`) with every ground truth of the annotated pair it is on
     entry, truth = members(units.of_truth, int(units.of_truth.max(initial=-1)) + 1, confusing.unit)
     action = located.action_of
     same_action = action[located.interaction[confusing.row[entry]]] == action[located.truth_interaction[truth]]
     truth, entry = truth[same_action], entry[same_action]
     hits = np.flatnonzero(located.hit)
-    finder = np.concatenate([hits, confusing.row[entry]])
-    first = _firsts(np.concatenate([located.truth[hits], truth]), finder, located, len(units.of_truth))
-    # the true positives stand in front: a ground truth is fixed if its first prediction comes after them
-    fixed_truth = np.flatnonzero(first >= len(hits))
-    entry = entry[first[fixed_truth] - len(hits)]
+    candidate = np.concatenate([hits, confusing.row[entry]])
+    best = _best_candidates(np.concatenate([located.truth[hits], truth]), candidate, located, len(units.of_truth))
+    # The true positives come first among the candidates: a ground truth is fixed if its best one comes after them.
+    fixed_truth = np.flatnonzero(best >= len(hits))
+    entry = entry[best[fixed_truth] - len(hits)]
     row, unit = confusing.row[entry], confusing.unit[entry]
     distinct = _first_occurrences(row, units.true[unit])
     return _Fixes(row[distinct], fixed_truth[distinct], unit[distinct])
 
 
 def _stray_pairs(predicted: _PredictedPairs, claims: _Claims) -> _Strays:
-    """Return the predicted pairs whose object box is wrong and that are not wrong for any annotated pair."""
+    """Return the predicted pairs whose object box is wrong and whose object is confused with no annotated one, with
+    their predictions."""
     claiming = np.zeros(len(predicted.best), dtype=bool)
     claiming[claims.group] = True
     stray = np.flatnonzero(predicted.is_astray & ~claiming)

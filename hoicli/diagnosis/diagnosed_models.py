@@ -4,7 +4,7 @@ oracle and the difference it makes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 from typing import Protocol as Interface
@@ -12,12 +12,12 @@ from typing import Protocol as Interface
 import numpy as np
 
 from hoicli.converters.named import also_listed
-from hoicli.diagnosis.error_types import ERRORS, MISSED, SIGNATURES, ErrorTypes, Reading, types_of
+from hoicli.diagnosis.error_types import ERRORS, MISSED
 from hoicli.diagnosis.located import Located, Settled, each_match, locate
+from hoicli.diagnosis.repair_assignment import SIGNATURES, ErrorTypes, Reading, types_of
 from hoicli.diagnosis.repairs import Diagnosis, OracleResult
-from hoicli.errors import UsageError, arg
-from hoicli.evaluation.coverage import Coverage, check_counted, choose_computable
-from hoicli.evaluation.evaluating import gather_in_parallel, matched_batches, read_truth
+from hoicli.evaluation.coverage import Coverage, check_counted
+from hoicli.evaluation.evaluating import gather_in_parallel, matched_batches
 from hoicli.evaluation.evaluation_rows import RECALL, class_subsets
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -25,22 +25,18 @@ from hoicli.evaluation.match_stream import MatchedView
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.selection import one_protocol, protocol_of
-from hoicli.evaluation.slices import Part, Slice
+from hoicli.evaluation.slices import Slice
 from hoicli.evaluation.tally import Tally, subset_classes
-from hoicli.evaluation.views import Views, check_diagnosed, within
-from hoicli.io.streams import Line, Stream
+from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
-from hoicli.records.oracles import IN_TURN
 from hoicli.records.result_rows import Row, Settings, percent, result_row, signature
-from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A matched batch and where its boxes lie; the types of its predictions are found when they are first asked for."""
+    """A batch of matched images, as `Batch` and as `Located`; its error types are computed when first asked for."""
 
     batch: Batch
     located: Located
@@ -48,24 +44,28 @@ class Placed:
 
     @cached_property
     def types(self) -> ErrorTypes:
-        """The type of each prediction."""
+        """The error type of each prediction, and the ground truth that it repairs."""
         return types_of(self.located, self.reading)
 
 
 class Collector(Interface):
-    """Something that keeps parts of matched batches besides their diagnosis, in any order and in several processes."""
+    """What `match_and_diagnose` hands every matched batch to, besides diagnosing it, such as `Confusing`. Batches come
+    in any order; in several processes each process has a collector, and these are merged."""
 
     def add(self, placed: Placed) -> None:
-        """Add a batch."""
+        """Keep of a batch what is wanted of it."""
 
     def merge(self, other: Any) -> None:
-        """Add what another collector of the same kind has of other images."""
+        """Add what another collector of the same kind kept of other images."""
 
 
 @dataclass
 class Gathered:
-    """One model's predictions matched with ground truth: their tally, their diagnosis under each view of a protocol,
-    their coverage, and what the collectors of the views kept."""
+    """What one pass over a model's predictions gathered, once they are matched with the ground truth.
+
+    tally: the outcomes, from which mAP is computed. diagnoses: the error types under each view, which is the protocol
+    at one threshold or on one part of the data. coverage: which images have predictions. collected: the `Collector` of
+    each view that has one."""
 
     tally: Tally
     diagnoses: list[Diagnosis]
@@ -92,17 +92,21 @@ def match_and_diagnose(
     collector: Callable[[Protocol], Collector | None] = lambda _: None,
     diagnosed: bool = True,
 ) -> Gathered:
-    """Match a model's predictions in one pass, in which a large file is split among processors, and return their tally
-    under `protocols` and, for each of `views`, a diagnosis (if `diagnosed`) and what its collector kept. collector:
-    makes the collector of a view, or None to keep nothing of it. The caller reports the coverage."""
+    """Match a model's predictions in one pass, for which a large file is split among processors, and return what was
+    gathered.
+
+    protocols: those to tally outcomes by, for mAP. views: those to diagnose errors by (if `diagnosed`) and to collect
+    for. reading: how repairs are assigned. collector: makes the collector of a view, or returns None to keep nothing of
+    it. The caller reports the coverage."""
     classes = len(truth.vocabulary.interactions)
-    tallied = {row.key for row in protocols}
-    matched_by = [*protocols, *(row for row in views if row.key not in tallied)]
+    tallied = {protocol.key for protocol in protocols}
+    matched_by = [*protocols, *(view for view in views if view.key not in tallied)]
 
     def gather(part: Iterable[Line], shared: ErrorPolicy) -> Gathered:
+        """Return what is gathered from a part of the lines. shared: the policy for bad lines, shared by all parts."""
         tally = Tally(protocols, classes)
-        diagnoses = [Diagnosis(row, classes, tally.listed, reading) for row in views if diagnosed]
-        collectors = [collector(row) for row in views]
+        diagnoses = [Diagnosis(view, classes, tally.listed, reading) for view in views if diagnosed]
+        collectors = [collector(view) for view in views]
         coverage = Coverage()
         for batch, outcomes in matched_batches(part, truth, matched_by, filters, shared):
             coverage.add(batch)
@@ -111,11 +115,9 @@ def match_and_diagnose(
                 placed = Placed(batch, locate(batch, outcomes[view.key], view), reading)
                 if diagnosed:
                     diagnoses[number].add(placed.located, placed.types)
-                if (one_collector := collectors[number]) is not None:
-                    one_collector.add(placed)
-        return Gathered(
-            tally, diagnoses, coverage, [one_collector for one_collector in collectors if one_collector is not None]
-        )
+                if (view_collector := collectors[number]) is not None:
+                    view_collector.add(placed)
+        return Gathered(tally, diagnoses, coverage, [item for item in collectors if item is not None])
 
     parts = gather_in_parallel(gather, predictions, policy, lambda part: part.tally.listed.image_ids)
     whole = parts[0]
@@ -138,15 +140,16 @@ def diagnosis_rows(
     settings: Settings,
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
-    """Yield the rows of a diagnosis, subset by subset (full and the frequency groups, or the protocol's own subsets):
-    count of each error type, then mAP and delta_mAP under each oracle; per class also count, AP, delta_AP and
-    mean_max_recall.
+    """Yield the result rows of a diagnosis: how often each error type occurs, then mAP without and with each oracle and
+    the difference (delta_mAP), each for every subset of classes. Values are in percent, except counts.
 
-    order: oracles to apply one after another, for the rows of progressive_mAP after each step and of
-    progressive_delta_mAP, what the step adds. part: the classes that counts and means are over (None: all); a subset
-    without any of them has no rows. A count's subset is that of the predicted class, for missed_gt that of the
-    annotated one; its n is how many triplets are predicted there, for missed_gt annotated. Values are in percent,
-    except counts."""
+    per_class: also yield count, AP and delta_AP of each class, and mean_max_recall. order: oracles to apply one after
+    another; then rows progressive_mAP have the mAP after each step, and progressive_delta_mAP what the step adds. part:
+    the classes that counts and means are over (None: all); a subset without any of them has no rows. settings, tags:
+    what the signatures state, and the rows' tags.
+
+    A count's subset is that of the predicted class, for missed_gt that of the annotated one; its n is how many triplets
+    are predicted there, for missed_gt annotated."""
     name = diagnosis.protocol.name
     settings = {**settings, **SIGNATURES[diagnosis.reading], "protocol": name}
     if diagnosis.reading == "released":
@@ -168,17 +171,22 @@ def diagnosis_rows(
 
 
 def _row(metric: str, named: Mapping[str, str], value: float | None, n: int, common: Row, unit: str = "%") -> Row:
+    """Return a result row. named: the keys that say what it is about, such as subset and oracle; common: the keys that
+    all rows of a diagnosis share (protocol, tags, signature)."""
     return result_row(metric, **named, value=value, n=n, unit=unit, **common)
 
 
 _UNITS = {**dict.fromkeys(ERRORS, "predictions"), MISSED: "triplets"}
+"""What the count of each error type counts."""
 
 
 def _counts(counts: Mapping[str, Ints], positives: Ints, subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
+    """Yield how often each error type occurs in each subset. counts: for each error type its count [C] per class;
+    positives [C]: the ground truths of each class; subsets: the classes of each; common: keys for every row."""
+    predicted = np.sum([counts[name] for name in ERRORS], axis=0)  # [C] predictions of each class that have a type
     for error in _UNITS:
         for subset, classes in subsets.items():
-            counted_with = [positives] if error == MISSED else [counts[name] for name in ERRORS]
-            total = sum(int(number[classes].sum()) for number in counted_with)
+            total = int((positives if error == MISSED else predicted)[classes].sum())
             value = int(counts[error][classes].sum())
             yield _row("count", {"subset": subset, "error": error}, value, total, common, _UNITS[error])
 
@@ -186,29 +194,35 @@ def _counts(counts: Mapping[str, Ints], positives: Ints, subsets: Mapping[str, I
 def _means(
     results: list[OracleResult], subsets: Mapping[str, Ints], common: Row, *, recall: bool = False
 ) -> Iterator[Row]:
-    base = {subset: ap for subset, ap, _, _ in results[0].means(subsets)}
+    """Yield the mAP of each subset without an oracle and under each one, with the difference. results: the first is
+    without an oracle ("none"); with `recall` it also has a row of the mean maximal recall."""
+    ap_without_oracle = {mean.subset: mean.ap for mean in results[0].means(subsets)}
     for result in results:
         for subset, ap, max_recall, classes in result.means(subsets):
-            base_ap = base[subset]
-            delta = None if ap is None or base_ap is None else ap - base_ap
-            recall_rows = [(RECALL, max_recall)] if recall else []  # once, without an oracle
-            extra_rows = [("delta_mAP", delta)] if result.oracle != "none" else recall_rows
-            for metric, value in (("mAP", ap), *extra_rows):
+            ap_before = ap_without_oracle[subset]
+            values = [("mAP", ap)]
+            if result.oracle != "none":
+                values.append(("delta_mAP", None if ap is None or ap_before is None else ap - ap_before))
+            elif recall:
+                values.append((RECALL, max_recall))
+            for metric, value in values:
                 named = {"subset": subset, "oracle": result.oracle}
                 yield _row(metric, named, percent(value), classes, common)
 
 
 def _steps(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
-    """Yield mAP after each step and its gain over the step before (Diag-HOI Eq. 5); `results` begins with "none"."""
+    """Yield the mAP of each subset after each step of a progression of oracles, and what the step adds to it (Diag-HOI
+    Eq. 5). results: the first is without an oracle ("none") and has no rows, each other one adds its oracle."""
     last_ap: dict[str, float | None] = {}
     for step, result in enumerate(results):
         for subset, ap, _, classes in result.means(subsets):
             ap_before = last_ap.get(subset)
-            delta = None if ap is None or ap_before is None else ap - ap_before
             last_ap[subset] = ap
-            for metric, value in (("progressive_mAP", ap), ("progressive_delta_mAP", delta)) if step else ():
-                named = {"subset": subset, "oracle": result.oracle}
-                yield _row(metric, named, percent(value), classes, {"step": step, **common})
+            if step > 0:
+                delta = None if ap is None or ap_before is None else ap - ap_before
+                row = partial(_row, named={"subset": subset, "oracle": result.oracle}, n=classes)
+                yield row("progressive_mAP", value=percent(ap), common={"step": step, **common})
+                yield row("progressive_delta_mAP", value=percent(delta), common={"step": step, **common})
 
 
 def _classes(
@@ -218,6 +232,9 @@ def _classes(
     results: list[OracleResult],
     common: Row,
 ) -> Iterator[Row]:
+    """Yield the rows of each class that has ground truth: counts of its error types, its AP without and with each
+    oracle, and the differences. counts: for each error type its count [C] per class; results: the first is without an
+    oracle."""
     subset_of = class_subsets(vocabulary, diagnosis.protocol)
     positives = diagnosis.positives
     for number in np.flatnonzero(positives).tolist():
@@ -235,7 +252,10 @@ def _classes(
 
 @dataclass
 class DiagnosedModel:
-    """A model's diagnosis under one view of the protocol, and the settings of its signature."""
+    """A model's diagnosis under one view: the protocol at one threshold or on one part of the data.
+
+    name, tagged: the model, and whether rows name it (as the tag `model`). settings: what signatures state. plotted:
+    the rows that `rows` made last, without those of `slices`. slices: slices of classes, whose parts get rows too."""
 
     name: str
     tagged: bool
@@ -247,12 +267,12 @@ class DiagnosedModel:
 
     @property
     def label(self) -> str:
-        """The model's name for figures, followed by the settings of the view."""
+        """The model's name for figures, followed by the threshold or the part of the data that the diagnosis is of."""
         return ", ".join([self.name, *(f"{key} {value}" for key, value in self.diagnosis.protocol.view)])
 
     def rows(self, *, per_class: bool, order: Sequence[str], tags: Mapping[str, str]) -> list[Row]:
-        """Return the result rows, those of parts of slices of classes last; the rows before them are kept in
-        `plotted`."""
+        """Return the result rows (`diagnosis_rows`), followed by those of each part of `slices`; keep the former in
+        `plotted`. order: oracles to apply one after another."""
         view = dict(self.diagnosis.protocol.view)
         tags = {**({"model": self.name} if self.tagged else {}), **tags, **view}
         rows_of = partial(diagnosis_rows, self.diagnosis, self.vocabulary)
@@ -265,115 +285,49 @@ class DiagnosedModel:
         return rows
 
 
-def diagnosing(
-    names: Sequence[str], dataset: str | None, *, as_released: bool = False, no_interaction: bool = False
-) -> Protocol | None:
-    """Return the protocol that `--protocol` names for error types and pair statistics, None without one.
-    no_interaction: count the no_interaction classes, too. Raises `UsageError` for several protocols, for one whose
-    matching the error types cannot follow, for one beside the released reading, and for a dataset without
-    no_interaction."""
-    row = one_protocol(names, dataset)
-    if row is not None:
-        _check_types(row, dataset, as_released=as_released)
-    if not no_interaction:
-        return row
-    row = row or protocol_of(load(dataset or "hico"))
-    if as_released or not row.drop_no_interaction:
-        problem = "the released code never does" if as_released else f"{row.dataset} has no such classes"
-        raise UsageError(f"{arg('with_no_interaction')}: {problem}; leave it out")
-    return replace(row, drop_no_interaction=False, changed=(*row.changed, ("noint", "counted")))
-
-
-def _check_types(row: Protocol, dataset: str | None, *, as_released: bool) -> None:
-    usual = protocol_of(load(dataset or row.dataset))
-    if as_released and row != usual:
-        raise UsageError(f"{arg('as_released')}: the released code has no other protocol than {usual.name}")
-    averaged = row.only_annotated_classes, row.drop_no_interaction, row.classes if usual.person_first else ""
-    if (
-        row.person_first != usual.person_first
-        or averaged != (True, usual.drop_no_interaction, usual.classes)
-        or row.whole_image
-        or row.by_verb
-        or row.every_overlap
-    ):
-        problem = f"{arg('protocol', row.name)}: error types and pairs need the classes and the matching of"
-        raise UsageError(f'{problem} {usual.name}; give a file that is "like": "{usual.name}", with your changes')
-
-
-def progressive_order(text: str) -> tuple[str, ...]:
-    """Return the oracles in a list with commas, or all for `all`; raises `UsageError` for an unknown or repeated
-    name."""
-    if text.strip() == "all":
-        return IN_TURN
-    names = tuple(name.strip() for name in text.split(","))
-    unknown = [name for name in names if name not in IN_TURN]
-    if unknown:
-        raise UsageError(
-            f"{arg('progressive')}: unknown {', '.join(map(repr, unknown))}; choose all, or {', '.join(IN_TURN)}"
-        )
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise UsageError(f"{arg('progressive')}: {', '.join(twice)} twice; an oracle is applied once")
-    return names
-
-
 def diagnose_models(
-    models: Sequence[Predictions], of: Settled, filters: Filters, policy: ErrorPolicy, reading: Reading = "shared"
+    models: Sequence[Predictions], settled: Settled, filters: Filters, policy: ErrorPolicy, reading: Reading = "shared"
 ) -> list[DiagnosedModel]:
-    """Return each model's diagnosis, one for each view, from predictions with ground truth, or from match records with
-    or without it (whose views were chosen when they were matched). Raises `DataError` for a bad stream."""
+    """Return the diagnosis of each model under each view (threshold and part of the data). Models are predictions with
+    ground truth, or match records with or without it, whose views were chosen when they were matched.
+
+    settled: what the options chose; filters: which predictions are left out before matching; policy: what to do about
+    bad lines; reading: how repairs are assigned. Raises `DataError` for a bad stream."""
     diagnosed = []
-    vocabulary, protocol, truth = of.vocabulary, of.protocol, of.truth
-    protocol_views = of.views.diagnosis_views(protocol)
+    vocabulary, protocol, truth = settled.vocabulary, settled.protocol, settled.truth
+    protocol_views = settled.views.diagnosis_views(protocol)
     for model in models:
-        diagnosed_model = partial(DiagnosedModel, model.model, model.tagged, vocabulary, slices=of.views.of_classes)
+        diagnosed_model = partial(
+            DiagnosedModel, model.model, model.tagged, vocabulary, slices=settled.views.of_classes
+        )
         if truth is not None and not model.matched:
             whole = match_and_diagnose(model, truth, [], protocol_views, filters, policy, reading=reading)
             whole.coverage.report(truth, protocol_views, model.name, model=model.model if len(models) > 1 else None)
             settings = {"data": vocabulary.signed, **filters.signature(), **whole.tally.leave}
             settings |= truth.settings(protocol)
-            diagnosed += [diagnosed_model(each, settings | each.protocol.settings()) for each in whole.diagnoses]
+            diagnosed += [
+                diagnosed_model(diagnosis, settings | diagnosis.protocol.settings()) for diagnosis in whole.diagnoses
+            ]
             continue
-        of_views: dict[str, Diagnosis] = {}
-
-        def add(view: MatchedView, located: Located, of_views: dict[str, Diagnosis] = of_views) -> None:
-            gathered = Diagnosis(view.row, len(vocabulary.interactions), view.tally.listed, reading)
-            of_views.setdefault(view.row.key, gathered).add(located, types_of(located, reading))
-
-        for view, settings in each_match(model, of, filters, policy, add):
+        for diagnosis, settings in _diagnose_matches(model, settled, filters, policy, reading):
             if truth is not None:
-                of_views[view.key].add_unseen(truth)
-            diagnosed.append(diagnosed_model(of_views[view.key], settings))
+                diagnosis.add_unseen(truth)
+            diagnosed.append(diagnosed_model(diagnosis, settings))
     return diagnosed
 
 
-def settle_options(
-    models: Sequence[Predictions],
-    gt: Stream | None,
-    dataset: str | None,
-    filters: Filters,
-    policy: ErrorPolicy,
-    *,
-    reading: Reading,
-    views_of: Callable[[Vocabulary], Views],
-    protocol: Protocol | None,
-) -> Settled:
-    """Return the dataset, protocol, views and ground truth that the options choose, before predictions are read.
-    views_of: makes the views for a vocabulary. protocol: None for `protocol_of` the vocabulary. Without a `dataset` it
-    is that of the first stream if it holds match records, else HICO-DET. Raises `UsageError` for options that need
-    predictions and for the released reading on other datasets than HICO-DET, `DataError` for bad ground truth."""
-    vocabulary = load(dataset or (protocol.dataset if protocol else None) or models[0].dataset or "hico")
-    protocol = protocol or protocol_of(vocabulary)
-    if reading == "released" and vocabulary.roles:
-        # map_improvement_vcoco.py of neu-vi/Diag-HOI ranks by numpy.argsort without `kind`: equal scores (in a V-COCO
-        # dump, all statements that no one made) are ordered by NumPy's build, and repairs depend on that order.
-        problem = f"the released code for {vocabulary.name} ranks equal scores in no certain order"
-        raise UsageError(f"{arg('as_released')}: for HICO-DET only; {problem}")
-    views = views_of(vocabulary)
-    for slice_ in views.of_data:
-        check_diagnosed(within(protocol, Part(slice_, 0)))
-    if gt is None:
-        return Settled(vocabulary, protocol, views, None)
-    truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
-    choose_computable(truth, [protocol])
-    return Settled(vocabulary, protocol, views, truth)
+def _diagnose_matches(
+    matches: Predictions, settled: Settled, filters: Filters, policy: ErrorPolicy, reading: Reading
+) -> list[tuple[Diagnosis, dict[str, str]]]:
+    """Return the diagnosis of a stream of match records under each view in it, with the settings of its signature."""
+    diagnosis_by_view: dict[str, Diagnosis] = {}
+
+    def add(view: MatchedView, located: Located) -> None:
+        """Add a batch of match records to the diagnosis of its view, and start that if the batch is its first."""
+        if view.row.key not in diagnosis_by_view:
+            classes = len(settled.vocabulary.interactions)
+            diagnosis_by_view[view.row.key] = Diagnosis(view.row, classes, view.tally.listed, reading)
+        diagnosis_by_view[view.row.key].add(located, types_of(located, reading))
+
+    views = each_match(matches, settled, filters, policy, add)
+    return [(diagnosis_by_view[view.key], settings) for view, settings in views]

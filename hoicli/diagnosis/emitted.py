@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from hoicli.diagnosis.error_types import ERRORS, NOT_COUNTED, SIGNATURES, ErrorTypes, Reading, types_of
+from hoicli.diagnosis.error_types import ERRORS, NOT_COUNTED
 from hoicli.diagnosis.located import Located, Settled, each_match, locate
+from hoicli.diagnosis.repair_assignment import SIGNATURES, ErrorTypes, Reading, types_of
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted
 from hoicli.evaluation.evaluating import matched_batches
@@ -33,8 +34,8 @@ def typed_batches(
     reading: Reading = "shared",
     protocol: Protocol | None = None,
 ) -> Iterator[tuple[Batch, Located, ErrorTypes]]:
-    """Yield each batch of predictions, matched, with the type of each prediction. protocol: the view to match by, None
-    for the dataset's own protocol."""
+    """Match a stream of prediction records; yield each batch with its matches and the error type of each prediction.
+    protocol: the protocol to match by, at one threshold and on some part of the data; None for the dataset's own."""
     protocol = protocol or protocol_of(truth.vocabulary)
     for batch, outcomes in matched_batches(lines, truth, [protocol], filters, policy):
         located = locate(batch, outcomes[protocol.key], protocol)
@@ -42,28 +43,29 @@ def typed_batches(
 
 
 def emitted_predictions(
-    predictions: Predictions, of: Settled, filters: Filters, policy: ErrorPolicy, reading: Reading = "shared"
+    predictions: Predictions, settled: Settled, filters: Filters, policy: ErrorPolicy, reading: Reading = "shared"
 ) -> Iterator[bytes]:
-    """Yield a line for each image: every prediction with its type and repair (`diagnosis_records`), and every ground
-    truth with what became of it. Parameters and errors are those of `diagnose_models`; only one view is possible."""
-    vocabulary, row, views, truth = of
+    """Yield a line of JSON for each image: every prediction with its error type and repair, and every ground truth with
+    what became of it (`diagnosis_records`). Parameters and errors are those of `diagnose_models`, but `UsageError` is
+    also raised for several thresholds and for slices."""
+    vocabulary, protocol, views, truth = settled
     if views.slices or len(views.thresholds.values) > 1:
         raise UsageError(_ONE_VIEW_ONLY)
     if truth is not None and not predictions.matched:
-        (row,) = views.diagnosis_views(row)
-        settings = {**filters.signature(), **SIGNATURES[reading], **truth.settings(row), **row.settings()}
-        batches = typed_batches(predictions, truth, filters, policy, reading, row)
-        typed_images = _with_coverage_report(batches, truth, row, filters, predictions.name)
+        (protocol,) = views.diagnosis_views(protocol)
+        settings = {**filters.signature(), **SIGNATURES[reading], **truth.settings(protocol), **protocol.settings()}
+        batches = typed_batches(predictions, truth, filters, policy, reading, protocol)
+        typed_images = _with_coverage_report(batches, truth, protocol, filters, predictions.name)
     else:
-        located_batches, (row, settings) = _located_matches(predictions, of, filters, policy)
+        located_batches, (protocol, settings) = _located_matches(predictions, settled, filters, policy)
         settings = {**settings, **SIGNATURES[reading]}
         typed_images = ((located, types_of(located, reading)) for located in located_batches)
     images_seen: set[str] = set()
     for located, types in typed_images:
         images_seen.update(located.image_ids)
-        yield from map(dump, diagnosis_records(located, types, vocabulary, settings, row))
+        yield from map(dump, diagnosis_records(located, types, vocabulary, settings, protocol))
     if truth is not None:
-        yield from map(dump, unseen_records(truth, images_seen, settings, row))
+        yield from map(dump, unseen_records(truth, images_seen, settings, protocol))
 
 
 _ONE_VIEW_ONLY = (
@@ -74,27 +76,29 @@ _ONE_VIEW_ONLY = (
 def _with_coverage_report(
     batches: Iterable[tuple[Batch, Located, ErrorTypes]],
     truth: GroundTruth,
-    view: Protocol,
+    protocol: Protocol,
     filters: Filters,
     name: str,
 ) -> Iterator[tuple[Located, ErrorTypes]]:
-    """Yield each of the `typed_batches` without its predictions; after the last, check them and report their coverage.
-    view: of the protocol that they are matched by; name: of the stream of predictions."""
+    """Yield the matches and error types of each of the `typed_batches`. After the last one, check that some predictions
+    count, and report on stderr which images have no predictions. protocol: the one they are matched by; name: the name
+    of the stream of predictions, for messages."""
     coverage, tally = Coverage(), Tally([], len(truth.vocabulary.interactions))
     for batch, located, types in batches:
         coverage.add(batch)
         tally.add_batch(batch, {})
         yield located, types
     check_counted(tally, truth.vocabulary, name, allowed=filters.allow_uncounted)
-    coverage.report(truth, [view], name)
+    coverage.report(truth, [protocol], name)
 
 
 def _located_matches(
-    predictions: Predictions, of: Settled, filters: Filters, policy: ErrorPolicy
+    predictions: Predictions, settled: Settled, filters: Filters, policy: ErrorPolicy
 ) -> tuple[list[Located], tuple[Protocol, dict[str, str]]]:
-    """Return every batch of match records, and their view with its settings. Raises `UsageError` for several views."""
+    """Read match records; return all batches of them, and the protocol that made them with the settings of its
+    signature. Raises `UsageError` if they are of several thresholds or of slices."""
     batches: list[Located] = []
-    views = each_match(predictions, of, filters, policy, lambda _, located: batches.append(located))
+    views = each_match(predictions, settled, filters, policy, lambda _, located: batches.append(located))
     if len(views) > 1:
         raise UsageError(_ONE_VIEW_ONLY)
     return batches, views[0]
@@ -107,14 +111,17 @@ def diagnosis_records(
     settings: Mapping[str, str],
     protocol: Protocol,
 ) -> Iterator[Record]:
-    """Yield a record for each image: every counted prediction with its type and what it repairs, every ground truth
-    with its true positive and its repair, and `settings` as in match records. Indices of predictions are those of the
-    prediction record's `hois`, followed by the statements that `unstated` adds."""
+    """Yield a record for each image of a batch: every counted prediction with its error type and the ground truth that
+    it repairs, every ground truth with its true positive and its repair, and `settings` as in match records. Indices of
+    predictions are those of the prediction record's `hois`, followed by the statements that the option `unstated` adds.
+    """
+    # Image i has the predictions first[i], ..., first[i + 1] - 1, and likewise the ground truths.
     images = np.arange(len(located.image_ids) + 1)
     first, truth_first = (np.searchsorted(image, images).tolist() for image in (located.image, located.truth_image))
     repair, missed = types.repair, types.missed
 
     def index_in_image(row: int, start: int) -> int | None:
+        """Return the index in its image of a prediction or ground truth, None for -1. start: the image's first row."""
         return int(row) - start if row >= 0 else None
 
     for image, image_id in enumerate(located.image_ids):
@@ -134,7 +141,7 @@ def diagnosis_records(
         gt = [
             {
                 **_class_names(located.truth_interaction[row], vocabulary),
-                "prediction": index_in_image(types.found[row], start),
+                "prediction": index_in_image(types.true_positive[row], start),
                 "repair": index_in_image(repair[row], start),
                 "missed": bool(missed[row]),
             }
@@ -146,17 +153,19 @@ def diagnosis_records(
 def unseen_records(
     truth: GroundTruth, images_seen: Iterable[str], settings: Mapping[str, str], protocol: Protocol
 ) -> Iterator[Record]:
-    """Yield a record as `diagnosis_records` does for each image without predictions: all its ground truth is missed."""
+    """Yield a record, as `diagnosis_records` does, for each image without predictions: all its ground truth is missed.
+    images_seen: the ids of the images with predictions."""
     image_ids, image, rows = truth.unseen(protocol, images_seen)
-    missed: list[list[Record]] = [[] for _ in image_ids]
+    gt_by_image: list[list[Record]] = [[] for _ in image_ids]
     for place, interaction in zip(image.tolist(), truth.scenes.interaction[rows].tolist(), strict=True):
         name = _class_names(interaction, truth.vocabulary)
-        missed[place].append({**name, "prediction": None, "repair": None, "missed": True})
-    for image_id, gt in zip(image_ids, missed, strict=True):
+        gt_by_image[place].append({**name, "prediction": None, "repair": None, "missed": True})
+    for image_id, gt in zip(image_ids, gt_by_image, strict=True):
         yield _record(image_id, [], gt, settings, protocol)
 
 
 def _class_names(interaction: int, vocabulary: Vocabulary) -> dict[str, str]:
+    """Return the keys that name a class in a record: its verb, and its object's label or, in V-COCO, its role."""
     verb, name = vocabulary.interactions[interaction]
     return {"verb": verb, "role" if vocabulary.roles else "label": name}
 
@@ -164,6 +173,7 @@ def _class_names(interaction: int, vocabulary: Vocabulary) -> dict[str, str]:
 def _record(
     image_id: str, predictions: list[Record], gt: list[Record], settings: Mapping[str, str], protocol: Protocol
 ) -> Record:
+    """Return the record of an image; its `settings` are in the order of signatures, without the dataset."""
     ordered = {key: settings[key] for key in SIGNATURE_KEYS if key in settings and key != "data"}
     head = {"image_id": image_id, "protocol": protocol.name, "settings": ordered}
     return {**head, "predictions": predictions, "gt": gt}

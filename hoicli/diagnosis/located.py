@@ -1,4 +1,5 @@
-"""Matched images without box coordinates: what error types need, from batches of predictions or from match records."""
+"""Matched images without box coordinates: what error types need, from batches of predictions or from match records (the
+output of `hoicli match`)."""
 
 from __future__ import annotations
 
@@ -28,6 +29,7 @@ from hoicli.records.scenes import class_columns
 from hoicli.vocabulary.labels import Vocabulary
 
 MISNAMED = OUTCOME_CODES["subject_not_person"]
+"""The outcome of a prediction that does not count because its subject box is not labelled a person."""
 MOST_BOXES = 1_000_000
 """The most boxes an image can have. A larger index in a match record is damage, and would allocate memory."""
 
@@ -68,15 +70,16 @@ class Located:
 
     @property
     def typed(self) -> Bools:
-        """The predictions [T] that have an error type."""
+        """Whether each prediction [T] has an error type: it counts, or would if its subject were a person."""
         return self.counted if self.misnamed is None else self.counted | self.misnamed
 
     @property
     def true_positive(self) -> Ints:
-        """The true positive [G] of each ground truth, else -1."""
-        rows, hits = np.flatnonzero(self.hit), np.full(len(self.truth_image), -1, dtype=np.int64)
-        hits[self.truth[rows]] = rows
-        return hits
+        """The prediction [G] that is the true positive of each ground truth, else -1."""
+        hits = np.flatnonzero(self.hit)
+        true_positive = np.full(len(self.truth_image), -1, dtype=np.int64)
+        true_positive[self.truth[hits]] = hits
+        return true_positive
 
 
 @cache
@@ -86,17 +89,10 @@ def actions(vocabulary: Vocabulary) -> Ints:
 
 
 def locate(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
-    """Return a batch of predictions and its outcomes as `Located`."""
+    """Return the columns that error types are computed from, for a batch of predictions and the outcomes of matching it
+    by a protocol."""
     scenes, truth = batch.predictions, batch.truth.scenes
-    before = batch.truth.counted_before(protocol)
-    start, end = truth.hoi_start[batch.image], truth.hoi_start[batch.image + 1]
     image, rows = counted_truth(batch, protocol)
-    # The row of a counted triplet is its place among those of its image, after all those of the images before.
-    first_row = starts_of(before[end] - before[start])
-    belongs = np.full(len(scenes.score), -1, dtype=np.int64)
-    owning_row, owned_triplet = outcomes.row[outcomes.enough], outcomes.truth[outcomes.enough]
-    image_of_owner = scenes.image_of_hoi[owning_row]
-    belongs[owning_row] = first_row[image_of_owner] + before[owned_triplet] - before[start[image_of_owner]]
     box, truth_box = batch.matched_boxes(protocol)
     return Located(
         image_ids=scenes.image_ids,
@@ -105,9 +101,9 @@ def locate(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
         object=np.where(batch.empty_object, -1, scenes.object) if protocol.person_first else scenes.object,
         interaction=scenes.interaction,
         score=scenes.score,
-        counted=outcomes.code <= TRUE_POSITIVE,
+        counted=outcomes.code <= TRUE_POSITIVE,  # only the codes of false and true positives are as low
         hit=outcomes.code == TRUE_POSITIVE,
-        truth=belongs,
+        truth=_matched_truth(batch, outcomes, protocol),
         truth_image=image,
         truth_subject=truth.subject[rows],
         truth_object=truth.object[rows],
@@ -120,9 +116,26 @@ def locate(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
     )
 
 
+def _matched_truth(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Ints:
+    """Return [T] the ground truth that each prediction overlaps enough and belongs to, else -1. The ground truths are
+    numbered as in `Located`: those of the batch that the protocol counts."""
+    scenes, hoi_start = batch.predictions, batch.truth.scenes.hoi_start
+    # counted_before: how many triplets of the whole dataset count before each one
+    counted_before = batch.truth.counted_before(protocol)
+    start, end = hoi_start[batch.image], hoi_start[batch.image + 1]
+    # the number of each image's first ground truth in the batch
+    first_number = starts_of(counted_before[end] - counted_before[start])
+    truth = np.full(len(scenes.score), -1, dtype=np.int64)
+    prediction, triplet = outcomes.row[outcomes.enough], outcomes.truth[outcomes.enough]
+    image = scenes.image_of_hoi[prediction]
+    number_in_image = counted_before[triplet] - counted_before[start[image]]
+    truth[prediction] = first_number[image] + number_in_image
+    return truth
+
+
 def counted_truth(batch: Batch, protocol: Protocol) -> tuple[Ints, Ints]:
-    """Return the ground truth that the protocol counts, image by image in annotation order, as `Located` has it: ([G]
-    images of the batch, [G] triplets as rows of the ground truth's Scenes)."""
+    """Return the ground truth of the batch's images that the protocol counts, in annotation order, as two columns [G]:
+    the image, numbered in the batch, and the triplet, a row of the ground truth's `Scenes`."""
     hoi_start = batch.truth.scenes.hoi_start
     start, end = hoi_start[batch.image], hoi_start[batch.image + 1]
     image, rows = expand_runs(start, end - start)
@@ -131,8 +144,8 @@ def counted_truth(batch: Batch, protocol: Protocol) -> tuple[Ints, Ints]:
 
 
 class Settled(NamedTuple):
-    """What a diagnosis is of, once options are read: the dataset, the protocol that decides what is right, its views,
-    and the ground truth (None for match records alone)."""
+    """What the options of a diagnosis come to: the dataset, the protocol that decides what is right, the thresholds and
+    slices under which it is evaluated (`views`), and the ground truth (None if there are only match records)."""
 
     vocabulary: Vocabulary
     protocol: Protocol
@@ -142,20 +155,23 @@ class Settled(NamedTuple):
 
 def each_match(
     predictions: Predictions,
-    of: Settled,
+    settled: Settled,
     filters: Filters,
     policy: ErrorPolicy,
     add: Callable[[MatchedView, Located], None],
 ) -> list[tuple[Protocol, dict[str, str]]]:
-    """Hand every batch of match records to `add`, with the view of the protocol that it belongs to; return each view,
-    in their order, with the settings of its signature. Records of other protocols are ignored; of further views, only
-    slices of classes are possible after matching. Raises `DataError` for a bad line, an image twice, a stream without a
-    line of this protocol, or as `MatchedView.check_whole`; `UsageError` for options that act before matching, and for
+    """Read match records, hand each batch of them to `add`, and return the views in them, each with the settings of its
+    signature. A view is the protocol at one threshold, on all images or on a part of a slice.
+
+    predictions: the stream of match records. add: is called with the view of a batch and the batch. Records of other
+    protocols are ignored. Raises `DataError` for a bad line, an image twice, or a stream without a line of this
+    protocol, or as `MatchedView.check_whole` does. Raises `UsageError` for options that act before matching, and for
     matches on parts of a slice of triplets."""
-    vocabulary, protocol, _, truth = of
-    _refuse_earlier_options(of, filters)
+    vocabulary, protocol, _, truth = settled
+    _refuse_earlier_options(settled, filters)
 
     def check(record: Record, line: Line) -> None:
+        """Raise `DataError` if a record of this protocol has an index that is out of range."""
         if record["protocol"] == protocol.name:
             _check_indices(record, line, protocol)
 
@@ -174,74 +190,72 @@ def each_match(
         raise DataError(problem, place=predictions.name)
     for view in views:
         view.check_whole(truth, stream.unread, predictions.name)
-    return [(view.row, _view_settings(view, of, predictions.name, filters)) for view in views]
+    return [(view.row, _view_settings(view, settled, predictions.name, filters)) for view in views]
 
 
-def _refuse_earlier_options(of: Settled, filters: Filters) -> None:
-    """Raise `UsageError` for options that act before or while predictions are matched, since match records already
-    are."""
-    if "noint" in of.protocol.settings():
+def _refuse_earlier_options(settled: Settled, filters: Filters) -> None:
+    """Raise `UsageError` for options that act before or while predictions are matched, since match records have been
+    matched already."""
+    if "noint" in settled.protocol.settings():
         problem = f"match records leave them out; give the predictions, with {arg('gt')}"
         raise UsageError(f"{arg('with_no_interaction')}: {problem}")
     for is_used, when, names in (
         (filters.removes, "before matching", ("top_k", "nms")),
-        (of.views.thresholds.values or of.views.of_data, "while matching", ("iou", "slice")),
+        (settled.views.thresholds.values or settled.views.of_data, "while matching", ("iou", "slice")),
     ):
         if is_used:
             options = ", ".join(map(arg, names))
             raise UsageError(f"{options}: act {when}; give them to hoicli match, or predictions with {arg('gt')}")
 
 
-def _view_settings(view: MatchedView, of: Settled, name: str, filters: Filters) -> dict[str, str]:
-    """Return the settings of a view's signature, once it is checked that its errors can be diagnosed. name: of the
-    stream of match records."""
+def _view_settings(view: MatchedView, settled: Settled, name: str, filters: Filters) -> dict[str, str]:
+    """Check that the errors of a view can be diagnosed, and return the settings of its signature. name: of the stream
+    of match records."""
     check_diagnosed(view.row)
-    view.check_counted(of.vocabulary, name, allowed=filters.allow_uncounted)
-    if of.truth is not None:
+    view.check_counted(settled.vocabulary, name, allowed=filters.allow_uncounted)
+    if settled.truth is not None:
         check_part(view.row)
-    truth_settings = view.truth_settings() if of.truth is None else of.truth.settings(of.protocol)
-    return {"data": of.vocabulary.signed, **truth_settings, **view.signed_settings()}
+    truth_settings = view.truth_settings() if settled.truth is None else settled.truth.settings(settled.protocol)
+    return {"data": settled.vocabulary.signed, **truth_settings, **view.signed_settings()}
 
 
 def _is_of_another_protocol(line: Line, protocol: Protocol) -> bool:
-    """Return whether a line, as `match` writes it, starts with another protocol's name; this saves parsing most
-    lines."""
+    """Return whether a line is seen, without parsing it, to be of another protocol: `match` writes the protocol's name
+    near its beginning."""
     head = line.data[:400]
     start = head.find(b'"protocol":"')
     return start > 0 and not head.startswith(f'"protocol":"{protocol.name}"'.encode(), start)
 
 
 def _check_indices(record: Record, line: Line, protocol: Protocol) -> None:
-    """Raise `DataError` if an index in a match record is out of range."""
+    """Raise `DataError` if an index in a match record, such as that of a box or of a ground truth, is out of range."""
     may_be_null = {"gt", "prediction"} | ({"object", "person"} if protocol.person_first else set())
     matches = record.get("box_matches")
     if type(matches) is not list or not all(type(row) is list for row in matches):
         raise DataError("missing or no array of arrays; match again", place=line.place, field="box_matches")
-    of_predictions: dict[str, int | None] = {"subject": len(matches), "object": len(matches), "gt": len(record["gt"])}
+    # The limit of each index. How many ground-truth boxes there are nothing says, so MOST_BOXES is their limit.
+    limits_of_predictions = {"subject": len(matches), "object": len(matches), "gt": len(record["gt"])}
     if protocol.person_first:
-        of_predictions["person"] = None
-    for key, limits in (
-        ("predictions", of_predictions),
-        ("gt", {"prediction": len(record["predictions"]), "subject": None, "object": None}),
-    ):
-        # a limit of None: nothing says how many boxes there are, so only MOST_BOXES bounds the index
+        limits_of_predictions["person"] = MOST_BOXES
+    limits_of_truth = {"prediction": len(record["predictions"]), "subject": MOST_BOXES, "object": MOST_BOXES}
+    for key, limits in (("predictions", limits_of_predictions), ("gt", limits_of_truth)):
         for (index, item), (name, limit) in product(enumerate(record[key]), limits.items()):
             value = item.get(name)
             is_allowed_null = value is None and name in may_be_null and name in item
-            if not is_allowed_null and (
-                type(value) is not int or not 0 <= value < (MOST_BOXES if limit is None else limit)
-            ):
+            if not is_allowed_null and (type(value) is not int or not 0 <= value < limit):
                 raise DataError(f"{value} is no index; match again", place=line.place, field=f"{key}[{index}].{name}")
     if not all(type(value) is int and 0 <= value < MOST_BOXES for value in chain.from_iterable(matches)):
         raise DataError("holds a value that is no index; match again", place=line.place, field="box_matches")
 
 
 def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Protocol) -> Located:
-    """Return match records as `Located`; boxes and ground truth are numbered one image after another."""
+    """Return match records as `Located`. A record numbers its boxes and ground truths from 0; here those of one image
+    follow those of the image before."""
     rows: dict[str, list[int]] = {field.name: [] for field in fields(Located)}
     codes: list[int] = []
-    boxes = truth_boxes = triplets = 0  # of the images before
+    boxes = truth_boxes = triplets = 0  # how many the images before have
     for image, record in enumerate(records):
+        # matches: for each predicted box, the ground-truth boxes that it matches
         predictions, gt, matches = record["predictions"], record["gt"], record["box_matches"]
         rows["image"] += [image] * len(predictions)
         rows["subject"] += [item["subject"] + boxes for item in predictions]
@@ -255,10 +269,12 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
         rows["truth_subject"] += [item["subject"] + truth_boxes for item in gt]
         rows["truth_object"] += [_shift_index(item["object"], truth_boxes) for item in gt]
         rows["truth_interaction"] += interactions(gt, vocabulary).tolist()
-        rows["box_match"] += [box + boxes for box, of_box in enumerate(matches) for _ in of_box]
+        for box, matched_truth_boxes in enumerate(matches):
+            rows["box_match"] += [box + boxes] * len(matched_truth_boxes)
         rows["truth_box_match"] += [box + truth_boxes for box in chain.from_iterable(matches)]
         boxes += len(matches)
         triplets += len(gt)
+        # A record does not say how many ground-truth boxes there are, only which ones its triplets and matches use.
         used = [item[side] for item, side in product(gt, ("subject", "object")) if item[side] is not None]
         truth_boxes += 1 + max(chain(used, *matches), default=-1)
     code = np.array(codes, dtype=np.int64)
@@ -276,5 +292,6 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
 
 
 def _shift_index(index: int | None, base: int) -> int:
-    """Return an index within an image, whose first item is at `base` in the batch, as one in the batch; -1 for None."""
+    """Return the index in the batch of an item with this index in its image; -1 for None. base: the index in the batch
+    of the image's first item."""
     return -1 if index is None else index + base

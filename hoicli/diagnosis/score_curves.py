@@ -45,9 +45,12 @@ NO_PROBABILITIES = "there are scores below 0 or above 1, which are no probabilit
 
 @dataclass(frozen=True)
 class Curve:
-    """A precision-recall curve. score [T], descending, and hit [T]: the score of each counted prediction in the order
-    of the ranking, and whether it is a true positive; positives: the number of ground truths; pooled: whether the list
-    joins several classes, whose order within equal scores means nothing."""
+    """A precision-recall curve, with a point for each of T ranked predictions: what precision and recall are if that
+    one and those above it are kept.
+
+    score [T], descending, and hit [T]: the score of each prediction, and whether it is a true positive; positives: the
+    number of ground truths; pooled: whether the list joins several classes, whose order within equal scores means
+    nothing."""
 
     score: Floats
     hit: Bools
@@ -55,31 +58,31 @@ class Curve:
     pooled: bool = False
 
     @cached_property
-    def found(self) -> Ints:
+    def true_positives(self) -> Ints:
         """The number of true positives [T] among the first 1, 2, ... predictions."""
         return np.cumsum(self.hit, dtype=np.int64)
 
     @cached_property
     def precision(self) -> Floats:
         """The precision [T] at each rank, in [0, 1]."""
-        precision: Floats = self.found / np.arange(1, len(self.hit) + 1)
+        precision: Floats = self.true_positives / np.arange(1, len(self.hit) + 1)
         return precision
 
     @cached_property
     def recall(self) -> Floats:
         """The recall [T] at each rank, in [0, 1]; 0 if there is no ground truth."""
-        recall: Floats = self.found / max(self.positives, 1)
+        recall: Floats = self.true_positives / max(self.positives, 1)
         return recall
 
     @cached_property
     def reachable(self) -> Bools:
-        """The points [T] that some threshold reaches: the last of each run of equal scores."""
+        """Whether each point [T] is reached by a threshold: whether it is the last of a run of equal scores."""
         return np.append(self.score[1:] != self.score[:-1], True) if len(self.score) else np.zeros(0, dtype=bool)
 
     def f1(self, points: Ints) -> Floats:
-        """Return the F1 at some points, in [0, 1]: 2 TP / (predictions + ground truth). The division is of whole
-        numbers, so equal F1 are equal floats."""
-        f1: Floats = 2 * self.found[points] / (points + 1 + self.positives)
+        """Return the F1 at some points, in [0, 1]: 2 TP / (predictions + ground truths). Computed from whole numbers,
+        so that equal F1 are equal floats."""
+        f1: Floats = 2 * self.true_positives[points] / (points + 1 + self.positives)
         return f1
 
     @cached_property
@@ -91,49 +94,52 @@ class Curve:
             return None
         return int(points[self.f1(points).argmax()])
 
-    def decisive(self, levels: Sequence[float]) -> Ints:
-        """Return the points, ascending, that decide the interpolated precision at some recalls. For each recall in
-        `levels` that is the point with the highest precision among all points of at least that recall (among equal
-        ones, the point with the highest recall). For every other point there is one that is at least as precise and
-        finds more, except between two levels. On a pooled curve, only reachable points are taken."""
+    def interpolation_points(self, levels: Sequence[float]) -> Ints:
+        """Return the points, ascending, that give the interpolated precision at the recalls `levels`: for each recall,
+        the point with the highest precision among all points of at least that recall (among equally precise ones, the
+        point with the highest recall). On a pooled curve, only points that a threshold reaches are taken."""
         points = np.flatnonzero(self.reachable) if self.pooled else np.arange(len(self.score))
         if not len(points):
             return points
         precision, recall = self.precision[points], self.recall[points]
-        backwards = precision[::-1]
-        best = np.maximum.accumulate(backwards)
-        is_new_best = np.append(True, best[1:] > best[:-1])
-        last_new_best = np.maximum.accumulate(np.where(is_new_best, np.arange(len(points)), 0))
-        most_precise = (len(points) - 1 - last_new_best)[::-1]  # [T] the most precise point from here on
+        # From the last point backwards, note where the precision was last higher than ever before.
+        highest = np.maximum.accumulate(precision[::-1])
+        is_new_highest = np.append(True, highest[1:] > highest[:-1])
+        last_new_highest = np.maximum.accumulate(np.where(is_new_highest, np.arange(len(points)), 0))
+        most_precise = (len(points) - 1 - last_new_highest)[::-1]  # [T] the most precise point from each point on
         first_at_level = np.searchsorted(recall, np.asarray(levels))
-        decisive_points: Ints = points[np.unique(most_precise[first_at_level[first_at_level < len(points)]])]
-        return decisive_points
+        reached = first_at_level[first_at_level < len(points)]
+        interpolation_points: Ints = points[np.unique(most_precise[reached])]
+        return interpolation_points
 
     def points(self, levels: Sequence[float], steps: int) -> list[int]:
-        """Return the points to write as rows, ascending: the decisive ones at some recalls, those of evenly spaced
-        thresholds from the highest score to the lowest (nearly all thresholds may lie between two decisive points), the
-        one with the best F1, and the last, which keeps every prediction."""
+        """Return the points to write as rows, ascending: those that give the interpolated precision at the recalls
+        `levels`, those of steps + 1 evenly spaced thresholds from the highest score to the lowest, the one with the
+        best F1, and the last, which keeps every prediction."""
         if not len(self.score):
             return []
         high, low = float(self.score[0]) / 2, float(self.score[-1]) / 2  # halves, whose difference cannot overflow
-        cuts = 2 * np.linspace(high, low, steps + 1)  # both ends exactly as the scores are
-        counts = np.searchsorted(-self.score, -cuts, side="right")
-        chosen = {*self.decisive(levels).tolist(), *(counts[counts > 0] - 1).tolist(), len(self.score) - 1}
+        thresholds = 2 * np.linspace(high, low, steps + 1)  # both ends exactly as the scores are
+        counts = np.searchsorted(-self.score, -thresholds, side="right")  # predictions at or above each threshold
+        interpolating = self.interpolation_points(levels).tolist()
+        chosen = {*interpolating, *(counts[counts > 0] - 1).tolist(), len(self.score) - 1}
         return sorted(chosen if self.best is None else {*chosen, self.best})
 
 
-def levels_of(grid: Sequence[float], steps: int) -> tuple[float, ...]:
-    """Return the recalls 0, 1/steps, ... 1 and those of a protocol's grid; where both have the same recall but for
-    rounding, the grid's number is taken."""
-    own_levels = {round(value * steps): value for value in grid if abs(value * steps - round(value * steps)) < 1e-9}
-    even = {place: own_levels.get(place, place / steps) for place in range(steps + 1)}
-    return tuple(sorted({*even.values(), *grid}))
+def recall_levels(grid: Sequence[float], steps: int) -> tuple[float, ...]:
+    """Return the recalls 0, 1/steps, ... 1 and those of a protocol's grid, ascending. Where both have the same recall
+    but for rounding, only the grid's number is taken."""
+    # the recalls of the grid that are a multiple of 1/steps but for rounding, by that multiple
+    on_grid = {round(value * steps): value for value in grid if abs(value * steps - round(value * steps)) < 1e-9}
+    evenly_spaced = [on_grid.get(step, step / steps) for step in range(steps + 1)]
+    return tuple(sorted({*evenly_spaced, *grid}))
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How scores compare with the share of right predictions, in B bins. count, right, confidence [B]: how many
-    predictions a bin has, the share of right ones and their mean score, both NaN for an empty bin."""
+    """How scores compare with the share of right predictions, in B bins of equal width. count [B]: how many predictions
+    each bin has; right, confidence [B]: the share of true positives among them, and their mean score, both NaN for an
+    empty bin."""
 
     count: Ints
     right: Floats
@@ -141,8 +147,8 @@ class Calibration:
 
     @property
     def edges(self) -> list[float]:
-        """The B + 1 scores at which the bins begin and end."""
-        return [place / len(self.count) for place in range(len(self.count) + 1)]
+        """The B + 1 scores, from 0 to 1, at which the bins begin and end."""
+        return [bin_ / len(self.count) for bin_ in range(len(self.count) + 1)]
 
     @property
     def error(self) -> float | None:
@@ -150,17 +156,19 @@ class Calibration:
         return self.mean(np.abs(self.right - self.confidence))
 
     def mean(self, values: Floats) -> float | None:
-        """Return the mean over predictions of a value per bin, such as `right`; None without predictions."""
+        """Return the mean over all predictions of a value [B] of their bins, such as `right`; None without any."""
         filled = self.count > 0
         total = int(self.count.sum())
         return float((self.count[filled] * values[filled]).sum() / total) if total else None
 
 
 def calibration(score: Floats, hit: Bools) -> Calibration | None:
-    """Return the calibration of scores [T], None if one is outside [0, 1]. The sums follow the order of the arrays."""
+    """Return the calibration of predictions in BINS bins, None if a score is outside [0, 1]. score, hit [T]: the score
+    of each prediction, and whether it is a true positive."""
     if len(score) and (score.min() < 0 or score.max() > 1):
         return None
     edges = np.arange(BINS + 1) / BINS
+    # A bin is closed on the right, so a score on an edge is in the bin below it; a score of 0 is in the first bin.
     bin_ = np.maximum(np.searchsorted(edges, score, side="left") - 1, 0)
     count = np.bincount(bin_, minlength=BINS)
     sums = (np.bincount(bin_, weights=values, minlength=BINS) for values in (hit, score))
@@ -169,7 +177,8 @@ def calibration(score: Floats, hit: Bools) -> Calibration | None:
 
 
 def classes_named(names: Sequence[str], vocabulary: Vocabulary) -> Ints:
-    """Return the numbers of the classes named `VERB OBJECT` (or role). Raises `UsageError` for an unknown name."""
+    """Return the numbers, ascending, of the classes with these names: "VERB OBJECT" or, in V-COCO, "VERB ROLE". Raises
+    `UsageError` for an unknown name."""
     class_of = {" ".join(filter(None, pair)): number for number, pair in enumerate(vocabulary.interactions)}
     for name in names:
         if name not in class_of:
@@ -181,9 +190,10 @@ def classes_named(names: Sequence[str], vocabulary: Vocabulary) -> Ints:
 
 @dataclass(frozen=True)
 class Curves:
-    """One model's ranked lists under one view of a protocol, and the rows to write of them. evaluated: the model's
-    results and what the rows say besides; ranked: all predictions that have an outcome; single: the classes whose own
-    curves are wanted, None for all."""
+    """The precision-recall curves of one model by one protocol (at one threshold, on one part of the data), as rows.
+
+    evaluated: the model's AP per class, and the tags and settings of its rows; ranked: its predictions, ranked class by
+    class; single: the classes whose own curves are wanted, besides those of subsets; None for all."""
 
     evaluated: Evaluated
     ranked: ScoredLists
@@ -192,22 +202,24 @@ class Curves:
     @cached_property
     def _lists(self) -> ScoredLists:
         """The ranked lists, each cut to as many predictions of its class as the protocol counts."""
-        lists, cap = self.ranked, self.evaluated.protocol.predictions_per_class
-        if cap is None:
+        lists, limit = self.ranked, self.evaluated.protocol.predictions_per_class
+        if limit is None:
             return lists
-        within_cap = np.arange(len(lists.hit)) - np.repeat(lists.bounds[:-1], np.diff(lists.bounds)) < cap
-        return ScoredLists(lists.hit[within_cap], lists.score[within_cap], starts_of(within_cap)[lists.bounds])
+        rank_in_class = np.arange(len(lists.hit)) - np.repeat(lists.bounds[:-1], np.diff(lists.bounds))
+        counted = rank_in_class < limit
+        return ScoredLists(lists.hit[counted], lists.score[counted], starts_of(counted)[lists.bounds])
 
     @cached_property
     def _levels(self) -> tuple[float, ...]:
-        return levels_of(self.evaluated.protocol.grid, STEPS)
+        """The recalls at which interpolated precision is read."""
+        return recall_levels(self.evaluated.protocol.grid, STEPS)
 
     @cached_property
     def _mean_precision(self) -> Floats:
-        """The interpolated precision [C, L] of each class at each recall: the highest precision at that recall or a
-        higher one, in [0, 1]. Its mean over the recalls of a protocol's grid is the AP of the class."""
+        """The interpolated precision [C, L] of each class at each of the L recalls `_levels`: the highest precision at
+        that recall or a higher one, in [0, 1]."""
         hit, bounds = np.flatnonzero(self._lists.hit), self._lists.bounds
-        starts = np.searchsorted(hit, bounds)
+        starts = np.searchsorted(hit, bounds)  # class c has the true positives hit[starts[c]:starts[c + 1]]
         rank = hit + 1 - np.repeat(bounds[:-1], np.diff(starts))
         return np.stack(list(precision_from(rank, starts, self.evaluated.results.positives, self._levels)), axis=1)
 
@@ -216,41 +228,51 @@ class Curves:
         then the curves of the `single` classes that the protocol averages. Values are in percent, thresholds scores."""
         evaluated, vocabulary, results = self.evaluated, self.evaluated.classes, self.evaluated.results
         for subset, members in evaluated.members.items():
-            yield from self._group({"subset": subset}, members)
+            yield from self._subset_rows({"subset": subset}, members)
         subset_of = class_subsets(vocabulary, evaluated.protocol)
         averaged = np.flatnonzero(results.in_mean)
-        for within in (self.single, evaluated.within):  # the classes of a part of a slice
-            averaged = averaged if within is None else averaged[np.isin(averaged, list(within))]
+        # Only the classes that were asked for and, for rows about a part of a slice of classes, the part's classes.
+        for chosen in (self.single, evaluated.within):
+            averaged = averaged if chosen is None else averaged[np.isin(averaged, list(chosen))]
         for number in averaged.tolist():
             verb, name = vocabulary.interactions[number]
             named = {"subset": subset_of.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
             yield self._row("AP", named, percent(results.ap[number]), int(results.positives[number]))
-            yield from self._curve(named, np.array([number]), pooled=False)
+            yield from self._curve_rows(named, np.array([number]), pooled=False)
 
     @cached_property
-    def _ends(self) -> tuple[Row, Row]:
-        """The last keys of the rows of curves and of calibration, which differ: the latter are signed with the number
-        of bins."""
+    def _keys_of_curves(self) -> Row:
+        """The keys that all rows of curves share: protocol, tags and signature."""
         evaluated = self.evaluated
-        tags, settings = {**evaluated.tags, **evaluated.view}, evaluated.settings
-        signatures = settings, {**settings, "bins": BINS}
-        of_curves, of_bins = (row_ends(evaluated.protocol.name, tags, signed) for signed in signatures)
-        return of_curves, of_bins
+        return row_ends(evaluated.protocol.name, {**evaluated.tags, **evaluated.view}, evaluated.settings)
+
+    @cached_property
+    def _keys_of_bins(self) -> Row:
+        """The keys that all rows of calibration share; their signature states the number of bins, too."""
+        evaluated = self.evaluated
+        settings = {**evaluated.settings, "bins": BINS}
+        return row_ends(evaluated.protocol.name, {**evaluated.tags, **evaluated.view}, settings)
 
     def _row(self, metric: str, named: Row, value: float | None, n: int, *, binned: bool = False) -> Row:
-        return result_row(metric, **named, value=value, n=n, unit="%", **self._ends[1 if binned else 0])
+        """Return a result row in percent. named: the keys that say what it is about, such as subset, verb and rank;
+        binned: whether the value depends on the number of bins, which its signature then states."""
+        common_keys = self._keys_of_bins if binned else self._keys_of_curves
+        return result_row(metric, **named, value=value, n=n, unit="%", **common_keys)
 
-    def _group(self, named: Row, members: Ints) -> Iterator[Row]:
-        ap = self.evaluated.results.ap[members]
-        yield self._row("mAP", named, percent(ap.mean()) if len(members) else None, len(members))
-        means = self._mean_precision[members].mean(axis=0).tolist() if len(members) else []
-        for level, value in zip(self._levels, means, strict=False):
-            yield self._row("mean_precision", {**named, "recall": round(100 * level, 10)}, percent(value), len(members))
-        yield from self._curve(named, members, pooled=True)
+    def _subset_rows(self, named: Row, classes: Ints) -> Iterator[Row]:
+        """Yield the rows of a subset: its mAP, the mean of its classes' precision at each recall, and the curve of its
+        classes pooled in one list. named: the keys of every row; classes: the numbers of the subset's classes."""
+        ap = self.evaluated.results.ap[classes]
+        yield self._row("mAP", named, percent(ap.mean()) if len(classes) else None, len(classes))
+        means = self._mean_precision[classes].mean(axis=0).tolist() if len(classes) else []
+        for level, value in zip(self._levels, means, strict=False):  # no mean without classes
+            yield self._row("mean_precision", {**named, "recall": round(100 * level, 10)}, percent(value), len(classes))
+        yield from self._curve_rows(named, classes, pooled=True)
 
-    def _curve(self, named: Row, classes: Ints, *, pooled: bool) -> Iterator[Row]:
-        """Yield the best threshold, the points of the curve and the calibration of some classes, pooled in one list by
-        score."""
+    def _curve_rows(self, named: Row, classes: Ints, *, pooled: bool) -> Iterator[Row]:
+        """Yield the best F1 with its threshold, the points of the precision-recall curve, and the calibration of some
+        classes, whose predictions are joined in one list by score. named: the keys of every row; pooled: whether this
+        is the list of a subset, not of a single class."""
         lists = self._lists
         _, rows = expand_runs(lists.bounds[classes], np.diff(lists.bounds)[classes])
         rows = rows[order_by_score(lists.score[rows])]
@@ -267,15 +289,18 @@ class Curves:
             yield self._row("precision", place, percent(curve.precision[point]), point + 1)
             recall = percent(curve.recall[point]) if curve.positives else None
             yield self._row("recall", place, recall, curve.positives)
-        yield from self._calibration(named, curve)
+        yield from self._calibration_rows(named, curve)
 
     @staticmethod
     def _place(curve: Curve, point: int) -> Row:
+        """Return the keys that say where on the curve a point is: its rank, and the threshold that keeps the
+        predictions down to it, None if that would keep others of equal score too."""
         reachable = bool(curve.reachable[point])
         return {"threshold": float(curve.score[point]) if reachable else None, "rank": point + 1}
 
-    def _calibration(self, named: Row, curve: Curve) -> Iterator[Row]:
-        """Yield the ECE, the share of right predictions and their mean score, over all and in each bin that has any."""
+    def _calibration_rows(self, named: Row, curve: Curve) -> Iterator[Row]:
+        """Yield the expected calibration error; then the share of right predictions and the mean score, each over all
+        predictions and in every bin that has some. named: the keys of every row."""
         bins, total = calibration(curve.score, curve.hit), len(curve.score)
         row = partial(self._row, binned=True)
         if bins is None:
@@ -303,8 +328,10 @@ def curve_rows(
     views: Views = ALONE,
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
-    """Yield the rows of `Curves` for predictions with ground truth, or for match records; parameters and errors are
-    those of `tallies`. A mean over several thresholds has no curve: each of its thresholds has one."""
+    """Yield the rows of `Curves` for predictions with ground truth, or for match records, by each of `protocols`.
+
+    single: the classes whose own curves are wanted, None for all; tags: tags for every row. The other parameters and
+    the errors are those of `tallies`. A mean over several thresholds has no curve: each of its thresholds has one."""
     views = replace(views, thresholds=Thresholds(views.thresholds.values))
     requested = Wanted(slices=views.of_classes)
     for tally, vocabulary_of_tally, settings in tallies(

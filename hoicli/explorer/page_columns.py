@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.diagnosis.diagnosed_models import Placed
-from hoicli.diagnosis.error_types import ERRORS, MISSED, NOT_COUNTED, beside
+from hoicli.diagnosis.error_types import ERRORS, MISSED, NOT_COUNTED, join_by_image
 from hoicli.diagnosis.located import Located, counted_truth
 from hoicli.evaluation.ground_truth import Annotations, GroundTruth
 from hoicli.evaluation.matching import Batch
@@ -157,7 +157,7 @@ class TypedPredictions:
         self._boxes.add(image=batch.image[scenes.image_of_box], label=scenes.labels)
         self._coordinates.append(scenes.boxes)
         # of each ground truth, the prediction that finds it, else the one that could repair it
-        by = np.where(types.found >= 0, types.found, types.repair)
+        by = np.where(types.true_positive >= 0, types.true_positive, types.repair)
         self._by.add(truth=of_truth, row=np.where(by < 0, -1, np.searchsorted(rows, by) + self._count))
         self._uncounted += len(types.error) - len(rows)
         self._count += len(rows)
@@ -256,7 +256,7 @@ class _Combinations(NamedTuple):
 def _combinations(batch: Batch, located: Located, protocol: Protocol, pair_row: Ints) -> _Combinations:
     """Return every combination of a predicted pair and a ground truth of its image. pair_row: a prediction of each
     pair."""
-    pair, truth = beside(located.image[pair_row], located.truth_image)
+    pair, truth = join_by_image(located.image[pair_row], located.truth_image)
     subject, object_ = _overlaps(batch, located, protocol, pair_row[pair], truth)
     no_objects = (located.object[pair_row] < 0)[pair] & (located.truth_object[truth] < 0)
     with_object = np.where(no_objects, 1.0, np.nan_to_num(object_))

@@ -194,9 +194,11 @@ def _pairs(measured: Measured) -> list[tuple[str, str, list[int], list[float | N
     models = len(measured.models)
     for number, model in enumerate(measured.models):
         cells = model.cells
-        verb_pairs = np.flatnonzero((cells.true != NOTHING) & (cells.said != NOTHING) & (cells.true != cells.said))
+        verb_pairs = np.flatnonzero(
+            (cells.true != NOTHING) & (cells.predicted != NOTHING) & (cells.true != cells.predicted)
+        )
         for cell in verb_pairs.tolist():
-            pair = int(cells.said[cell]), int(cells.true[cell])
+            pair = int(cells.predicted[cell]), int(cells.true[cell])
             counts, gains = confusions.setdefault(pair, ([0] * models, [None] * models))
             counts[number], gains[number] = int(cells.count[cell]), 100.0 * float(cells.gain[cell])
     order = sorted(

@@ -133,10 +133,10 @@ class Result:
         """The rows in a notation of `--format`."""
         if self.rendered is not None:
             return self.rendered(notation)
-        from hoicli.tables.notations import render, sentences
+        from hoicli.tables.notations import paragraphs_above, render
 
         blocks = [self.rows] if self.blocks is None else self.blocks(notation)
-        return b"\n".join([*sentences(self.above, notation), *(render(block, notation) for block in blocks)])
+        return b"\n".join([*paragraphs_above(self.above, notation), *(render(block, notation) for block in blocks)])
 
     def __str__(self) -> str:
         return self.render_rows("table").decode().rstrip("\n")
@@ -183,10 +183,10 @@ class Records(Iterator["Record"]):
         -o. Raises `UsageError` for a name with the ending of another format."""
         from hoicli.io.outputs import open_output
         from hoicli.records.parsing import dump, ending
-        from hoicli.tables.notations import check_lines, tell_lines
+        from hoicli.tables.notations import check_lines, note_json_lines
 
         check_lines(path, option or arg("output"))
-        tell_lines(path)
+        note_json_lines(path)
         with open_output(path) as write, ending(write, self._piped) if self._piped else nullcontext():
             for record in self.lines:
                 write(record if isinstance(record, bytes) else dump(record))

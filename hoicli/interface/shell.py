@@ -175,7 +175,7 @@ def _plot_look(command: Command, function_values: dict[str, Any], shell_values: 
 def _write_rows(result: Result, shell_values: dict[str, Any], output: str, piped: str) -> None:
     """Write the rows of a result to the file `output`, and its sentences to stderr. piped: the notation where neither
     --format nor a terminal chooses."""
-    from hoicli.tables.notations import tell_lines
+    from hoicli.tables.notations import note_json_lines
 
     notation = _notation(shell_values, output, piped)
     if notation != "table" or output != "-" or not sys.stdout.isatty():
@@ -183,7 +183,7 @@ def _write_rows(result: Result, shell_values: dict[str, Any], output: str, piped
             note(sentence)
     write_output(output, result.render_rows(notation))
     if notation == "jsonl":
-        tell_lines(output)
+        note_json_lines(output)
     if result.hint and notation == "table" and shell_values.get("plot") is None:
         note(result.hint)
 

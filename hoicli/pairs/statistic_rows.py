@@ -20,9 +20,9 @@ paper does not say, and its code has no groups; its Table 4 has the former (SCG 
 def pair_rows(
     statistics: PairStatistics, *, tags: Mapping[str, str], settings: Settings | None = None
 ) -> Iterator[Row]:
-    """Yield the rows of each setting, metric by metric, in percent except for pairs_per_image. A value may be null,
-    with a `reason` if the records lack what it needs; n is as `PairStatistics.results` says. settings: added to every
-    signature."""
+    """Yield the result rows of pair statistics, setting by setting and metric by metric, in percent except for
+    pairs_per_image. A value may be null, with a `reason` if the records lack the scores that it needs; what n counts
+    `PairStatistics.results` says. tags: for every row; settings: added to every signature."""
     reasons = statistics.reasons
     for setting, results in statistics.results():
         if undeclared := {*chain.from_iterable(results.values())} - METRICS.keys():
@@ -47,8 +47,8 @@ def pair_rows(
 
 
 def _row_settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[str, Setting]:
-    """Return the settings of the signature of a metric's row. mAP is eval's, of the remaining triplets, so options
-    about pairs do not change it."""
+    """Return the settings that a metric's signature states under a setting of the sweep. mAP is that of `eval` over the
+    remaining triplets, so options about pairs do not change it."""
     settings: dict[str, Setting] = {
         "protocol": statistics.protocol.name,
         "data": statistics.vocabulary.signed,
@@ -57,7 +57,7 @@ def _row_settings(metric: str, setting: Sweep, statistics: PairStatistics) -> di
     settings |= statistics.protocol.settings() | statistics.truth_settings
     if metric == "mAP":
         return settings
-    if statistics.found.numbers["denied"] and metric != "inter_map":
+    if statistics.gathered.numbers["denied"] and metric != "inter_map":
         settings["noint"] = "pairs"
     if statistics.one_to_one and metric != "interactiveness_ap":
         settings["pairs"] = "one-to-one"
@@ -67,7 +67,8 @@ def _row_settings(metric: str, setting: Sweep, statistics: PairStatistics) -> di
         settings["among"] = _AMONG[metric]
     if points := _recall_values(metric, statistics):
         settings["recall"] = points
-    if metric in statistics.ranked and statistics.ranked[metric][1]:
+    _, stated, _ = statistics.ranked.get(metric, (0, 0, 0))
+    if stated:
         settings["pairscore"] = "interactiveness"
     elif metric in ("neg_ap", "interactiveness_ap", "inter_map") and statistics.triplet_scores:
         settings["verbscore"] = "triplet"
@@ -75,7 +76,8 @@ def _row_settings(metric: str, setting: Sweep, statistics: PairStatistics) -> di
 
 
 def _recall_values(metric: str, statistics: PairStatistics) -> str:
-    """Return at which recall values a metric reads precision, for signatures; "" if it is no AP."""
+    """Return at which recalls a metric reads precision, as signatures state it, such as "11-points"; "" if it is no
+    AP, or mAP, whose protocol says it."""
     if metric not in ("neg_ap", "inter_map"):
         return "11-points" if metric == "interactiveness_ap" else ""
     grid = statistics.negative_grid if metric == "neg_ap" else statistics.protocol.grid

@@ -14,7 +14,7 @@ from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.result_rows import BAR, joined_settings, settings_of
 from hoicli.tables.cells import PlacedRow
-from hoicli.tables.row_files import sound_row
+from hoicli.tables.row_files import parse_result_row
 
 METRIC, SUBSET = "mAP", "full"
 """The metric and subset that a benchmark is about unless the user names others."""
@@ -82,7 +82,7 @@ class Gathering:
         for line in lines:
             self._files[line.file] = None
             with policy.item():
-                self._add(sound_row(line))
+                self._add(parse_result_row(line))
 
     def _add(self, row: PlacedRow) -> None:
         if "verb" in row or row.get("oracle", "none") != "none":

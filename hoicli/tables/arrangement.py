@@ -22,38 +22,37 @@ from hoicli.tables.cells import (
     Value,
     cell_text,
     compared_value,
-    made_otherwise,
     number_text,
     of_one_unit,
-    of_unknown_order,
     plain_value,
     single_value,
     value_of,
 )
+from hoicli.tables.differing_settings import made_otherwise, of_unknown_order
 from hoicli.tables.layouts import Layout, Slot, column_head, is_mean
 from hoicli.tables.notes import add_notes
 
 _VIEWS = frozenset({"iou", "slice", "part"})
-"""Tags of rows at other thresholds or on parts of the data; these rows do not compete for the best value."""
+"""Tags of rows at other thresholds or on parts of the data. If they name lines, no value is marked as the best."""
 _COUNTED = frozenset({"oracle", "error", "nms"})
 """Keys of rows of diagnoses and pair statistics, whose n differs from line to line: their tables show it."""
 _MOST_EMPTY = 1_000_000
 """How many cells a table may have even if nearly all are empty."""
 
 Placed = tuple[Name, Head, Row]
-"""A row with its line and its column."""
+"""The name of the line that a row belongs in, the group and head of its column, and the row."""
 
 
 def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[TextTable, list[Row]]:
-    """Return the table that the layout makes of the rows, and the rows that are not in it. Raises `DataError` if no row
-    fits the layout, or if two rows belong in one cell."""
-    slots = layout.places(rows)
-    fitting = [(row, slot) for row, slot in product(rows, slots) if is_mean(row) if slot.takes(row)]
+    """Return the table that a layout (as papers print it) makes of result rows, and the rows that are not in it. Raises
+    `DataError` if no row fits the layout, or if two rows belong in one cell."""
+    slots = layout.columns(rows)
+    fitting = [(row, slot) for row, slot in product(rows, slots) if is_mean(row) and slot.takes(row)]
     if not fitting:
         raise DataError(f"no row fits the layout {layout.name} ({layout.description}): they are {describe_rows(rows)}")
     keys = [key for key in layout.lines if any(row.get(key) is not None for row, _ in fitting)]
     tags = _tags((row for row, _ in fitting), showing.over)
-    dense_tags([row for row, _ in fitting], tags, keys)
+    check_tag_columns([row for row, _ in fitting], tags, keys)
     placed = _by_usual_protocol([(_name_of(row, tags, keys), row, slot) for row, slot in fitting])
     placed_ids, columns = {id(row) for *_, row in placed}, {column for _, column, _ in placed}
     heads = [*(("Method" if tag == "model" else tag_column(tag)) for tag in tags), *keys] or ["Method"]
@@ -68,13 +67,16 @@ def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> 
 
 
 def _by_usual_protocol(named_rows: Sequence[tuple[Name, Row, Slot]]) -> list[Placed]:
-    """Return the rows of one protocol for each line and group of columns, with their columns. Of the protocols that a
-    line has, it is the one that most lines have; if several, the first of the slot's, the papers' own. named_rows: rows
-    with their line and with a slot that takes them."""
+    """Return the rows to show with their columns: where a line has rows of several protocols, those of one of them.
+
+    In each group of columns, that is the protocol that most lines have; on a tie, the one that papers prefer, which is
+    the first in `Slot.protocols`. named_rows: each row with the name of its line and a column that takes it."""
     protocols_of: dict[tuple[Name, str], set[str]] = {}
     for name, row, slot in named_rows:
         protocols_of.setdefault((name, slot.group), set()).add(row.get("protocol", ""))
-    line_counts = Counter((group, protocol) for (_, group), protocols in protocols_of.items() for protocol in protocols)
+    line_counts: Counter[tuple[str, str]] = Counter()  # how many lines have the protocol in the group of columns
+    for (_, group), protocols in protocols_of.items():
+        line_counts.update((group, protocol) for protocol in protocols)
     placed: list[Placed] = []
     for name, row, slot in named_rows:
         candidates = [protocol for protocol in slot.protocols if protocol in protocols_of[name, slot.group]]
@@ -84,9 +86,9 @@ def _by_usual_protocol(named_rows: Sequence[tuple[Name, Row, Slot]]) -> list[Pla
 
 
 def arrange_by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence[str], showing: Showing) -> TextTable:
-    """Return the table with a line for each value of the keys `lines` and a column for each value of the keys
-    `columns`. A key is one of a row, or, written `tag.model`, one of its tags. Raises `UsageError` for a key that no
-    row has, and `DataError` if two rows belong in one cell."""
+    """Return the table with a line for each combination of values of the keys `lines`, and a column for each of the
+    keys `columns`. A key is one of a row, or, written `tag.model`, one of its tags. Raises `UsageError` for a key that
+    no row has, and `DataError` if two rows belong in one cell."""
     for key in (*lines, *columns):
         if key in NO_KEYS or all(value_of(row, key) is None for row in rows):
             tag_keys = sorted({f"tag.{tag}" for tag in chain.from_iterable(row.get("tags", {}) for row in rows)})
@@ -95,6 +97,7 @@ def arrange_by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence
     of_one_unit(rows)
     placed: list[Placed] = []
     for row in rows:
+        # the value of the last key heads the column; those of the others name its group
         *group, head = [cell_text(value_of(row, key)) or "-" for key in columns]
         name = tuple(cell_text(value_of(row, key)) or "-" for key in lines)
         placed.append((name, (" ".join(group), head), row))
@@ -108,7 +111,8 @@ def arrange_by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence
 
 
 def _tags(rows: Iterable[Row], over: str) -> list[str]:
-    """Return the tags whose values name a line, `model` first. over: the tag over whose values a cell is averaged."""
+    """Return the tags of the rows, whose values name a line; `model` comes first. over: the tag over whose values cells
+    are averaged, which is left out; "" for none."""
     tags = dict.fromkeys(key for key in chain.from_iterable(row.get("tags", {}) for row in rows) if key != over)
     return sorted(tags, key=lambda tag: tag != "model")  # False sorts first
 
@@ -120,22 +124,21 @@ def _name_of(row: Row, tags: Sequence[str], keys: Sequence[str]) -> Name:
 
 
 def tables_of(rows: Sequence[Row], *, strict: bool = False) -> list[TextTable]:
-    """Return the tables that show the rows; rows whose kinds are laid out alike share a table. Consecutive tables with
-    the same settings state them once, below the last. If two rows belong in one cell, the later one is shown; if
-    `strict`, `DataError` is raised for them, and for a metric in two units."""
+    """Return the tables that show the rows. Rows share a table if their kinds name lines and columns by the same keys.
+
+    Consecutive tables with the same settings state them once, below the last. If two rows belong in one cell, the later
+    one is shown; if `strict`, `DataError` is raised for them, and for a metric in two units."""
     if strict:
         of_one_unit(rows)
     if "metric" not in rows[0]:
-        keys = list(
-            dict.fromkeys(key for key, value in chain.from_iterable(row.items() for row in rows) if cell_text(value))
-        )
-        lines = [[cell_text(row.get(key)) for key in keys] for row in rows]
-        return [TextTable([""] * len(keys), keys, lines, len(keys))]
+        return [_table_of_keys(rows)]
+    # (keys that name lines, key whose values head columns) -> rows; a difference between models has no such column
     groups: dict[tuple[tuple[str, ...], str | None], list[Row]] = {}
     for row in rows:
         kind = kind_of(row)
         index = tuple(key for key in kind.index if key in row)
-        groups.setdefault((index, next((key for key in kind.columns if key in row), None)), []).append(row)
+        column_key = next((key for key in kind.columns if key in row), None)
+        groups.setdefault((index, column_key), []).append(row)
     tables = []
     for (index, column), group in groups.items():
         if column is None:
@@ -150,9 +153,17 @@ def tables_of(rows: Sequence[Row], *, strict: bool = False) -> list[TextTable]:
     ]
 
 
+def _table_of_keys(rows: Sequence[Row]) -> TextTable:
+    """Return the table of rows that are no metrics: a line for each row, a column for each key that some row has."""
+    keys = dict.fromkeys(key for key, value in chain.from_iterable(row.items() for row in rows) if cell_text(value))
+    lines = [[cell_text(row.get(key)) for key in keys] for row in rows]
+    return TextTable([""] * len(keys), list(keys), lines, len(keys))
+
+
 def parts_of(row: Row) -> Iterator[Row]:
-    """Yield the rows that show one difference in a table, one for each `part`: a class's number of ground truth, the
-    two compared values (`from` and `to`), the difference with its interval, and its probabilities (CHANCES)."""
+    """Yield the rows by which a table shows a difference between two models, each with a `part` that heads its column:
+    how many ground truths the class has, the two compared values (`from` and `to`), the difference with its interval,
+    and its probabilities (CHANCES)."""
     common = {key: value for key, value in row.items() if key not in ("ci_low", "ci_high")}
     if "verb" in row:
         yield {**common, "part": "n_gt", "value": row["n"]}
@@ -168,12 +179,14 @@ def parts_of(row: Row) -> Iterator[Row]:
 def _arrange_by_kind(
     rows: Sequence[Row], index: tuple[str, ...], column: str, value: Callable[[Sequence[Row]], Value]
 ) -> TextTable:
-    """Return the table of rows of one kind: a line for each combination of tags and of the keys `index`, a column for
-    each value of the key `column`, below the metric unless `index` names it. value: makes the value of a cell."""
+    """Return the table of rows of one kind: a line for each combination of tags and of values of the keys `index`, a
+    column for each value of the key `column`. The metric names a line if it is in `index`, else a group of columns.
+    value: makes the value of a cell of its rows."""
     tags = list(dict.fromkeys(chain.from_iterable(row.get("tags", {}) for row in rows)))
     count_lines = column == "subset" and not _COUNTED.isdisjoint(index)
+    # keys without any value are left out
     index = tuple(key for key in index if any(cell_text(row[key]) for row in rows)) or index[:1]
-    dense_tags(rows, tags, index)
+    check_tag_columns(rows, tags, index)
     grouped = "metric" not in index
     placed = [
         (_name_of(row, tags, index), (str(row["metric"]) if grouped else "", column_head(row, column)), row)
@@ -184,9 +197,9 @@ def _arrange_by_kind(
     return _assemble(placed, heads, value, settings_shown=index, n=count_lines, mark_at=mark_at)
 
 
-def dense(lines: int, columns: int, filled: int) -> None:
-    """Raise `DataError` for a large table of which nearly all cells would be empty; a few rows suffice to ask for one.
-    filled: how many cells have a value."""
+def check_not_sparse(lines: int, columns: int, filled: int) -> None:
+    """Raise `DataError` for a large table of which nearly all cells would be empty: each row may name a line and a
+    column of its own. filled: how many cells have a value."""
     if lines * columns > max(_MOST_EMPTY, 10 * filled):
         raise DataError(
             f"{lines:,} lines of {columns:,} columns for {filled:,} values would be an empty table; choose rows with "
@@ -195,13 +208,14 @@ def dense(lines: int, columns: int, filled: int) -> None:
 
 
 UNKNOWN_ORDER = "does not say in which order its ground truth is listed (hoicli 1.0): perhaps another than the others'"
+"""The note at values of rows that hoicli 1.0 wrote."""
 
 
-def dense_tags(rows: Collection[Row], tags: Sequence[str], index: Sequence[str]) -> None:
-    """Check with `dense` the columns that name lines, before any line is built: each row may have tags of its own.
-    index: the keys of rows that name lines besides the tags."""
+def check_tag_columns(rows: Collection[Row], tags: Sequence[str], index: Sequence[str]) -> None:
+    """Raise `DataError` if nearly all cells that name lines would be empty, since each row has tags of its own. tags,
+    index: the tags, and the keys of rows, that name lines."""
     lines = {(frozenset(row.get("tags", {}).items()), *(cell_text(row.get(key)) for key in index)) for row in rows}
-    dense(len(lines), len(tags), len(rows))
+    check_not_sparse(len(lines), len(tags), len(rows))
 
 
 def _assemble(
@@ -219,14 +233,14 @@ def _assemble(
     """Return the table of rows whose line and column are known. Lines and columns appear in the order of their first
     rows, with the columns of a group side by side. A column without any value is left out, unless it is the only one.
 
-    heads: what stands over the columns that name lines. value: makes a cell's value of its rows. columns: all columns,
-    if not in the order of first appearance. ranked: whether the best values of each column are set apart. compared:
-    whether a note tells which values were made otherwise. settings_shown, mark_at: as for `add_notes`. n: whether lines
-    are added that say how many classes, images or pairs the values are over."""
+    heads: what stands over the columns that name lines. value: makes a cell's value of its rows. columns: the group and
+    head of each column, if not in the order of first appearance. ranked: whether the best values of each column are
+    marked. compared: whether a note says which values were made with other settings. settings_shown, mark_at: as for
+    `add_notes`. n: whether lines are added that say how many classes, images or pairs the values are over."""
     metrics = _metrics_by_column(placed)
     columns = _filled_columns(placed, columns or _columns_by_group(metrics))
     grid = _Grid.from_rows(placed, columns)
-    dense(len(grid.names), len(heads) + len(columns), len(grid.rows))
+    check_not_sparse(len(grid.names), len(heads) + len(columns), len(grid.rows))
     cells = {place: value(cell_rows) for place, cell_rows in grid.rows.items()}
     apart = made_otherwise(grid.rows, columns, settings_shown) if compared else {}
     unknown_order = of_unknown_order(grid.rows) if compared else set()
@@ -234,6 +248,7 @@ def _assemble(
     table = _text_table(grid, heads, columns, cells)
     table = add_notes(table, grid.rows, mark_at=mark_at, settings_shown=settings_shown, notes=notes, apart=apart)
     if ranked:
+        # a column of several metrics has no best value
         senses = [better(*metrics[column]) if len(metrics[column]) == 1 else None for column in columns]
         table = _rank_values(table, {place: cell for place, cell in cells.items() if place not in apart}, senses)
     return _add_count_lines(table, grid.counts(len(columns))) if n else table
@@ -248,10 +263,9 @@ def _metrics_by_column(placed: Iterable[Placed]) -> dict[Head, set[str]]:
 
 
 def _columns_by_group(columns: Collection[Head]) -> list[Head]:
-    """Return the columns with those of a group side by side; a group stands where its first column stood."""
-    # reversed, so that where a group stands first is kept
-    order = {group: position for position, group in reversed([*enumerate(group for group, _ in columns)])}
-    return sorted(columns, key=lambda column: order[column[0]])
+    """Return the columns (group, head) with those of a group side by side, a group where its first column stood."""
+    group_numbers = {group: number for number, group in enumerate(dict.fromkeys(group for group, _ in columns))}
+    return sorted(columns, key=lambda column: group_numbers[column[0]])
 
 
 def _filled_columns(placed: Iterable[Placed], columns: Sequence[Head]) -> Sequence[Head]:
@@ -261,8 +275,8 @@ def _filled_columns(placed: Iterable[Placed], columns: Sequence[Head]) -> Sequen
 
 
 class _Grid(NamedTuple):
-    """Rows by the places of a table. names: the name of each line; rows: the rows of each place that has some;
-    first_rows: the first row of each line, even if its column is left out."""
+    """Result rows by the cells of a table. names: the name of each line; rows: the rows of each cell that has some, by
+    (line, column) of values, from 0; first_rows: the first row of each line, even if its column is left out."""
 
     names: Sequence[Name]
     rows: Mapping[Place, list[Row]]
@@ -270,8 +284,8 @@ class _Grid(NamedTuple):
 
     @classmethod
     def from_rows(cls, placed: Iterable[Placed], columns: Sequence[Head]) -> _Grid:
-        """Return the grid of rows; lines are in the order of their first rows, and rows of other columns are left out.
-        A line whose rows are all left out is there, too."""
+        """Return the rows by their cells. Lines are in the order of their first rows. Rows of other columns than
+        `columns` are left out, but their lines are not."""
         number_of = {column: number for number, column in enumerate(columns)}
         line_of: dict[Name, int] = {}
         rows: dict[Place, list[Row]] = {}
@@ -283,23 +297,25 @@ class _Grid(NamedTuple):
                 rows.setdefault((line, number_of[column]), []).append(row)
         return cls([*line_of], rows, [*first_rows.values()])
 
-    def published(self) -> list[bool]:
-        """Return of each line whether a paper published it."""
+    def are_published(self) -> list[bool]:
+        """Return for each line whether it is one that a paper published."""
         return ["published" in settings_of(row) for row in self.first_rows]
 
     def counts(self, columns: int) -> list[list[str]]:
-        """Return how many cases each value is over, by line and column; "-" where that is not known, as for published
-        lines. columns: the number of columns."""
-        published = self.published()
-        known = {
-            place: number_text(rows[-1].get("n"), 0) for place, rows in self.rows.items() if not published[place[0]]
-        }
-        return [[known.get((line, column), "-") for column in range(columns)] for line in range(len(self.names))]
+        """Return, line by line, for each of so many `columns` over how many cases (the rows' n) its value is; "-" where
+        that is not known, as for published lines."""
+        published = self.are_published()
+        counts = [["-"] * columns for _ in self.names]
+        for (line, column), rows in self.rows.items():
+            if not published[line]:
+                counts[line][column] = number_text(rows[-1].get("n"), 0)
+        return counts
 
 
 def _text_table(grid: _Grid, heads: Sequence[str], columns: Sequence[Head], cells: Mapping[Place, Value]) -> TextTable:
-    """Return the table of a grid as text, still without notes and marks. heads: of the columns that name lines; cells:
-    the value at each place, which is "-" where there is none."""
+    """Return the table of a grid as text, still without notes and marks. heads: what stands over the columns that name
+    lines; columns: the group and head of each column of values; cells: the value at each place; "-" is shown where
+    there is none."""
     blank = Value("-")
     lines = []
     for line, name in enumerate(grid.names):
@@ -307,7 +323,7 @@ def _text_table(grid: _Grid, heads: Sequence[str], columns: Sequence[Head], cell
         lines.append([*name, *(cell.text + cell.behind for cell in line_cells)])
     groups = [group for group, _ in columns]
     above = [group if number == 0 or group != groups[number - 1] else "" for number, group in enumerate(groups)]
-    published = grid.published()
+    published = grid.are_published()
     # the published lines are set apart only if they all stand above the others
     published_lines = sum(published) if published == sorted(published, reverse=True) else 0
     return TextTable(
@@ -321,8 +337,8 @@ def _text_table(grid: _Grid, heads: Sequence[str], columns: Sequence[Head], cell
 
 
 def _rank_values(table: TextTable, cells: Mapping[Place, Value], senses: Sequence[int | None]) -> TextTable:
-    """Return the table with the best and second-best values of each column marked, where a column has several values.
-    senses: of each column 1 if higher is better, -1 if lower is, None if unknown; then nothing is marked."""
+    """Return the table with the best and second-best values of each column that has several values. cells: the values
+    that compete; senses: for each column 1 if higher is better, -1 if lower is, None if that is unknown."""
     numbers: dict[int, dict[Place, float]] = {}
     for (line, column), cell in cells.items():
         sense = senses[column]
@@ -331,26 +347,29 @@ def _rank_values(table: TextTable, cells: Mapping[Place, Value], senses: Sequenc
     best: list[Place] = []
     second: list[Place] = []
     for number_by_place in numbers.values():
-        ranks = sorted(set(number_by_place.values()), reverse=True) if len(number_by_place) > 1 else []
-        for places, rank in zip((best, second), ranks, strict=False):
-            places += [place for place, number in number_by_place.items() if number == rank]
+        highest = sorted(set(number_by_place.values()), reverse=True) if len(number_by_place) > 1 else []
+        for places, rank_number in zip((best, second), highest, strict=False):
+            places += [place for place, number in number_by_place.items() if number == rank_number]
     return replace(table, best=frozenset(best), second=frozenset(second))
 
 
 def _add_count_lines(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
-    """Return the table with lines named `n` that say how many cases each value is over, each below the lines that it
-    holds for. counts: the numbers by line and column, "-" where a number is not known, as for published values."""
+    """Return the table with lines named `n` that say over how many cases the values are. Consecutive lines with the
+    same numbers share one, below the last of them. counts: the numbers by line and column, "-" where one is not known,
+    as for published values."""
     lines: list[Sequence[str]] = []
     new_lines: list[int] = []  # where each line of `table` now stands
-    shared: Sequence[str] = []
+    shared: Sequence[str] = []  # the numbers of the lines since the last line `n`
     last = len(counts) - 1
-    for number, (line, count) in enumerate(zip(table.lines, counts, strict=True)):
+    for number, (line, line_counts) in enumerate(zip(table.lines, counts, strict=True)):
         new_lines.append(len(lines))
         lines.append(line)
-        shared = [own if known == "-" else known for known, own in zip(shared or count, count, strict=True)]
-        below = counts[min(number + 1, last)]
-        if number == last or any(a != b and "-" not in (a, b) for a, b in zip(shared, below, strict=True)):
-            lines += [["n", *[""] * (table.names - 1), *shared]] * any(count != "-" for count in shared)
+        shared = [new if old == "-" else old for old, new in zip(shared or line_counts, line_counts, strict=True)]
+        next_counts = counts[min(number + 1, last)]
+        differs = any(a != b and "-" not in (a, b) for a, b in zip(shared, next_counts, strict=True))
+        if number == last or differs:
+            if any(count != "-" for count in shared):
+                lines.append(["n", *[""] * (table.names - 1), *shared])
             shared = []
     marks = {(line if line < 0 else new_lines[line], column): mark for (line, column), mark in table.marks.items()}
     best, second = ([(new_lines[line], column) for line, column in places] for places in (table.best, table.second))
@@ -361,7 +380,8 @@ def _add_count_lines(table: TextTable, counts: Sequence[Sequence[str]]) -> TextT
 
 
 def describe_rows(rows: Sequence[Row]) -> str:
-    """Return a message's words for what rows hold: their metrics with the protocols, the most frequent first."""
+    """Return the metrics of rows with their protocols as words for a message, the most frequent first: "mAP of hico;
+    count of diag"."""
     kinds = Counter((str(row["metric"]), str(row.get("protocol", ""))) for row in rows)
     metrics: dict[str, list[str]] = {}
     for (metric, protocol), _ in kinds.most_common():

@@ -1,4 +1,4 @@
-"""The tables that papers print: which rows a layout takes, and where each stands."""
+"""The layouts of tables that papers print: which columns each has, and which result rows belong in them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hoicli.records.result_rows import Row, settings_of
 
 @dataclass(frozen=True)
 class Slot:
-    """A column of a layout: its group and head, and the metric and subset of its values. protocols: the one that papers
-    use, then those that stand in for it where a model has no value by it. oracle: the rows' oracle, "none" if they have
-    none; split: the zero-shot split of the rows, "" for any."""
+    """A column of a layout. group, head: what is printed over it; metric, subset: those of its values. protocols: the
+    protocol that papers use, then those that may stand in for it where a model has no value by it. oracle: the oracle
+    of its values, "none" for values without one; split: their zero-shot split, "" for any."""
 
     group: str
     head: str
@@ -26,28 +26,29 @@ class Slot:
     split: str = ""
 
     def takes(self, row: Row) -> bool:
-        """Return whether a mean belongs in this column."""
+        """Return whether a result row, which is a mean, belongs in this column."""
         if (row["metric"], row["subset"], str(row.get("oracle", "none"))) != (self.metric, self.subset, self.oracle):
             return False
-        split = not self.split or settings_of(row).get("split") == self.split
-        return split and row.get("protocol", "") in self.protocols
+        is_of_split = not self.split or settings_of(row).get("split") == self.split
+        return is_of_split and row.get("protocol", "") in self.protocols
 
 
 @dataclass(frozen=True)
 class Layout:
-    """An entry of LAYOUTS. places: makes the columns for the rows to be laid out. fits: whether a row asks for this
-    layout if none is named. lines: keys of rows that name a line besides the tags. n: whether there are lines that say
-    how many cases the values are over."""
+    """An entry of LAYOUTS. columns: takes the rows to be laid out and returns the columns. fits: whether a row calls
+    for this layout if the user names none. lines: keys of rows that name a line besides the tags. n: whether lines are
+    added that say over how many cases the values are."""
 
     name: str
     description: str
-    places: Callable[[Sequence[Row]], Sequence[Slot]]
+    columns: Callable[[Sequence[Row]], Sequence[Slot]]
     fits: Callable[[Row], bool]
     lines: tuple[str, ...] = ()
     n: bool = False
 
 
 _FREQUENCIES = (("full", "Full"), ("rare", "Rare"), ("non_rare", "Non-rare"))
+"""HICO-DET's subsets of classes by how often they are annotated, and their heads."""
 _STAND_INS = ("qpic", "upt", "inp-cc")
 """Protocols whose classes are HICO-DET's 600, or those of them with ground truth, in the order of preference."""
 
@@ -74,19 +75,18 @@ _SWIG = [
 
 
 def _zero_shot(rows: Sequence[Row]) -> list[Slot]:
-    """Return the columns unseen, seen and full of each zero-shot split of the rows, HICO-DET's in the papers' order."""
+    """Return the columns unseen, seen and full for each zero-shot split that the rows have: first HICO-DET's splits in
+    the order of papers, then others."""
     splits = dict.fromkeys(settings_of(row).get("split", "") for row in rows if row["subset"] == "unseen")
+    in_order = sorted(splits, key=lambda split: [*_SPLITS, split].index(split))
     return [
         Slot(_SPLITS.get(split, split), head, "mAP", subset, ("hico", *_STAND_INS), split=split)
-        for split, (subset, head) in product(
-            sorted(splits, key=lambda split: [*_SPLITS, split].index(split)),
-            (("unseen", "Unseen"), ("seen", "Seen"), ("full", "Full")),
-        )
+        for split, (subset, head) in product(in_order, (("unseen", "Unseen"), ("seen", "Seen"), ("full", "Full")))
     ]
 
 
-def _own(rows: Iterable[Row]) -> tuple[str, tuple[str, ...]]:
-    """Return the subset of the rows (of several the one of all classes, if it is among them) and their protocols."""
+def _subset_and_protocols(rows: Iterable[Row]) -> tuple[str, tuple[str, ...]]:
+    """Return the subset of the rows (of several, that of all classes or else the first) and their protocols."""
     rows = list(rows)
     subsets = dict.fromkeys(str(row["subset"]) for row in rows)
     subset = next((name for name in ("full", "24") if name in subsets), next(iter(subsets), "full"))
@@ -95,7 +95,7 @@ def _own(rows: Iterable[Row]) -> tuple[str, tuple[str, ...]]:
 
 def _diagnose(rows: Sequence[Row]) -> list[Slot]:
     """Return the columns of a diagnosis: the mAP, then what repairing each type of error adds to it."""
-    subset, protocols = _own(row for row in rows if row["metric"] == "delta_mAP")
+    subset, protocols = _subset_and_protocols(row for row in rows if row["metric"] == "delta_mAP")
     protocols = protocols or ("diag",)
     gains = [
         Slot("mAP gained by repairing", oracle.head, "delta_mAP", subset, protocols, oracle.name)
@@ -104,24 +104,21 @@ def _diagnose(rows: Sequence[Row]) -> list[Slot]:
     return [Slot("", "mAP", "mAP", subset, protocols), *gains]
 
 
-def _heads(command: str) -> dict[str, str]:
-    """Return the head of each metric that a command prints and that papers' tables have a head for."""
-    return {metric.name: metric.head for metric in printed_by(command) if metric.head}
+def _column_by_metric(command: str, is_typical: Callable[[Row], bool]) -> Callable[[Sequence[Row]], list[Slot]]:
+    """Return a function that takes rows and returns a column for each metric that a command prints (and that papers
+    have a head for), all of one subset and of the same protocols: those of the rows for which `is_typical` holds."""
+    heads = {metric.name: metric.head for metric in printed_by(command) if metric.head}
 
+    def columns(rows: Sequence[Row]) -> list[Slot]:
+        """Return the columns for these rows."""
+        subset, protocols = _subset_and_protocols(row for row in rows if row["metric"] in heads and is_typical(row))
+        return [Slot("", head, metric, subset, protocols) for metric, head in heads.items()]
 
-def _flat(command: str, of: Callable[[Row], bool]) -> Callable[[Sequence[Row]], list[Slot]]:
-    """Return what makes a column for each metric of a command, with the rows' own subset and protocols. of: whether a
-    row counts towards these two."""
-    metrics = _heads(command)
-
-    def places(rows: Sequence[Row]) -> list[Slot]:
-        subset, protocols = _own(row for row in rows if row["metric"] in metrics and of(row))
-        return [Slot("", head, metric, subset, protocols) for metric, head in metrics.items()]
-
-    return places
+    return columns
 
 
 def _is_map_by(*protocols: str) -> Callable[[Row], bool]:
+    """Return a function that says whether a row is a mAP by one of these protocols."""
     return lambda row: row["metric"] == "mAP" and row.get("protocol") in protocols
 
 
@@ -129,13 +126,13 @@ LAYOUTS: Mapping[str, Layout] = {
     layout.name: layout
     for layout in (
         Layout("robust", "clean, MRI, CRI and what is lost",
-               _flat("robust", lambda _: True), lambda row: row["metric"] == "mri"),
+               _column_by_metric("robust", lambda _: True), lambda row: row["metric"] == "mri"),
         Layout("shoe", "SHOE's mAP, mF1 and miss rates, beside mAP",
-               _flat("shoe-eval", lambda row: row.get("protocol") == "shoe"),
+               _column_by_metric("shoe-eval", lambda row: row.get("protocol") == "shoe"),
                lambda row: row.get("protocol") == "shoe"),
         Layout("pairs", "pairs: how many, recall, precision, negative AP, interaction mAP",
-               _flat("pairstats", lambda row: "oracle" not in row), lambda row: row["metric"] == "pair_recall",
-               ("nms", "det_threshold"), n=True),
+               _column_by_metric("pairstats", lambda row: "oracle" not in row),
+               lambda row: row["metric"] == "pair_recall", ("nms", "det_threshold"), n=True),
         Layout("diagnose", "mAP, and what repairing each error gains",
                _diagnose, lambda row: row["metric"] == "delta_mAP", n=True),
         Layout("vcoco", "AP role in scenario 1 and 2", lambda _: _VCOCO, _is_map_by("vcoco-s1", "vcoco-s2")),
@@ -147,27 +144,32 @@ LAYOUTS: Mapping[str, Layout] = {
                lambda row: row["subset"] in dict(_FREQUENCIES) and _is_map_by("hico", "hico-ko", *_STAND_INS)(row)),
     )
 }  # fmt: skip
-"""The layouts by name, in the order in which rows choose one."""
+"""The layouts by name. If the user names none, the first one that fits is taken."""
 
 
 def layout_of(rows: Collection[Row]) -> Layout | None:
-    """Return the layout that rows ask for; None if they ask for none, or are differences between models."""
+    """Return the first layout that fits some of the rows; None if none does, or if the rows are differences between
+    models."""
     if any("p_bootstrap" in row for row in rows):
         return None
-    plain = [row for row in rows if "metric" in row and is_mean(row)]
-    return next((layout for layout in LAYOUTS.values() if any(map(layout.fits, plain))), None)
+    means = [row for row in rows if "metric" in row and is_mean(row)]
+    return next((layout for layout in LAYOUTS.values() if any(map(layout.fits, means))), None)
 
 
-_PARTS = ("verb", "object", "image_id", "error", "step", "corruption", "family", "severity", "p_bootstrap", "raters")
+_KEYS_OF_PARTS = frozenset(
+    ("verb", "object", "image_id", "error", "step", "corruption", "family", "severity", "p_bootstrap", "raters")
+)
+"""Keys of rows that are about a part of the data, such as a class or a corruption, or are differences."""
 
 
 def is_mean(row: Row) -> bool:
     """Return whether a row is about all classes and images: neither about a part of them, nor a difference."""
-    return not any(key in row for key in _PARTS)
+    return _KEYS_OF_PARTS.isdisjoint(row)
 
 
 def column_head(row: Row, column: str) -> str:
-    """Return the head over a row's value: the row's value of the key `column`; for an audit, what the value means."""
+    """Return the head of the column that a row's value is printed in: the row's value of the key `column`. For rows of
+    `audit`, it is what the value means: the IoU of near-duplicates, how sure another finding is, or a number."""
     if row["metric"] == "candidate":
         return "IoU" if row["kind"] == "near_duplicate" else "sure"
     return "candidates" if row["metric"] == "candidates" else str(row[column])

@@ -15,8 +15,6 @@ from hoicli.records.result_rows import Row, tag_column
 
 FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex", "html")
 """What `--format` takes."""
-
-
 ENDINGS = {".tex": "latex", ".md": "md", ".html": "html", ".htm": "html", ".csv": "csv", ".jsonl": "jsonl"}
 """The notation of a file by its ending, without .gz."""
 _NOT_WRITTEN = (
@@ -27,8 +25,11 @@ _NOT_WRITTEN = (
 
 
 def chosen_format(name: str, output: str, *, piped: str = "jsonl") -> str:
-    """Return the format to write: the named one, else that of the output's ending, else a table on a terminal and
-    `piped` elsewhere. Raises `UsageError` for the ending of a format that is not written."""
+    """Return the format to write rows in: the one that `--format` names; for "auto", that of the output file's ending;
+    without one, a table on a terminal and `piped` elsewhere.
+
+    name: the value of `--format`; output: the path of the output file, "-" for stdout; piped: the format for pipes and
+    for files with another ending. Raises `UsageError` for the ending of a format that is not written."""
     if name != "auto":
         return name
     if output == "-":
@@ -42,27 +43,29 @@ def chosen_format(name: str, output: str, *, piped: str = "jsonl") -> str:
 
 
 LINES = "records are written as JSONL, one a line; end the name in .jsonl"
+"""The advice in messages about file names."""
 
 
 def check_lines(path: str, option: str = "-o", advice: str = LINES) -> None:
-    """Raise `UsageError` if records cannot be written to a file, or if its name promises another format than JSONL."""
+    """Raise `UsageError` if records cannot be written to a file, or if its ending is that of another format than JSONL.
+    option, advice: for the message, the option that names the file and what to do."""
     check_output(path, option)
     others = (ending for ending, notation in ENDINGS.items() if notation != "jsonl")
     if path.lower().removesuffix(".gz").endswith((*_NOT_WRITTEN, *others)):
         raise UsageError(f"{option} {path}: {advice}", code="bad-output")
 
 
-def tell_lines(path: str) -> None:
-    """Note that a file whose name ends in .json has JSON Lines, and not one JSON value."""
+def note_json_lines(path: str) -> None:
+    """Write a note on stderr if a file of JSON Lines has a name that ends in .json, which is for one JSON value."""
     if path.lower().removesuffix(".gz").endswith(".json"):
         note(f"{path}: has JSON Lines, a record in each; the ending .jsonl tells programs that it is no single value")
 
 
 def render(rows: Iterable[Row], output_format: str) -> bytes:
-    """Return the rows in one of FORMATS other than auto; no rows give no bytes.
+    """Return the text of rows, encoded, in one of FORMATS other than auto; no rows give no bytes.
 
-    Rows of metrics become tables, in LaTeX those of papers where a layout fits; other rows (findings, vocabularies)
-    make a table of their own keys."""
+    In formats of tables, rows of metrics become tables by their kind (in LaTeX, like those of papers where a layout
+    fits), and other rows, such as findings and vocabularies, a table with a column for each key."""
     rows = list(rows)
     if not rows:
         return b""
@@ -74,7 +77,8 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
 
 
 def _tables(rows: list[Row], output_format: str) -> str:
-    # Programs that read JSONL or CSV wait for none of this.
+    """Return rows as tables in one of the formats table, md, latex and html, one below the other."""
+    # imported here, so that JSONL and CSV are written without waiting for it
     from hoicli.records.metrics import kind_of
     from hoicli.tables.arrangement import arrange_by_layout, describe_rows, tables_of
     from hoicli.tables.cells import Showing
@@ -85,18 +89,20 @@ def _tables(rows: list[Row], output_format: str) -> str:
     layout = layout_of(rows) if output_format == "latex" else None
     if layout is not None:
         table, rest = arrange_by_layout(rows, layout, Showing(intervals=True))
-        metrics_shown = {place.metric for place in layout.places(rows)}
-        rows = [row for row in rest if not kind_of(row).mean]
+        # A comment in LaTeX lists the means of the layout's metrics that have no place in it; other means are left out.
+        metrics_shown = {column.metric for column in layout.columns(rows)}
         means = [row for row in rest if kind_of(row).mean and row["metric"] in metrics_shown]
-        texts.append(
-            write_table(table, output_format) + (f"% not here: {visible(describe_rows(means))}\n" if means else "")
-        )
-    texts += [write_table(table, output_format) for table in tables_of(rows)] if rows else []
+        comment = f"% not here: {visible(describe_rows(means))}\n" if means else ""
+        texts.append(write_table(table, output_format) + comment)
+        rows = [row for row in rest if not kind_of(row).mean]
+    if rows:
+        texts += [write_table(table, output_format) for table in tables_of(rows)]
     return "\n".join(texts)
 
 
-def sentences(texts: Sequence[str], output_format: str) -> list[bytes]:
-    """Return sentences to stand above the rows, each a paragraph; nothing in a format that programs read."""
+def paragraphs_above(texts: Sequence[str], output_format: str) -> list[bytes]:
+    """Return sentences as they are printed above the rows, each a paragraph: one item of encoded text, or none in a
+    format that programs read."""
     if not texts or output_format not in ("table", "md", "html"):
         return []
     from hoicli.tables.writers import ESCAPES
@@ -104,11 +110,13 @@ def sentences(texts: Sequence[str], output_format: str) -> list[bytes]:
     escaped = [ESCAPES[output_format](text) for text in texts]
     if output_format == "html":
         escaped = [f"<p>{text}</p>" for text in escaped]
-    return [{"md": "\n\n"}.get(output_format, "\n").join(escaped).encode() + b"\n"]
+    between = "\n\n" if output_format == "md" else "\n"
+    return [between.join(escaped).encode() + b"\n"]
 
 
 def flat_rows(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows with each tag as a key of its own; a tag named like a key of any row becomes `tags.KEY`."""
+    """Return the rows with each tag as a key beside the others, for formats with one column per key. A tag with the
+    name of a key of any row becomes `tags.NAME`."""
     keys = {key for key in chain.from_iterable(rows) if key != "tags"}
     flat = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""Published tables as result rows, to stand over one's own line.
+"""Tables that papers published, as result rows, to print above one's own values.
 
 Every figure in published.json is copied from the place that its line names in `source`: the README of a repository, at
 the commit in `sources`, or one of the papers. `columns` says what the figures of a line are, with the settings that
@@ -22,25 +22,27 @@ from hoicli.records.parsing import dump
 from hoicli.records.result_rows import Row, settings_of, signature
 
 _BOOK: Mapping[str, Any] = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
+"""The content of published.json: `tables`, `columns` and `sources`."""
 
 SETS: Mapping[str, str] = {name: table["title"] for name, table in _BOOK["tables"].items()}
 """The published tables by name, and what each holds."""
 
 
 def published_rows(name: str) -> Iterator[Row]:
-    """Yield the rows of one of SETS in the order of print."""
+    """Yield the rows of a published table, line by line as it is printed. name: one of SETS."""
     for line in _BOOK["tables"][name]["lines"]:
         for group, values in line["values"].items():
             columns = _BOOK["columns"][group]
             cells = zip(columns["columns"], values, strict=True)
-            yield from (_row(line, columns, column, value) for column, value in cells if value is not None)
+            printed = [(column, value) for column, value in cells if value is not None]
+            yield from (_row(line, columns, column, value) for column, value in printed)
 
 
 def _row(line: Mapping[str, Any], columns: Mapping[str, Any], column: Mapping[str, Any], value: float) -> Row:
-    """Return the row of a printed value. line: the method's line in published.json; columns: the group of columns;
-    column: the one of the value."""
+    """Return the result row of a printed value. line, columns, column: the objects of published.json that describe the
+    method's line, the value's group of columns, and its column."""
     source = _BOOK["sources"][line["source"]]
-    facts = {**source, **columns, **line}
+    facts = {**source, **columns, **line}  # what a line says overrides its group of columns, and that its source
     settings = {**columns["settings"], **column.get("settings", {}), "published": line["source"]}
     row = {key: entry for key, entry in column.items() if key not in ("n", "unit", "settings")}
     row |= {"value": float(value), "n": column["n"], "unit": column.get("unit", "%")}
@@ -55,9 +57,9 @@ def published_lines(name: str) -> list[Line]:
     return [Line(f"--published {name}", number, dump(row)) for number, row in enumerate(published_rows(name), start=1)]
 
 
-def lines_with(claimed: Iterable[Mapping[str, Decimal]], dataset: str) -> list[str]:
-    """Return which published lines of a dataset have the claimed numbers: model, protocol, split and source of each.
-    claimed: each mAP by subset that the numbers may stand for."""
+def published_lines_with(claimed: Iterable[Mapping[str, Decimal]], dataset: str) -> list[str]:
+    """Return the published lines that have claimed numbers, each as a text: model, protocol, split and source. claimed:
+    the possible readings of the numbers, each the mAP (in percent) of some subsets; dataset: its name in signatures."""
     lines: dict[tuple[str, str, str], dict[str, Decimal]] = {}
     for row in chain.from_iterable(published_rows(name) for name in SETS):
         if row["metric"] == "mAP" and settings_of(row)["data"] == dataset:
@@ -67,5 +69,5 @@ def lines_with(claimed: Iterable[Mapping[str, Decimal]], dataset: str) -> list[s
     return [
         f"{' '.join(filter(None, (model, split)))} ({source})"
         for (model, split, source), line in lines.items()
-        if any(numbers.items() <= line.items() for numbers in claimed)
+        if any(numbers.items() <= line.items() for numbers in claimed)  # the line has all of these numbers
     ]

@@ -1,4 +1,4 @@
-"""Result rows read from files, each of which knows its place."""
+"""Result rows read from files; each row keeps the file and the line it is from."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from hoicli.records.result_rows import CHANCES, Row
 from hoicli.tables.cells import PlacedRow
 
 _NUMBERS = frozenset({"ci_low", "ci_high", "from", "to", *CHANCES})
+"""Keys of rows whose values must be numbers or null, besides `value` and `n`."""
 
 
-def sound_row(line: Line) -> PlacedRow:
-    """Return the result row of a line. Raises `DataError` for what a reader of results cannot use."""
+def parse_result_row(line: Line) -> PlacedRow:
+    """Return the result row in a line of JSON. Raises `DataError` for a line that is no result row, or in which a key
+    has a value of the wrong type."""
     row = PlacedRow(parse(line))
     row.line = line
     tags = row.setdefault("tags", {})
@@ -43,18 +45,18 @@ def sound_row(line: Line) -> PlacedRow:
 def read_rows(
     stream: Stream, policy: ErrorPolicy, *, metrics: Collection[str], before: Iterable[Line] = ()
 ) -> list[Row]:
-    """Return the rows of all files whose metric is among `metrics`, or all rows if that is empty. before: lines to read
-    before those of the files.
+    """Return the result rows of all files whose metric is among `metrics`; all rows if that is empty. before: lines to
+    read before those of the files.
 
-    With several files, a row without tags gets the name of its file as its model. Raises `DataError` for a line that is
-    no result row, unless the policy drops it, and if no row is left."""
-    model_of_file = models(stream.paths)
+    If there are several files, a row without tags gets the name of its file as its model. Raises `DataError` for a line
+    that is no result row, unless the policy is to drop such lines, and if no row is left."""
+    model_names = model_by_file(stream.paths)
     rows: list[Row] = []
     for line in chain(before, stream):
         with policy.item():
-            row = sound_row(line)
-            if not row["tags"] and line.file in model_of_file:
-                row["tags"] = {"model": model_of_file[line.file]}
+            row = parse_result_row(line)
+            if not row["tags"] and line.file in model_names:
+                row["tags"] = {"model": model_names[line.file]}
             if not metrics or row["metric"] in metrics:
                 rows.append(row)
     policy.report()
@@ -64,9 +66,9 @@ def read_rows(
     return rows
 
 
-def models(paths: Iterable[str]) -> dict[str, str]:
-    """Return, by a file's shown name, the model of its rows without tags: the file's name without its endings, or its
-    path if another file has that name. A single file, and stdin, give no model."""
+def model_by_file(paths: Iterable[str]) -> dict[str, str]:
+    """Return the model name that a file gives to its rows without tags, by the file's name in messages. It is the
+    file's name without its endings, or its path if two files share that name. A single file and stdin give none."""
     files = [path for path in paths if path != "-"]
     stems = {path: Path(path).name.split(".")[0] or path for path in files}
     if len(list(paths)) < 2:

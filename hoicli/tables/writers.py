@@ -13,20 +13,19 @@ import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import compress, islice
+from itertools import islice, product
 
 from hoicli.errors import visible
 from hoicli.tables.cells import ABOVE, HEAD, MARK, TextTable, spread
 
 _WIDEST = 200
 """Longer texts do not widen their column: a label of a megabyte would make every line as long."""
-
 _MINUS = re.compile(r"-(?=[0-9])")
-
-
 _MARKDOWN = re.compile(r"[\\`*{}\[\]#|~!$]|(?<![^\W_])_|_(?![^\W_])")
+"""Characters that Markdown may read as more than text; `_` only at the beginning or the end of a word."""
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_KEY = re.compile(r"[A-Za-z0-9:_.+-]+")
+_CITE_KEY = re.compile(r"[A-Za-z0-9:_.+-]+")
+"""Keys of BibTeX that can stand in \\cite."""
 _LATEX = str.maketrans(
     {
         **{special: f"\\{special}" for special in "#$%&_{}"},
@@ -40,48 +39,50 @@ _LATEX = str.maketrans(
 )
 
 
-def markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Return a text escaped for GitHub-flavoured Markdown, where `_` within a word needs no escape."""
     return _MARKDOWN.sub(r"\\\g<0>", html.escape(visible(text), quote=False))
 
 
-def latex(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Return a text with LaTeX's ten special characters escaped, and the three that its default fonts lack."""
     return visible(text).translate(_LATEX)
 
 
 def csv_text(header: Iterable[object], lines: Iterable[Iterable[object]]) -> str:
-    """Return a header and lines as CSV."""
+    """Return a header and lines of cells as CSV."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([csv_cell(cell) for cell in line] for line in (header, *lines))
     return text.getvalue()
 
 
 def csv_cell(value: object) -> object:
-    """Return a cell for CSV; numbers stay. Text that a spreadsheet would run as a formula gets a `'` before it."""
+    """Return a cell as it is written to CSV. Numbers stay; text that a spreadsheet would run as a formula gets a `'`
+    before it."""
     if not isinstance(value, str):
         return value
     formula = value.startswith(("=", "+", "-", "@")) and not _NUMBER.fullmatch(value)
     return f"'{visible(value)}" if formula else visible(value)
 
 
-def page(text: str) -> str:
-    """Return a text escaped for a page of HTML."""
+def escape_html(text: str) -> str:
+    """Return a text escaped for HTML."""
     return html.escape(visible(text))
 
 
 ESCAPES: Mapping[str, Callable[[str], str]] = {
     "table": visible,
     "csv": str,  # its writer escapes every cell (`csv_cell`)
-    "md": markdown,
-    "latex": latex,
-    "html": page,
+    "md": escape_markdown,
+    "latex": escape_latex,
+    "html": escape_html,
 }
 """The function that escapes a text for each notation."""
 
 
 def write_table(table: TextTable, notation: str) -> str:
-    """Return the table in one of WRITERS, with notes and settings below. In LaTeX heads are words, as in papers."""
+    """Return a table in one of the notations WRITERS, with its notes and settings below. In LaTeX the names of metrics
+    and subsets are written as words, as in papers."""
     if notation == "latex":
         above, heads = ([_heading(text) for text in texts] for texts in (table.above, table.heads))
         table = replace(table, above=above, heads=heads)
@@ -89,7 +90,7 @@ def write_table(table: TextTable, notation: str) -> str:
 
 
 def _heading(text: str) -> str:
-    """Return the name of a metric or subset in words; other text unchanged."""
+    """Return the name of a metric or subset in words, "pair recall" for pair_recall; other text unchanged."""
     if not re.fullmatch(r"\w+", text, re.ASCII):
         return text
     words = text.replace("_diff", " difference").replace("_", " ").split(" ")
@@ -97,37 +98,40 @@ def _heading(text: str) -> str:
 
 
 def _escape_table(table: TextTable, escape: Callable[[str], str]) -> TextTable:
-    """Return the table with all text but the values escaped; those are numbers that hoicli wrote."""
+    """Return the table with all its text escaped, except values, which are numbers that hoicli wrote."""
     above, heads = (list(map(escape, texts)) for texts in (table.above, table.heads))
     lines = [[*map(escape, line[: table.names]), *line[table.names :]] for line in table.lines]
     notes = [(mark, escape(note)) for mark, note in table.notes]
-    settings = (visible if escape is latex else escape)(table.settings)  # a comment in LaTeX
+    settings = (visible if escape is escape_latex else escape)(table.settings)  # a comment in LaTeX
     return replace(table, above=above, heads=heads, lines=lines, notes=notes, settings=settings)
 
 
 def _mark_values(table: TextTable, mark: Callable[[str], str]) -> tuple[list[str], list[str], list[list[str]]]:
-    """Return the groups, heads and lines with the marks of notes after their texts. mark: how to write marks."""
+    """Return the groups, the heads and the lines of a table, each text followed by the marks of its notes. mark: writes
+    marks, such as *1, in the notation."""
 
-    def marked(line: int, texts: Sequence[str]) -> list[str]:
+    def add_marks(line: int, texts: Sequence[str]) -> list[str]:
+        """Return the texts of a line with their marks. line: its number, or ABOVE or HEAD."""
         return [
             text + (mark(table.marks[line, column]) if (line, column) in table.marks else "")
             for column, text in enumerate(texts)
         ]
 
-    lines = [marked(line, texts) for line, texts in enumerate(table.lines)]
-    return marked(ABOVE, table.above), marked(HEAD, table.heads), lines
+    lines = [add_marks(line, texts) for line, texts in enumerate(table.lines)]
+    return add_marks(ABOVE, table.above), add_marks(HEAD, table.heads), lines
 
 
 def _below(table: TextTable, mark: Callable[[str], str]) -> list[str]:
-    """Return the paragraphs below the table: the notes with their marks, then the settings."""
-    notes = (f"{mark(sign)} {note}" if sign else note for sign, note in table.notes)
+    """Return the paragraphs below the table: the notes with their marks, then the line of settings. mark: writes marks
+    in the notation."""
+    notes = (f"{mark(marks)} {note}" if marks else note for marks, note in table.notes)
     paragraphs = table.paragraphs or [("", 1)] * len(table.notes)
     texts = [begin + "; ".join(islice(notes, length)) for begin, length in paragraphs]
-    return texts + [table.settings] * bool(table.settings)
+    return [*texts, table.settings] if table.settings else texts
 
 
 def _superscript(marks: str) -> str:
-    """Return marks as they are set above the line: 1,2 for *1*2; a single * stays."""
+    """Return marks as they are written above the line: 1,2 for *1*2; a single * stays."""
     return ",".join(marks.split("*")[1:]) or marks
 
 
@@ -136,7 +140,7 @@ def _plain(table: TextTable) -> str:
     above, heads, body = _mark_values(table, str)
     widths = [min(max(map(len, column)), _WIDEST) for column in zip(heads, *body, strict=True)]
     spans = _spans(above, table.names)
-    # A metric's name may be wider than its columns: give the first of them the room.
+    # A group's name may be wider than its columns; then the first of them is made wider.
     for number, span in spans:
         widths[number] += max(0, min(len(above[number]), _WIDEST) - _room(widths, number, span))
     texts = [
@@ -146,7 +150,7 @@ def _plain(table: TextTable) -> str:
         )
         for line in (heads, *body)
     ]
-    if table.own_lines:
+    if table.own_lines:  # a rule below the published lines; the heads are the first text
         texts.insert(table.own_lines + 1, "-" * _room(widths, 0, len(widths)))
     if any(above):
         groups = (above[number].rjust(widths[number]).ljust(_room(widths, number, span)) for number, span in spans)
@@ -155,41 +159,49 @@ def _plain(table: TextTable) -> str:
 
 
 def _spans(above: Sequence[str], names: int) -> list[tuple[int, int]]:
-    """Return (first column, number of columns) of each heading over the heads: it covers the empty ones after it. Each
-    of the first `names` columns has a heading of its own."""
+    """Return (first column, number of columns) of each group over the heads. above: the name of each column's group,
+    where "" continues the group to the left. names: how many columns name lines; each is a group by itself."""
     starts = [number for number, text in enumerate(above) if text or number <= names]
     return [(start, end - start) for start, end in zip(starts, [*starts[1:], len(above)], strict=True)]
 
 
 def _room(widths: Sequence[int], at: int, span: int) -> int:
-    """Return the width of `span` columns from `at` on, with the two spaces between them."""
+    """Return the width of `span` columns from column `at` on, with the two spaces between each two."""
     return sum(widths[at : at + span]) + 2 * (span - 1)
 
 
 def _merge_headings(above: Sequence[str], heads: Sequence[str]) -> list[str]:
-    """Return one heading per column, group and head, for notations without headings over several columns."""
+    """Return one heading per column, its group and its head ("mAP full"), for notations in which no heading is over
+    several columns."""
     return [f"{group} {head}".strip() for group, head in zip(spread(above), heads, strict=True)]
 
 
 def _emphasise(
     table: TextTable, body: Sequence[Sequence[str]], best: Callable[[str], str], second: Callable[[str], str]
 ) -> list[list[str]]:
-    """Return the lines with the best and second-best numbers emphasised, but not what follows a number in its cell."""
+    """Return the lines with the best and second-best numbers of columns emphasised, but not what follows a number in
+    its cell, such as an interval. body: the cells of each line; best, second: write an emphasised number."""
 
-    def cell(line: int, column: int, text: str) -> str:
-        change = best if (line, column) in table.best else second if (line, column) in table.second else None
+    def emphasise_number(text: str, place: tuple[int, int]) -> str:
+        """Return the text of the cell at (line, column)."""
         number, space, rest = text.partition(" ")
-        return text if change is None else change(number) + space + rest
+        if place in table.best:
+            return best(number) + space + rest
+        return second(number) + space + rest if place in table.second else text
 
-    return [[cell(line, column, text) for column, text in enumerate(texts)] for line, texts in enumerate(body)]
+    lines = []
+    for line, texts in enumerate(body):
+        lines.append([emphasise_number(text, (line, column)) for column, text in enumerate(texts)])
+    return lines
 
 
 def _markdown(table: TextTable) -> str:
+    """Return the table in GitHub-flavoured Markdown, with one heading per column."""
     body = _emphasise(table, table.lines, "**{}**".format, "<u>{}</u>".format)
-    above, heads, lines = _mark_values(replace(table, lines=body), markdown)
+    above, heads, lines = _mark_values(replace(table, lines=body), escape_markdown)
     rule = ["---" if column < table.names else "---:" for column in range(len(heads))]
     text = "".join("| " + " | ".join(line) + " |\n" for line in (_merge_headings(above, heads), rule, *lines))
-    return text + "".join(f"\n{line}\n" for line in _below(table, markdown))
+    return text + "".join(f"\n{line}\n" for line in _below(table, escape_markdown))
 
 
 def _latex(table: TextTable) -> str:
@@ -198,14 +210,14 @@ def _latex(table: TextTable) -> str:
     values = _emphasise(table, values, r"\textbf{{{}}}".format, r"\underline{{{}}}".format)
     above, heads, body = _mark_values(replace(table, lines=values), _latex_mark)
     for number, cite in table.cites.items():
-        body[number][0] += rf"~\cite{{{cite}}}" if _KEY.fullmatch(cite) else ""
+        body[number][0] += rf"~\cite{{{cite}}}" if _CITE_KEY.fullmatch(cite) else ""
     lines = [
         r"\begin{tabular}{" + "l" * table.names + "r" * (len(heads) - table.names) + "}",
         r"\toprule",
         *(_latex_groups(above, table.names) if any(above) else ()),
         _latex_line(heads),
         r"\midrule",
-        *map(_latex_line, body[: table.own_lines]),
+        *map(_latex_line, body[: table.own_lines]),  # published lines, which a rule separates from one's own
         *[r"\midrule"] * bool(table.own_lines),
         *map(_latex_line, body[table.own_lines :]),
         r"\bottomrule",
@@ -217,8 +229,8 @@ def _latex(table: TextTable) -> str:
 
 
 def _latex_values(line: Sequence[str], names: int) -> list[str]:
-    """Return the cells of a line with LaTeX's signs for minus, plus-minus and no value. names: how many cells name the
-    line; these stay."""
+    """Return the cells of a line with LaTeX's signs for minus, plus-minus and no value. names: how many cells, the
+    first ones, name the line; they stay as they are."""
     return [
         text if column < names else "--" if text == "-" else _MINUS.sub("$-$", text).replace("±", r"$\pm$")
         for column, text in enumerate(line)
@@ -231,22 +243,24 @@ def _latex_mark(marks: str) -> str:
 
 
 def _latex_line(line: Sequence[str]) -> str:
-    """Return the cells of a line as a line of a tabular."""
-    # LaTeX takes a [ or * at a line's beginning for an argument of the line's end before it.
+    """Return a line of a LaTeX tabular with these cells."""
+    # LaTeX would take a [ or * at a line's beginning for an argument of the \\ that ends the line before.
     guard = "{}" if line[0].lstrip().startswith(("[", "*")) else ""
     return guard + " & ".join(line) + r" \\"
 
 
 def _latex_groups(above: Sequence[str], names: int) -> tuple[str, str]:
-    """Return the line of the groups over the heads, and the rules below them. names: as for `_spans`."""
+    """Return the LaTeX line of the groups over the heads, and that of the rules below them. above, names: as for
+    `_spans`."""
     spans = _spans(above, names)
-    wide = [rf"\multicolumn{{{span}}}{{c}}{{{above[at]}}}" if span > 1 else above[at] for at, span in spans]
+    groups = [rf"\multicolumn{{{span}}}{{c}}{{{above[at]}}}" if span > 1 else above[at] for at, span in spans]
     rules = [rf"\cmidrule(lr){{{at + 1}-{at + span}}}" for at, span in spans if above[at]]
-    return _latex_line(wide), " ".join(rules)
+    return _latex_line(groups), " ".join(rules)
 
 
 _NAME = 'scope="row" style="text-align: left; font-weight: normal"'
 _SPACED = 'style="border-spacing: 1em 0.2em"'
+"""Attributes of cells that name a line, and of the table, in HTML."""
 
 
 def _html(table: TextTable) -> str:
@@ -254,9 +268,11 @@ def _html(table: TextTable) -> str:
     body = _emphasise(table, table.lines, "<b>{}</b>".format, "<u>{}</u>".format)
 
     def mark(marks: str) -> str:
+        """Return the marks of notes in HTML."""
         return f"<sup>{_superscript(marks)}</sup>"
 
     def cells(texts: Sequence[str]) -> str:
+        """Return the cells of a line in HTML."""
         return "".join(
             f"<th {_NAME}>{text}</th>" if column < table.names else f'<td style="text-align: right">{text}</td>'
             for column, text in enumerate(texts)
@@ -274,27 +290,33 @@ def _html(table: TextTable) -> str:
 
 
 def _csv(table: TextTable) -> str:
-    """Return the table as CSV, as it is laid out, with one heading per column. The notes of each line and the settings
-    are columns at its end; there are no marks, which would turn numbers into text."""
-    notes = {mark: note for mark, note in table.notes if mark}
-    general = dict.fromkeys(note for mark, note in table.notes if not mark)
-    notes_of_line: list[dict[str, None]] = [{**general} for _ in table.lines]
-    spans = dict(_spans(table.above, table.names))
-    for (line_number, at), marks in table.marks.items():
-        end = at + (spans[at] if line_number == ABOVE else 1)
-        valued = [any(text != "-" for text in line[at:end]) for line in table.lines]  # a head's mark is of its values
-        concerned = list(compress(notes_of_line, valued)) if line_number < 0 else [notes_of_line[line_number]]
-        for mark in MARK.findall(marks):
-            for words in concerned:
-                words[notes[mark]] = None
+    """Return the table as CSV, with one heading per column. The notes of each line and the settings of the table are in
+    columns at its end, instead of marks, which would turn numbers into text."""
     settings = table.settings.removeprefix("settings: ")
     last_heads = ["note"] * bool(table.notes) + ["settings"] * bool(table.settings)
     lines = []
-    for line, words in zip(table.lines, notes_of_line, strict=True):
+    for line, line_notes in zip(table.lines, _notes_by_line(table), strict=True):
         values = ["" if cell == "-" else cell for cell in line[table.names :]]
-        last_cells = ["; ".join(words)] * bool(table.notes) + [settings] * bool(settings)
+        last_cells = ["; ".join(line_notes)] * bool(table.notes) + [settings] * bool(settings)
         lines.append([*line[: table.names], *values, *last_cells])
     return csv_text([*_merge_headings(table.above, table.heads), *last_heads], lines)
+
+
+def _notes_by_line(table: TextTable) -> list[list[str]]:
+    """Return the notes of each line: those of the whole table, then those that marks in the line, or at the heads and
+    groups of its values, point to."""
+    note_of_mark = {mark: note for mark, note in table.notes if mark}
+    general = dict.fromkeys(note for mark, note in table.notes if not mark)
+    notes_by_line: list[dict[str, None]] = [{**general} for _ in table.lines]  # dicts keep order and drop repetitions
+    spans = dict(_spans(table.above, table.names))
+    for (line_number, at), marks in table.marks.items():
+        concerned = [line_number]
+        if line_number in (ABOVE, HEAD):  # every line with a value below this head or group
+            end = at + (spans[at] if line_number == ABOVE else 1)
+            concerned = [number for number, line in enumerate(table.lines) if any(text != "-" for text in line[at:end])]
+        for mark, number in product(MARK.findall(marks), concerned):
+            notes_by_line[number][note_of_mark[mark]] = None
+    return [list(notes) for notes in notes_by_line]
 
 
 WRITERS: Mapping[str, Callable[[TextTable], str]] = {

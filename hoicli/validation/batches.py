@@ -1,5 +1,5 @@
-"""Image records that validate can look into, as columns. Names are as they are spelled, whether the vocabulary knows
-them or not."""
+"""Image records as columns, for the checks of `validate`. Labels and verbs that the vocabulary does not know are kept,
+too, as they are spelled."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from hoicli.records.triplets import Numbered
 from hoicli.vocabulary.labels import Vocabulary
 
 Size = tuple[float, float]
-"""(width, height)."""
+"""The width and height of an image in pixels."""
 WITHOUT_BOXES = caveats.mask([caveats.WHOLE_IMAGE])
+"""The caveats (as bits of a number) of records whose boxes are the whole image and say nothing."""
 
 
 class TripletClass(NamedTuple):
-    """The class of a triplet; role is "" where there is no role, label None where there is no object."""
+    """The class of a triplet. role: "" where there is none; label: that of the object, None where there is none."""
 
     verb: str
     role: str = ""
@@ -35,22 +36,26 @@ class TripletClass(NamedTuple):
 
 
 class Names(dict[str | None, int]):
-    """Names and their numbers from 1: the vocabulary's in any spelling, then others as they appear. `spelled` has the
-    name of each number. Number 0 is null, if `nulls` may stand for names. Raises `ValueError` for anything that is no
-    name."""
+    """The numbers of labels, or of verbs, from 1: first the names of the vocabulary in any spelling, then others, which
+    get the next number when they are looked up for the first time.
+
+    spelled: the name of each number (number 0 is null, no name); known: how many names are the vocabulary's. Looking up
+    anything that is no text raises `ValueError`."""
 
     def __init__(self, vocabulary_names: Sequence[str], ids: Mapping[str, int], *, nulls: bool = False) -> None:
-        """vocabulary_names: the vocabulary's own names; ids: the place of each of them by every spelling."""
+        """Start with the names of the vocabulary. ids: the place of each of them, from 0, by every spelling; nulls:
+        whether null may stand in place of a name."""
         super().__init__({name: place + 1 for name, place in ids.items()})
-        self.spelled: list[str | None] = [None, *vocabulary_names]
+        self.spelled: list[str | None] = [None, *vocabulary_names]  # the name of each number; 0 is no name
         self.known, self._ids = len(vocabulary_names), ids
         if nulls:
             self[None] = 0
 
     def __missing__(self, key: Any) -> int:
+        """Return the number of a name that is looked up for the first time."""
         require(type(key) is str)
-        place = self._ids.get(key)
-        if place is None:
+        place = self._ids.get(key)  # the vocabulary recognises other spellings, too
+        if place is None:  # a name that the vocabulary does not have
             place = len(self.spelled) - 1
             self.spelled.append(key)
         self[key] = place + 1
@@ -59,10 +64,12 @@ class Names(dict[str | None, int]):
 
 @dataclass(frozen=True)
 class Checked(Images):
-    """The image records of `lines`, in which nothing is wrong but unknown labels, as columns. label [B], verb [T]:
-    numbers of `labels` and `verbs`; role [T]: numbers of `roles`, 0 for none; sizes [N]: of the image as the record
-    gives it; whole [N]: whether its boxes are not to be looked at; unknown [N]: how many of its labels the vocabulary
-    does not have."""
+    """The image records in `lines`, in which nothing is wrong but unknown labels, as columns.
+
+    label [B]: the number of each box's label, in `labels`; verb [T]: the number of each triplet's verb, in `verbs`;
+    role [T]: the number of its role, in `roles`, 0 for none. sizes [N]: the size of each image as its record gives it;
+    whole [N]: whether its boxes are the whole image, so that they are not checked; unknown [N]: how many of its labels
+    and verbs the vocabulary does not have."""
 
     lines: Sequence[Line]
     label: Ints
@@ -82,32 +89,37 @@ class Checked(Images):
 
     @cached_property
     def object_label(self) -> Ints:
-        """The label [T] of each triplet's object, 0 for none."""
+        """The number [T] of the label of each triplet's object, 0 for none."""
         return np.append(self.label, 0)[self.object]  # no object is -1: the last entry
 
     @cached_property
     def classes(self) -> tuple[list[TripletClass], Ints]:
-        """(The different classes that occur, [T] the place of each triplet's class among them.)"""
+        """The different classes that occur, and the place [T] of each triplet's class among them."""
         labels, roles = len(self.labels.spelled), len(self.roles)
+        # Verb, object and role in one number, so that np.unique finds the different classes.
         class_code = (self.verb * labels + self.object_label) * roles + self.role
         class_codes, place = np.unique(class_code, return_inverse=True)
-        verb_and_label, role = np.divmod(class_codes, roles)
+        verb_and_label, role_numbers = np.divmod(class_codes, roles)
+        verb_numbers, label_numbers = np.divmod(verb_and_label, labels)
+        columns = zip(verb_numbers.tolist(), role_numbers.tolist(), label_numbers.tolist(), strict=True)
         verbs, objects = self.verbs.spelled, self.labels.spelled
         names = [
-            TripletClass(str(verbs[verb]), self.roles[role] or "", objects[label])
-            for verb, label, role in zip(
-                *(part.tolist() for part in (*np.divmod(verb_and_label, labels), role)), strict=True
-            )
+            TripletClass(str(verbs[verb]), self.roles[role] or "", objects[label]) for verb, role, label in columns
         ]
         return names, place
 
 
 class Facts:
-    """What a ground truth says of its images. rows: the row of each image by id. By row, sizes: the image's size, None
-    if it is not known; columns: its boxes and its classes, which are numbers of `names`."""
+    """What a ground truth says about its images, for checking predictions against it.
+
+    rows: the row of each image, by its id. sizes: the size of the image in each row, None if it is not known. names:
+    the number of each class that occurs. columns: `boxes`, all corners one after another, and `box_count`, how many
+    boxes each row has; `classes`, the class number of each triplet, and `class_count`, how many triplets each row has.
+    """
 
     def __init__(self) -> None:
-        self.rows: dict[str, int] = {}
+        """Start without images."""
+        self.rows: dict[str, int] = {}  # the row of each image, by its id
         self.sizes: list[Size | None] = []
         self.names: dict[TripletClass, int] = {}
         self.columns = Growing(boxes=np.float64, box_count=np.int64, classes=np.int64, class_count=np.int64)
@@ -130,22 +142,28 @@ class Facts:
         self.columns.add(**columns | {"classes": self._numbers(other.names)[columns["classes"]]})
 
     def _extend(self, image_ids: Iterable[str], sizes: list[Size | None]) -> None:
+        """Add images and their sizes, in the next rows."""
         self.rows.update(zip(image_ids, count(len(self.sizes)), strict=False))
         self.sizes += sizes
 
     def _numbers(self, names: Iterable[TripletClass]) -> Ints:
+        """Return the numbers of classes; a class that has none gets the next one."""
         return np.array([self.names.setdefault(name, len(self.names)) for name in names], dtype=np.int64)
 
     @cached_property
     def classes(self) -> tuple[list[int], list[int]]:
-        """([N + 1] where the classes of each row begin, the class numbers of all rows), once all images are added."""
+        """Where the classes of each row begin, [N + 1], and the class numbers of all rows. Only to be read when all
+        images are added."""
         return starts_of(self.columns["class_count"]).tolist(), self.columns["classes"].tolist()
 
 
 def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scored: bool, sound: bool) -> Checked:
-    """Return image records as columns. sound: the records are known to be good. Otherwise an exception that
-    `columns.attempt` expects is raised for a line that is no image record, or one with a problem (`records.problems`)
-    other than an unknown label; and, in a stream without scores, for scores that are no numbers."""
+    """Return the image records in some lines as columns. scored: whether they are predictions; sound: whether the
+    records are known to be good.
+
+    Unless they are, an exception that `columns.attempt` expects is raised for a line that is no image record, or one
+    with a problem (`records.problems`) other than an unknown label; and, in a stream without scores, for scores that
+    are no numbers."""
     has_roles = vocabulary is not None and bool(vocabulary.roles)
     known_vocabulary = vocabulary or Vocabulary("", (), (), ())
     labels = Names(known_vocabulary.objects, known_vocabulary.object_ids, nulls=has_roles)
@@ -186,11 +204,13 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
 
 
 class _RecordDetails:
-    """Checks each record, and collects of each what `raw_images` does not read: `sizes`, the image's size; `masks`, its
-    caveats; `unknown`, how many objects in its lists of (verb, object) pairs the vocabulary does not have."""
+    """Checks records, and collects what `raw_images` does not read of them: `sizes`, the size of each image; `masks`,
+    its caveats as bits of a number; `unknown`, how many objects in its lists of (verb, object) pairs the vocabulary
+    does not have."""
 
     def __init__(self, vocabulary: Vocabulary | None, *, scored: bool, sound: bool) -> None:
         """Start without records. scored: whether they are predictions; sound: whether they are known to be good."""
+        # of each record: the image's size, its caveats as bits, and how many objects in its lists are unknown
         self.sizes: list[Size | None] = []
         self.masks: list[int] = []
         self.unknown: list[int] = []
@@ -200,7 +220,8 @@ class _RecordDetails:
         self._pair_keys = () if vocabulary is None else ("image_hois", "ambiguous_hois")
 
     def add(self, record: Record) -> None:
-        """Add a record. Raises an exception that `columns.attempt` expects for a bad one."""
+        """Add an image record. Raises an exception that `columns.attempt` expects for a bad one, and for a result row
+        or a match record."""
         require("metric" not in record and not ("predictions" in record and "gt" in record))
         self.masks.append(caveats.read_caveats(record.get("caveats")))
         size = _size(record)
@@ -213,7 +234,7 @@ class _RecordDetails:
 
 
 def _numbered_roles(raw: RawImages) -> tuple[Ints, list[str | None]]:
-    """Return [T] the number of each triplet's role, and the role of each number. Number 0 is no role."""
+    """Return [T] the number of each triplet's role, and the role that each number stands for. Number 0 is no role."""
     numbered = Numbered[str | None]({None: 0})
     names = [role if type(role) is str else None for role in raw.of_hoi["role"]]  # nothing but text is a role
     role = numbered.numbers_of(names) if names else np.zeros(len(raw.verbs), dtype=np.int64)
@@ -221,24 +242,25 @@ def _numbered_roles(raw: RawImages) -> tuple[Ints, list[str | None]]:
 
 
 def _count_unknown_names(batch: Checked) -> None:
-    """Add to `unknown` of each image its labels and verbs that the vocabulary does not have."""
+    """Add to `batch.unknown` how many labels and verbs of each image the vocabulary does not have."""
     for image, column, names in (
         (batch.image_of_box, batch.label, batch.labels),
         (batch.image_of_hoi, batch.verb, batch.verbs),
     ):
-        if len(names.spelled) > names.known + 1:
+        if len(names.spelled) > names.known + 1:  # number 0 is no name
             np.add.at(batch.unknown, image[column > names.known], 1)
 
 
 def _size(record: Record) -> Size | None:
-    """Return the image's size, None unless the record gives it in numbers above 0."""
+    """Return the size of the image that a record gives, None unless it consists of two numbers above 0."""
     width, height = record.get("width", 0), record.get("height", 0)
-    return (width, height) if is_number(width) and is_number(height) and width > 0 < height else None
+    are_sides = is_number(width) and is_number(height) and width > 0 and height > 0
+    return (width, height) if are_sides else None
 
 
 def _check_besides(record: Record, size: Size | None, vocabulary: Vocabulary | None, *, scored: bool) -> None:
-    """Raise an error for a problem in the fields that `raw_images` does not read. size: what `_size` returned, known to
-    be sound; vocabulary: None unless it has roles."""
+    """Raise an exception that `columns.attempt` expects for a problem in fields that `raw_images` does not read. size:
+    what `_size` returns for the record; vocabulary: None unless it has roles."""
     require(not any(seldom_problems(record, vocabulary, scored=scored)))
     for key in ("width", "height") if size is None else ():
         require(key not in record or (is_number(record[key]) and record[key] > 0))
@@ -254,8 +276,8 @@ def _check_besides(record: Record, size: Size | None, vocabulary: Vocabulary | N
 def _check_roles(batch: Checked, vocabulary: Vocabulary) -> None:
     """Raise `ValueError` for a role that a known verb does not have, and for an object without a role."""
     roles_of, roles = vocabulary.roles_of, len(batch.roles)
-    verb_and_role = distinct(batch.verb * roles + batch.role)
-    for verb, role in zip(*(part.tolist() for part in np.divmod(verb_and_role, roles)), strict=True):
+    verbs, role_numbers = np.divmod(distinct(batch.verb * roles + batch.role), roles)  # each combination once
+    for verb, role in zip(verbs.tolist(), role_numbers.tolist(), strict=True):
         name = batch.verbs.spelled[verb]
         require(role == 0 or name not in roles_of or batch.roles[role] in roles_of[name])
     verb_known = np.array([name in roles_of for name in batch.verbs.spelled], dtype=bool)
@@ -263,5 +285,5 @@ def _check_roles(batch: Checked, vocabulary: Vocabulary) -> None:
 
 
 def pixels(sizes: Iterable[Size | None]) -> Floats:
-    """Return the sizes [N, 2] (width and height), NaN where a size is not known."""
+    """Return [N, 2] the width and height of images in pixels, NaN where a size is not known (None)."""
     return np.array([size or (np.nan, np.nan) for size in sizes], dtype=np.float64).reshape(-1, 2)

@@ -1,4 +1,5 @@
-"""An audit of the ground truth: which annotations to look at, what mAP would be without them, and the rows of both.
+"""An audit of the ground truth: which annotations to look at, what mAP would be if they were changed, and the rows of
+both.
 
 Every finding is a candidate: whether it is an error is for a person to say, with the image.
 """
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
+from math import isnan
 
 import numpy as np
 
@@ -28,14 +30,23 @@ from hoicli.records.kit import distinct, rank_by_id
 from hoicli.records.reading import concatenate, read_scenes
 from hoicli.records.result_rows import Row, also_signed, result_row, row_ends, settings_of
 from hoicli.records.scenes import Scenes
-from hoicli.validation.candidates import Contradicted, Evidence, Missing, Rules, evidence, find_contradicted, missing
+from hoicli.validation.candidates import (
+    Contradicted,
+    Evidence,
+    Missing,
+    Rules,
+    find_contradicted,
+    find_missing,
+    gather_evidence,
+)
 from hoicli.validation.duplicates import Duplicates, add_missing, merge_duplicates, near_duplicates
 from hoicli.validation.opinions import Opinion
 
 DUPLICATE, CONTRADICTED, MISSING = KINDS = ("near_duplicate", "contradicted", "missing_label")
-
+"""The kinds of candidates."""
 NOTE = "a candidate to look at, not an error"
 CIRCULAR = "the annotations were changed after these models' own predictions: no measure of a model"
+"""The notes of rows of candidates, and of rows of mAP on such annotations."""
 
 CHANGES: Mapping[str, tuple[str, ...]] = {
     "duplicates_merged": (DUPLICATE,),
@@ -47,7 +58,8 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
 
 
 class Audit:
-    """The candidates in one ground truth, with the models that point at them, and their rows."""
+    """The candidates for errors in one ground truth, with the models that point at them, as rows; and mAP if the ground
+    truth is changed."""
 
     def __init__(
         self,
@@ -59,7 +71,9 @@ class Audit:
         policy: ErrorPolicy | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> None:
-        """models: (name, predictions) of each; tags: those of every row. Raises `DataError` for a bad stream, and for
+        """Read and match the predictions of all models. models: the name and the predictions of each; protocol: what
+        counts and what is right; rules: what makes a candidate; filters: which predictions are left out before
+        matching; policy: what to do about bad lines; tags: for every row. Raises `DataError` for a bad stream, and for
         ground truth that the protocol cannot use."""
         models = list(models)
         self.truth, self.protocol, self.rules = truth, protocol, rules.set_votes(len(models))
@@ -71,8 +85,8 @@ class Audit:
         self.opinions = [self._opinion(name, stream, policy, name if several else None) for name, stream in models]
 
     def _opinion(self, name: str, stream: Predictions, policy: ErrorPolicy, noted_name: str | None) -> Opinion:
-        """Return a model's predictions, read and matched. noted_name: the model's name in notes, None if it is the only
-        model."""
+        """Read and match the predictions of a model; report on stderr which images have none. noted_name: the model's
+        name in that note, None if it is the only model."""
         truth, protocol, coverage = self.truth, self.protocol, Coverage()
         vocabulary = truth.vocabulary
         with no_garbage_collection():
@@ -91,45 +105,47 @@ class Audit:
 
     @cached_property
     def contradicted(self) -> Contradicted:
-        """The annotated triplets that the models contradict, surest first."""
+        """The annotated triplets that the models contradict, those that most models contradict first."""
         return find_contradicted(self.truth, self._evidence, self.rules)
 
     @cached_property
     def _evidence(self) -> Evidence:
-        return evidence(self.truth, self.opinions)
+        """The predictions of each model on the boxes of each annotated triplet."""
+        return gather_evidence(self.truth, self.opinions)
 
     @cached_property
     def missing(self) -> Missing:
-        """The triplets that the models predict and that nobody annotated, surest first."""
-        return missing(self.truth, self.opinions, self.rules)
+        """The triplets that the models predict and nobody annotated, those that most models predict first."""
+        return find_missing(self.truth, self.opinions, self.rules)
 
     @cached_property
     def more(self) -> str:
-        """A text that says which setting would find more candidates, and how many; "" if none would."""
+        """A hint: which looser setting would find more candidates, and how many; "" if it would not."""
         if not self.opinions:
             return ""
         rules = self.rules
         needs_several = (rules.votes or 1) > 1
-        wider = replace(rules, votes=1) if needs_several else replace(rules, sure=rules.sure / 2)
-        wider_settings = []
-        for kind, found, found_wider in (
-            (CONTRADICTED, self.contradicted, find_contradicted(self.truth, self._evidence, wider)),
-            (MISSING, self.missing, missing(self.truth, self.opinions, wider)),
+        looser = replace(rules, votes=1) if needs_several else replace(rules, sure=rules.sure / 2)
+        texts = []
+        for kind, candidates, more_candidates in (
+            (CONTRADICTED, self.contradicted, find_contradicted(self.truth, self._evidence, looser)),
+            (MISSING, self.missing, find_missing(self.truth, self.opinions, looser)),
         ):
-            count, wider_count = len(found.models), len(found_wider.models)
-            wider_settings += [f"{wider_count:,} {kind} (now {count:,})"] if wider_count > count else []
-        setting = arg("votes", 1) if needs_several else arg("sure", write_number(wider.sure))
-        return f"{setting} finds {' and '.join(wider_settings)}" if wider_settings else ""
+            count, more_count = len(candidates.models), len(more_candidates.models)
+            if more_count > count:
+                texts.append(f"{more_count:,} {kind} (now {count:,})")
+        setting = arg("votes", 1) if needs_several else arg("sure", write_number(looser.sure))
+        return f"{setting} finds {' and '.join(texts)}" if texts else ""
 
     @property
     def signed(self) -> dict[str, str]:
-        """What the predictions add to signatures: how they were filtered, and whether most of a model's predictions
-        count."""
+        """The settings that predictions add to signatures: how they were filtered, and whether most of a model's
+        predictions do not count."""
         leave = dict(chain.from_iterable(opinion.tally.leave.items() for opinion in self.opinions))
         return self.filters.signature() | leave
 
     def settings(self, kind: str) -> dict[str, str]:
-        """Return the settings that the candidates of a kind depend on, for their signature."""
+        """Return the settings that the signature of a kind of candidates states: all that they depend on."""
         rules, settings = self.rules, {"data": self.truth.vocabulary.signed, **self.truth.settings(self.protocol)}
         same = f"same-{write_number(rules.same)}"
         if kind == DUPLICATE:
@@ -138,11 +154,11 @@ class Audit:
         return settings | self.signed | {"audit": f"{votes_text}/{same}"}
 
     def change_truth(self, kinds: Sequence[str]) -> Scenes:
-        """Return the annotations without the candidates of these kinds: contradicted triplets are removed, missing ones
-        added and duplicate boxes merged, in this order."""
+        """Return the annotations with the candidates of these kinds resolved: contradicted triplets are removed,
+        missing ones added and duplicate boxes merged, in this order."""
         scenes, truth, same = self.truth.scenes, self.truth, self.rules.same
         if CONTRADICTED in kinds:
-            scenes = scenes.only(np.delete(np.arange(len(scenes.subject)), self.contradicted.seen_by_models.truth))
+            scenes = scenes.only(np.delete(np.arange(len(scenes.subject)), self.contradicted.evidence.truth))
         if MISSING in kinds:
             scenes = add_missing(scenes, self.missing, truth.vocabulary, self.protocol, same)
         if DUPLICATE in kinds:
@@ -156,8 +172,8 @@ class Audit:
     # Rows
 
     def candidates(self, top: int | None) -> Iterator[Row]:
-        """Yield a row with the number of candidates of each kind, then a row for each of its first `top`, surest first
-        (None: all)."""
+        """Yield, for each kind, a row with the number of candidates, then a row for each of the first `top`, surest
+        first (None: for all)."""
         row_makers = {
             DUPLICATE: self._duplicate_rows,
             CONTRADICTED: self._contradicted_rows,
@@ -172,20 +188,21 @@ class Audit:
                 yield result_row("candidate", subset="full", kind=kind, rank=rank, **row, unit="ratio", **common_keys)
 
     def _size(self, kind: str) -> tuple[int, int]:
-        """Return (the number of candidates of a kind, the number of images that have any)."""
+        """Return how many candidates of a kind there are, and how many images have any."""
         scenes = self.truth.scenes
         if kind == DUPLICATE:
             image = scenes.image_of_box[self.duplicates.first]
+        elif kind == MISSING:
+            image = self.missing.predictions.image
         else:
-            image = (
-                self.missing.of.image
-                if kind == MISSING
-                else scenes.image_of_hoi[self.contradicted.seen_by_models.truth]
-            )
+            image = scenes.image_of_hoi[self.contradicted.evidence.truth]
         return len(image), len(distinct(image))
 
     def _duplicate_rows(self, count: int) -> Iterator[Row]:
+        """Yield the keys of the rows of the first `count` near-duplicates, by descending IoU: the two boxes, their IoU
+        as `value`, and the triplets and verbs that they have."""
         scenes, duplicates = self.truth.scenes, self.duplicates
+        # Equal IoU are ordered by image id, label and corners, so that the order of lines and boxes does not matter.
         by_id = rank_by_id(scenes.image_ids)[scenes.image_of_box[duplicates.first]]
         all_boxes = np.arange(len(scenes.boxes))
         rank = np.argsort(np.lexsort((*scenes.corners(all_boxes), scenes.labels)))
@@ -209,29 +226,30 @@ class Audit:
             }
 
     def _verbs(self, box: int, begin: int, end: int) -> list[str]:
-        """Return the verbs of those triplets, among the rows from `begin` to `end`, that a box belongs to."""
+        """Return the verbs of the triplets with a certain box. begin, end: the rows of the triplets of its image."""
         scenes = self.truth.scenes
         rows = (scenes.subject[begin:end] == box) | (scenes.object[begin:end] == box)
         return [self._vocabulary.verbs[verb] for verb in distinct(scenes.verb[begin:end][rows]).tolist()]
 
     def _contradicted_rows(self, count: int) -> Iterator[Row]:
+        """Yield the keys of the rows of the first `count` contradicted triplets: the triplet, how sure the models are
+        as `value`, and what each of them predicts instead."""
         scenes, contradicted = self.truth.scenes, self.contradicted
-        evidence = contradicted.seen_by_models
+        evidence = contradicted.evidence
         for number, row in enumerate(evidence.truth[:count].tolist()):
             image, label = int(scenes.image_of_hoi[row]), int(scenes.object_label[row])
             boxes = int(scenes.subject[row]), int(scenes.object[row])
-            models = [
-                {
-                    "model": opinion.name,
-                    **self._class_names(int(evidence.instead[model, number]), label),
-                    "score": float(evidence.score[model, number]),
-                    "own_score": None
-                    if np.isnan(evidence.own_score[model, number])
-                    else float(evidence.own_score[model, number]),
-                }
-                for model, opinion in enumerate(self.opinions)
-                if contradicted.says[model, number]
-            ]
+            models = []
+            for model in np.flatnonzero(contradicted.contradicts[:, number]).tolist():
+                own_score = float(evidence.own_score[model, number])
+                models.append(
+                    {
+                        "model": self.opinions[model].name,
+                        **self._class_names(int(evidence.other_class[model, number]), label),
+                        "score": float(evidence.score[model, number]),
+                        "own_score": None if np.isnan(own_score) else own_score,
+                    }
+                )
             yield {
                 "value": float(contradicted.sure[number]),
                 "n": int(contradicted.models[number]),
@@ -244,31 +262,35 @@ class Audit:
             }
 
     def _missing_rows(self, count: int) -> Iterator[Row]:
+        """Yield the keys of the rows of the first `count` missing triplets: the triplet, how sure the models are as
+        `value`, and the models that predict it."""
         scenes, missing = self.truth.scenes, self.missing
-        strays = missing.of
+        predictions = missing.predictions
         for number in range(count):
-            image = int(strays.image[number])
+            image = int(predictions.image[number])
+            scores = missing.score[:, number].tolist()
             yield {
                 "value": float(missing.sure[number]),
                 "n": int(missing.models[number]),
                 "image_id": scenes.image_ids[image],
-                **self._class_names(int(strays.class_[number]), int(strays.labels[1, number])),
-                "boxes": self._places(image, strays.near[:, number].tolist()),
-                "where": [box for box in strays.boxes[..., number].tolist() if box[0] == box[0]],
+                **self._class_names(int(predictions.class_[number]), int(predictions.labels[1, number])),
+                "boxes": self._places(image, predictions.near[:, number].tolist()),
+                "where": [box for box in predictions.boxes[..., number].tolist() if not isnan(box[0])],
                 "models": [
                     {"model": opinion.name, "score": score}
-                    for opinion, score in zip(self.opinions, missing.score[:, number].tolist(), strict=True)
-                    if score == score
+                    for opinion, score in zip(self.opinions, scores, strict=True)
+                    if not isnan(score)
                 ],
             }
 
     def _places(self, image: int, boxes: Iterable[int]) -> list[int | None]:
-        """Return the places of annotated boxes in their image, None for a missing box (-1)."""
+        """Return the indices in their record of annotated boxes of an image, None for a missing box (-1)."""
         first = int(self.truth.scenes.box_start[image])
         return [None if box < 0 else box - first for box in boxes]
 
     def _class_names(self, class_: int, label: int) -> Row:
-        """Return the names of a class. label: the number of its object's label, -1 for none."""
+        """Return the keys that name a class in a row: verb and object, or verb, role and object. label: the number of
+        the object's label, -1 for none."""
         vocabulary = self._vocabulary
         verb, name = vocabulary.interactions[class_]
         if vocabulary.roles:
@@ -276,16 +298,20 @@ class Audit:
         return {"verb": verb, "object": name}
 
     def means(self) -> Iterator[Row]:
-        """Yield the mAP of every model on the annotations as given and on each of CHANGES, with the differences."""
-        given_means = self._mean_rows([opinion.tally for opinion in self.opinions], "as_given", ())
-        rows = dict(zip(CHANGES, shared_out(self._changed_means, list(CHANGES)), strict=True)) if given_means else {}
-        for place, own_rows in enumerate(given_means):
-            before = {row["subset"]: row for row in own_rows}
-            order = settings_of(own_rows[0]).get("listed", "") if own_rows else ""  # of the annotations as given
-            yield from own_rows
+        """Yield the rows of the mAP of every model on the annotations as given and on each of CHANGES, with the
+        differences."""
+        rows_as_given = self._mean_rows([opinion.tally for opinion in self.opinions], "as_given", ())
+        if not rows_as_given:  # no models
+            return
+        rows_by_change = dict(zip(CHANGES, shared_out(self._changed_means, list(CHANGES)), strict=True))
+        for model, model_rows in enumerate(rows_as_given):
+            given_values = {row["subset"]: row["value"] for row in model_rows}
+            # the order of the annotations as given, which the rows of differences state
+            order = settings_of(model_rows[0]).get("listed", "") if model_rows else ""
+            yield from model_rows
             for name in CHANGES:
-                for row in rows[name][place]:
-                    given_value, value = before[row["subset"]]["value"], row["value"]
+                for row in rows_by_change[name][model]:
+                    given_value, value = given_values[row["subset"]], row["value"]
                     yield row
                     change = None if value is None or given_value is None else value - given_value
                     shared_keys = {key: row[key] for key in row if key != "metric"}
@@ -295,27 +321,25 @@ class Audit:
                     yield also_signed(delta, "of", f"listed-{order}") if order else delta
 
     def _changed_means(self, name: str) -> list[list[Row]]:
-        """Return the rows of the mAP of each model on one of the CHANGES."""
+        """Return, model by model, the rows of the mAP on a changed ground truth. name: one of the CHANGES."""
         truth = GroundTruth(self.change_truth(CHANGES[name]), self._vocabulary, self.truth.name)
-        matched = [Batch(each.scenes, truth).match(self.protocol, self.filters) for each in self.opinions]
-        matched_opinions = zip(self.opinions, matched, strict=True)
-        tallies = [each.tally.against(truth, {self.protocol.key: match}) for each, match in matched_opinions]
+        tallies = []
+        for opinion in self.opinions:
+            outcomes = Batch(opinion.scenes, truth).match(self.protocol, self.filters)
+            tallies.append(opinion.tally.against(truth, {self.protocol.key: outcomes}))
         return self._mean_rows(tallies, name, CHANGES[name])
 
     def _mean_rows(self, tallies: Sequence[Tally], name: str, kinds: Sequence[str]) -> list[list[Row]]:
-        """Return the rows of the mAP of each model on one version of the annotations. name: what rows call it; kinds:
-        the kinds of candidates that are resolved in it."""
+        """Return, model by model, the rows of the mAP on one version of the annotations. tallies: the outcomes of each
+        model on it; name: the value of the rows' tag `annotations`; kinds: the kinds of candidates that are resolved.
+        """
         settings = self.signed
         if kinds:
             settings["audit"] = "/".join([name, *dict.fromkeys(self.settings(kind)["audit"] for kind in kinds)])
-        noted = {"note": CIRCULAR} if {CONTRADICTED, MISSING} & set(kinds) else {}
-        tags = {**self._tags, "annotations": name}
-        return [
-            [
-                row | noted
-                for row in tally_rows(
-                    tally, self._vocabulary, Wanted(), None, settings=settings, tags={"model": opinion.name, **tags}
-                )
-            ]
-            for opinion, tally in zip(self.opinions, tallies, strict=True)
-        ]
+        note = {"note": CIRCULAR} if {CONTRADICTED, MISSING} & set(kinds) else {}
+        rows_by_model = []
+        for opinion, tally in zip(self.opinions, tallies, strict=True):
+            tags = {"model": opinion.name, **self._tags, "annotations": name}
+            rows = tally_rows(tally, self._vocabulary, Wanted(), None, settings=settings, tags=tags)
+            rows_by_model.append([row | note for row in rows])
+        return rows_by_model

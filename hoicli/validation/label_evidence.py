@@ -1,4 +1,5 @@
-"""Whose labels a dump has, and in which order they were numbered before somebody made names of them.
+"""Which dataset the labels of a file of predictions are from, and whether their numbers were read in the wrong order
+when somebody turned them into names.
 
 Two kinds of evidence. Without ground truth: how many of its triplets are interactions of the dataset at all; a misread
 order leaves few (one in sixteen of HICO-DET's 117 x 80 pairs is an interaction). With ground truth: how often the best
@@ -33,9 +34,11 @@ DISTINCT = 1 << 17
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to number the labels other than the usual one. check: the finding that it explains; what: what happened to
-    the numbers, in words; option: the option that makes `convert` read the file so ("" for none). objects, verbs,
-    actions (verb, role): each name as read -> the name that is meant."""
+    """A mistake by which numbers of labels may have been turned into wrong names.
+
+    check: the check of `validate` that reports it; what: what happened to the numbers, in words; option: the option
+    with which `convert` reads the file rightly ("" for none). objects, verbs, actions (verb, role): the name that is
+    meant by each name as it was read; None for what the mistake does not concern."""
 
     check: str
     what: str
@@ -45,7 +48,7 @@ class Reading:
     actions: Mapping[tuple[str, str], tuple[str, str]] | None = None
 
     def apply(self, name: TripletClass) -> TripletClass | None:
-        """Return the class that a class means under this reading, None if the reading has no name for it."""
+        """Return the class that is meant by a class, if names were misread in this way; None if it means none."""
         verb, role, label = name
         if self.objects is not None and label is not None:
             return TripletClass(verb, role, self.objects[label]) if label in self.objects else None
@@ -57,15 +60,19 @@ class Reading:
 
 
 Explanation = tuple[Reading, str, int]
-"""(A reading that fits better than the labels as they are, the reason, the number of cases that it is about)."""
+"""A reading that fits better than the labels as they are, why it does in words, and the number of triplets or images
+that this is about."""
 
 
 @dataclass
 class ClassCounts:
-    """The counts of the classes of a stream, integers, so that they do not depend on the order. weights: for the first
-    classes that occur, DISTINCT of them at most, the sum of the scores of their triplets, since the classes that a
-    detector is sure of tell more; matched: for each reading (0: the labels as they are), the number of images whose
-    best prediction is of an annotated class."""
+    """How often the classes of a stream occur. All counts are whole numbers, so that their sums do not depend on the
+    order.
+
+    weights: for each class (of the first DISTINCT that occur) the sum over its triplets of 1 + 1000 * score, since the
+    classes that a detector is sure of tell more. triplets: how many there are. images: how many were compared with the
+    ground truth; matched: for each reading (0: the labels as they are), in how many of them the best prediction is of
+    an annotated class."""
 
     weights: Counter[TripletClass] = field(default_factory=Counter)
     triplets: int = 0
@@ -73,13 +80,13 @@ class ClassCounts:
     matched: Counter[int] = field(default_factory=Counter)
 
     def weigh(self, weights: Iterable[tuple[TripletClass, int]]) -> None:
-        """Add to the weights of classes, which come in the order of their first occurrence."""
+        """Add to the weights of classes. weights: (class, weight), in the order in which the classes first occur."""
         for name, weight in weights:
             if name in self.weights or len(self.weights) < DISTINCT:
                 self.weights[name] += weight
 
     def merge(self, other: ClassCounts) -> None:
-        """Add the counts of the part that follows, which has fewer than DISTINCT classes."""
+        """Add the counts of the next part of the stream, which has fewer than DISTINCT classes."""
         self.weigh(other.weights.items())
         self.triplets += other.triplets
         self.images += other.images
@@ -87,67 +94,76 @@ class ClassCounts:
 
 
 class LabelEvidence:
-    """Gathers the classes of a stream in `counts`; `doubt` and `verdict` draw the conclusion."""
+    """Gathers the classes of a stream in `counts`; then `doubt` and `verdict` say which dataset and which order of
+    labels they fit best."""
 
     def __init__(self, vocabulary: Vocabulary, counts: ClassCounts, truth: Facts | None = None) -> None:
-        """truth: the ground truth that the best predictions are compared with."""
+        """vocabulary: the dataset that the labels should be of; counts: what to add to; truth: the ground truth that
+        the best predictions are compared with, if any."""
         self.vocabulary, self.counts, self._truth = vocabulary, counts, truth
         self._readings = [Reading("", "as they are"), *readings(vocabulary)]
-        self._read: dict[TripletClass, dict[TripletClass, list[int]]] = {}
+        # what `_meanings` returned for each class, so that it is computed once
+        self._meanings_by_class: dict[TripletClass, dict[TripletClass, list[int]]] = {}
 
     def add(self, batch: Checked) -> None:
-        """Add the triplets of good records."""
+        """Add the classes of a batch of good records to the counts."""
         names, place = batch.classes
         self.counts.triplets += len(place)
-        total = np.bincount(place, weights=1 + np.floor(1000 * np.clip(_scores(batch), 0, 1)), minlength=len(names))
+        weights = 1 + np.floor(1000 * np.clip(_scores(batch), 0, 1))
+        total = np.bincount(place, weights=weights, minlength=len(names))
         self.counts.weigh(zip(names, map(int, total), strict=True))
 
     def compare(self, batch: Checked, rows: Sequence[int | None]) -> Ints:
-        """Count the images whose best prediction is of an annotated class under each reading, and return the
-        predictions that were compared: the best one of each image, if its ground truth has any annotation. rows [N]:
-        the images' rows in the ground truth."""
+        """Count in how many images the best prediction is of an annotated class, under each reading. Return the
+        predictions that were compared: the best one of each image whose ground truth has any annotation. rows [N]: the
+        images' rows in the ground truth, None for an image it lacks."""
         best = first_largest(batch.image_of_hoi, _scores(batch))
         names, place = batch.classes
-        compared, matched = [], self.counts.matched
-        columns = (best, batch.image_of_hoi[best], place[best])
-        for hoi, image, name_place in zip(*(column.tolist() for column in columns), strict=True):
-            if annotated := self._annotated_classes(rows[image]):
-                compared.append(hoi)
-                meant = self._meant(names[name_place])
-                for number in chain.from_iterable(meant[each] for each in annotated if each in meant):
-                    matched[number] += 1
+        compared = []
+        for hoi in best.tolist():
+            annotated = self._annotated_classes(rows[int(batch.image_of_hoi[hoi])])
+            if not annotated:
+                continue
+            compared.append(hoi)
+            numbers_by_class = self._meanings(names[int(place[hoi])])
+            for class_ in annotated & numbers_by_class.keys():
+                self.counts.matched.update(numbers_by_class[class_])
         self.counts.images += len(compared)
         return np.array(compared, dtype=np.int64)
 
     def _annotated_classes(self, row: int | None) -> set[TripletClass]:
-        """Return the classes that are annotated in an image, given its row in the ground truth."""
+        """Return the classes that are annotated in an image. row: its row in the ground truth, None for none."""
         if row is None or self._truth is None:
             return set()
         start, numbers = self._truth.classes
-        return set(chain.from_iterable(self._counted[number] for number in numbers[start[row] : start[row + 1]]))
+        class_numbers = numbers[start[row] : start[row + 1]]
+        return set(chain.from_iterable(self._implied_classes[number] for number in class_numbers))
 
     @cached_property
-    def _counted(self) -> list[tuple[TripletClass, ...]]:
-        """For each class of the ground truth, the classes that count as annotated where it is."""
+    def _implied_classes(self) -> list[tuple[TripletClass, ...]]:
+        """For each class of the ground truth, by its number, the classes that are right where it is annotated."""
         classes = [comparable(name, self.vocabulary) for name in (self._truth.names if self._truth else ())]
         if not self.vocabulary.roles:
             return [(name,) for name in classes]
         return [(name, TripletClass(name.verb)) for name in classes]  # who fills a role of an action does the action
 
-    def _meant(self, name: TripletClass) -> dict[TripletClass, list[int]]:
-        """Return the classes that a class may stand for, each with the numbers of the readings that say so."""
-        if name not in self._read:
-            if len(self._read) >= DISTINCT:
-                self._read.clear()
-            meanings = self._read[name] = {}
+    def _meanings(self, name: TripletClass) -> dict[TripletClass, list[int]]:
+        """Return the classes that a predicted class may mean, each with the numbers of the readings by which it
+        does."""
+        if name not in self._meanings_by_class:
+            if len(self._meanings_by_class) >= DISTINCT:
+                self._meanings_by_class.clear()  # bounds the memory
+            meanings = self._meanings_by_class[name] = {}
             for number, reading in enumerate(self._readings):
-                if (meant := reading.apply(name)) is not None:
+                meant = reading.apply(name)
+                if meant is not None:
                     meanings.setdefault(comparable(meant, self.vocabulary), []).append(number)
-        return self._read[name]
+        return self._meanings_by_class[name]
 
     def doubt(self, name: str) -> tuple[str, str, int, str] | None:
-        """Return what is doubtful about the labels of the stream called `name`, None if nothing is: (the check, an
-        example, the number of cases, what to do if not what the check says)."""
+        """Return what is doubtful about the labels of a stream, as the parameters of `Findings.add`: the code of a
+        check, a text, the number of cases, and what to do ("" for what CHECKS says). None if nothing is. name: the name
+        of the stream."""
         if not self._total:
             return None
         if self._other_dataset is not None:
@@ -167,29 +183,30 @@ class LabelEvidence:
         return None
 
     def verdict(self) -> str:
-        """Return in a few words which dataset and which order the labels most likely are of; "" if there are no
-        labels."""
+        """Return in a few words which dataset the labels most likely are of, and in which order they were read; "" if
+        there are no labels."""
         if not self._total:
             return ""
         if self._other_dataset is not None:
-            return f"labels of {self._other_dataset[0]}"
-        explanation = self._explanation
-        return (
-            f"labels of {self.vocabulary.name}, {'as they are' if explanation is None else f'if {explanation[0].what}'}"
-        )
+            dataset, _ = self._other_dataset
+            return f"labels of {dataset}"
+        if self._explanation is None:
+            return f"labels of {self.vocabulary.name}, as they are"
+        reading, _, _ = self._explanation
+        return f"labels of {self.vocabulary.name}, if {reading.what}"
 
     @cached_property
     def _total(self) -> int:
-        """The weight of all triplets; asked for once all are counted."""
+        """The weight of all triplets. Only to be read when all are added."""
         return sum(self.counts.weights.values())
 
     @cached_property
     def _explanation(self) -> Explanation | None:
-        """The reading that explains the labels better than they do as they are, None if there is none."""
-        return self._explain_by_interactions() or self._by_ground_truth()
+        """A reading that fits the labels better than they do as they are, None if there is none."""
+        return self._explain_by_interactions() or self._explain_by_ground_truth()
 
     def _share_in_vocabulary(self, vocabulary: Vocabulary) -> float:
-        """Return the share of the triplets whose verb and object the vocabulary has."""
+        """Return the share of the triplets, by weight, whose verb and object a vocabulary has."""
         in_vocabulary = (
             weight
             for name, weight in self.counts.weights.items()
@@ -199,8 +216,8 @@ class LabelEvidence:
 
     @cached_property
     def _other_dataset(self) -> tuple[str, float] | None:
-        """The dataset that knows the labels' names, if the vocabulary does not, and the share of triplets that it
-        knows."""
+        """Another dataset that knows nearly all labels, if the vocabulary does not, and the share of triplets, by
+        weight, whose names it knows; None if there is none."""
         own_share = self._share_in_vocabulary(self.vocabulary)
         if own_share >= 0.9:
             return None
@@ -209,11 +226,11 @@ class LabelEvidence:
         return (best, shares[best]) if shares[best] >= 0.95 else None
 
     def _explain_by_interactions(self) -> Explanation | None:
-        """Return the reading under which the triplets are interactions of the dataset. A dataset with roles does not
-        say which objects an action may have, so it has no such reading."""
+        """Return the reading by which most triplets are interactions of the dataset, None if none fits much better than
+        the labels as they are. A dataset with roles does not say which objects an action may have, so it has none."""
         if self.vocabulary.roles or self.counts.triplets < ENOUGH_TRIPLETS:
             return None
-        shares = [self._interactions(reading) / self._total for reading in self._readings]
+        shares = [self._interaction_weight(reading) / self._total for reading in self._readings]
         own_share, best = shares[0], max(range(1, len(shares)), key=lambda number: shares[number])
         # Numbers that are off by one name an object of the same kind, so many triplets still fit as they are.
         neighbours = shares[best] >= 0.9 and own_share <= 0.75
@@ -224,17 +241,18 @@ class LabelEvidence:
         why = f"{own_share:.0%} of the triplets are {dataset} interactions, {shares[best]:.0%} if {reading.what}"
         return reading, why, self.counts.triplets
 
-    def _interactions(self, reading: Reading) -> int:
-        """Return the weight of the triplets that a reading makes interactions of the dataset."""
-        classes, weight = frozenset(self.vocabulary.interactions), 0
-        for name, count in self.counts.weights.items():
-            read = reading.apply(name)
-            weight += count if read is not None and (read.verb, read.label) in classes else 0
-        return weight
+    def _interaction_weight(self, reading: Reading) -> int:
+        """Return the weight of the triplets that are interactions of the dataset by a reading."""
+        interactions, total = frozenset(self.vocabulary.interactions), 0
+        for name, weight in self.counts.weights.items():
+            meant = reading.apply(name)
+            if meant is not None and (meant.verb, meant.label) in interactions:
+                total += weight
+        return total
 
-    def _by_ground_truth(self) -> Explanation | None:
-        """Return the reading under which the best predictions are of annotated classes, None if none explains
-        enough."""
+    def _explain_by_ground_truth(self) -> Explanation | None:
+        """Return the reading by which most best predictions are of annotated classes, None if none fits much better
+        than the labels as they are."""
         if self.counts.images < ENOUGH_IMAGES:
             return None
         best = max(range(1, len(self._readings)), key=lambda number: self.counts.matched[number])
@@ -249,17 +267,18 @@ class LabelEvidence:
 
 
 def _scores(batch: Checked) -> Floats:
-    """Return the scores [T], 0 for a missing one."""
+    """Return the scores of a batch's triplets [T], 0 for a missing one."""
     return np.nan_to_num(batch.score, nan=0.0)
 
 
 def comparable(name: TripletClass, vocabulary: Vocabulary) -> TripletClass:
-    """Return the class as evaluation compares it: in a dataset with roles the object's label is no part of it."""
+    """Return a class without what evaluation does not compare: the object's label in a dataset with roles, the role in
+    one without."""
     return TripletClass(name.verb, name.role) if vocabulary.roles else TripletClass(name.verb, "", name.label)
 
 
 def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
-    """Yield the ways in which a vocabulary's numbers are mistaken for one another."""
+    """Yield the ways in which the numbers of a dataset's labels are commonly mistaken for one another."""
     yield from _object_readings(vocabulary)
     yield from _verb_readings(vocabulary)
     if vocabulary.name == "vcoco":
@@ -269,8 +288,10 @@ def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
 def _object_readings(vocabulary: Vocabulary) -> Iterator[Reading]:
     """Yield the ways in which the numbers of objects are mistaken: for those of another order, or off by one."""
     objects = vocabulary.objects
-    mistakes: list[tuple[str, dict[str, str], str]] = []  # what happened, name as read -> meant, the order meant
+    # what happened in words; the meant name by the name that was read; the order for --object-order
+    mistakes: list[tuple[str, dict[str, str], str]] = []
     if vocabulary.coco_ids:
+        # each maps the name that was read to the name that was meant; the vocabulary's own order is COCO's
         coco_to_alphabetical = dict(zip(objects, vocabulary.alphabetical_objects, strict=True))
         in_coco = dict(enumerate(objects))
         alphabetical_to_coco = {meant: read for read, meant in coco_to_alphabetical.items()}
@@ -300,12 +321,13 @@ def _verb_readings(vocabulary: Vocabulary) -> Iterator[Reading]:
 
 
 def _action_readings() -> Iterator[Reading]:
-    """Yield the ways in which one published order of V-COCO's actions is mistaken for another."""
-    # the files of fredzzhang/vcoco (UPT, PViC) have the actions with an object, except point
+    """Yield the ways in which the numbers of actions in one published order of V-COCO are read in another order."""
+    # The files of fredzzhang/vcoco (UPT, PViC) have the actions with an object, except point.
     qpic = VCOCO_ORDERS["qpic"]
-    pocket = tuple(entry for entry in qpic if verb_and_role(entry)[1] and entry != "point_instr")
+    fredzzhang = tuple(entry for entry in qpic if verb_and_role(entry)[1] and entry != "point_instr")
     for wrong, right in (*permutations(VCOCO_ORDERS, 2), *((order, "fredzzhang/vcoco") for order in VCOCO_ORDERS)):
-        wrongly, rightly = VCOCO_ORDERS[wrong], VCOCO_ORDERS.get(right, pocket)
+        wrongly, rightly = VCOCO_ORDERS[wrong], VCOCO_ORDERS.get(right, fredzzhang)
+        # the orders may differ in length: numbers beyond the shorter one were not read
         meant_of = dict(zip(map(verb_and_role, wrongly), map(verb_and_role, rightly), strict=False))
         what = f"verbs, in the order of {right}, were read in that of {wrong}"
         option = f"--from {right}-vcoco-list" if right in VCOCO_ORDERS else ""
@@ -313,5 +335,5 @@ def _action_readings() -> Iterator[Reading]:
 
 
 def _before(names: Sequence[str]) -> dict[str, str]:
-    """Return for each name the one before it."""
+    """Return a dict from each name, except the first, to the one before it."""
     return {after: before for before, after in pairwise(names)}

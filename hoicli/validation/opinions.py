@@ -22,7 +22,10 @@ BACKGROUND = 0.1
 
 @dataclass(frozen=True)
 class Opinion:
-    """A model's predictions in one batch, matched under a protocol and counted in a tally."""
+    """The predictions of a model for all images, matched by a protocol, with how sure the model is of each.
+
+    name: the model. batch, outcomes: the predictions, and the result of matching them. tally: these outcomes, as for
+    mAP."""
 
     name: str
     batch: Batch
@@ -37,40 +40,44 @@ class Opinion:
 
     @cached_property
     def sure(self) -> Floats:
-        """How sure the model is of each prediction [T], from 0 to 1: the share of true positives of the class that
-        score no higher, times the share of true positives among the predictions of the class that score higher or the
-        same. Both shares are taken with one more of each kind, so that few examples make no model sure."""
-        higher, right = self._better(self.outcomes.code == TRUE_POSITIVE, equal=False)
-        worse = self._better_wrong[0] - (self.outcomes.code == FALSE_POSITIVE)
-        sure: Floats = (right - higher) / (right + 1) * (higher + 1) / (higher + 2 + worse)
+        """How sure the model is of each prediction [T], from 0 to 1. It is the share of true positives of the class
+        that score no higher, times the precision among the predictions of the class that score higher or the same. Both
+        shares are computed with one more example of each kind, so that a model is not sure after a few examples."""
+        higher_right, right = self._count_higher(self.outcomes.code == TRUE_POSITIVE, equal=False)
+        higher_wrong = self._higher_wrong[0] - (self.outcomes.code == FALSE_POSITIVE)  # without the prediction itself
+        share_not_higher = (right - higher_right) / (right + 1)
+        sure: Floats = share_not_higher * (higher_right + 1) / (higher_right + 2 + higher_wrong)
         return sure
 
     @cached_property
     def doubtful(self) -> Floats:
-        """How doubtful each prediction is [T]: the share of false positives of its class that score higher or the same,
-        with one more false positive that scores lower than all."""
-        better, wrong = self._better_wrong
-        return better / (wrong + 1)
+        """How doubtful each prediction [T] is: the share of false positives of its class that score higher or the same,
+        computed with one more false positive that scores lower than all."""
+        higher, wrong = self._higher_wrong
+        return higher / (wrong + 1)
 
     @cached_property
-    def _better_wrong(self) -> tuple[Ints, Ints]:
-        """For each prediction, `_better` false positives, those of equal score included."""
-        return self._better(self.outcomes.code == FALSE_POSITIVE, equal=True)
+    def _higher_wrong(self) -> tuple[Ints, Ints]:
+        """For each prediction [T], how many false positives of its class score higher or the same, and how many there
+        are in its class."""
+        return self._count_higher(self.outcomes.code == FALSE_POSITIVE, equal=True)
 
-    def _better(self, among: Bools, *, equal: bool) -> tuple[Ints, Ints]:
-        """Return, for each prediction, how many [T] of the predictions `among` those of its class score higher (or the
-        same, if `equal`), and how many [T] there are in its class."""
+    def _count_higher(self, counted: Bools, *, equal: bool) -> tuple[Ints, Ints]:
+        """Return for each prediction [T] how many predictions of its class are `counted` [T] and score higher than it
+        (or the same, if `equal`), and how many of its class are counted at all."""
         ranked, run = self._ranking
         class_ = self.scenes.interaction
-        before_class = starts_of(among[ranked.order])[ranked.bounds]
-        before_run = starts_of(np.bincount(run[among[ranked.order]], minlength=len(run)))
-        better = np.zeros(len(class_), dtype=np.int64)
-        better[ranked.order] = (before_run[1:] if equal else before_run)[run] - before_class[class_[ranked.order]]
-        return better, np.append(np.diff(before_class), 0)[class_]  # class -1, none: the last entry
+        # how many counted predictions are ranked before each class, and before each run of equal scores
+        before_class = starts_of(counted[ranked.order])[ranked.bounds]
+        before_run = starts_of(np.bincount(run[counted[ranked.order]], minlength=len(run)))
+        higher = np.zeros(len(class_), dtype=np.int64)
+        higher[ranked.order] = (before_run[1:] if equal else before_run)[run] - before_class[class_[ranked.order]]
+        return higher, np.append(np.diff(before_class), 0)[class_]  # class -1, none, reads the last entry
 
     @cached_property
     def _ranking(self) -> tuple[Ranked, Ints]:
-        """The predictions ranked by class and falling score, and for each the number of its run of equal scores."""
+        """The predictions ranked by class and descending score; and for each ranked one the number of its run, that is
+        of its group of equal scores in one class."""
         ranked = self.tally.listed.rank_by_class(self.scenes.interaction, len(self.batch.truth.vocabulary.interactions))
         class_, score = self.scenes.interaction[ranked.order], self.scenes.score[ranked.order]
         starts_run = (class_[1:] != class_[:-1]) | (score[1:] != score[:-1])
@@ -78,14 +85,17 @@ class Opinion:
 
     @cached_property
     def _matched(self) -> tuple[Ints, Ints]:
-        """Every (predicted box, ground-truth box) that overlap enough, whatever their labels."""
+        """Every predicted box with every ground-truth box that it overlaps enough, whatever their labels, as two
+        columns."""
         return self.batch.matched_boxes(self.protocol, any_label=True)
 
     def overlapping_predictions(self, subject: Ints, object_: Ints) -> tuple[Ints, Ints]:
-        """Return every (pair, counted prediction) whose boxes overlap enough. subject, object_: the ground-truth boxes
-        of the pairs, object -1 for none; a prediction without an object is only on pairs without one."""
+        """Return every annotated pair of boxes with every counted prediction whose two boxes overlap them enough, as
+        two columns: the number of the pair, and the prediction. subject, object_: the ground-truth boxes of each pair,
+        object -1 for none. A prediction without an object is only on pairs without one."""
         scenes = self.scenes
         box, truth_box = self._matched
+        # First every pair with every prediction whose subject overlaps that of the pair; then the objects are compared.
         order = np.lexsort((box, truth_box))
         by_truth = truth_box[order]
         start = np.searchsorted(by_truth, subject)
@@ -109,16 +119,16 @@ class Opinion:
 
     @cached_property
     def stray(self) -> Bools:
-        """The false positives [T] that overlap no annotated triplet of their class enough, nor by more than
-        `BACKGROUND`."""
+        """Whether each prediction [T] is a false positive that is not even near an annotated triplet of its class: it
+        overlaps none enough, nor by more than `BACKGROUND`."""
         stray: Bools = self.outcomes.code == FALSE_POSITIVE
         near = np.minimum(self.outcomes.iou_subject, self.outcomes.iou_object) > BACKGROUND
         stray[self.outcomes.row[near | self.outcomes.enough]] = False
         return stray
 
     def annotated_box(self, boxes: Ints) -> Ints:
-        """Return for each predicted box (or -1) the ground-truth box of its label that it overlaps most, if it does so
-        enough, else -1; among equal overlaps the first by corners."""
+        """Return the ground-truth box of its label that each predicted box (-1 for none) overlaps most, if it does so
+        enough, else -1; among equal overlaps the first by corners. boxes: an array of predicted boxes of any shape."""
         box, truth_box = self._matched
         kinds, truth_kinds = self.scenes.labels, self.batch.truth.scenes.labels
         same_label = (kinds[box] == truth_kinds[truth_box]) | (kinds[box] < 0)
@@ -126,6 +136,6 @@ class Opinion:
         overlap = self.batch.iou_of(self.protocol, box, truth_box)
         best = np.lexsort((*self.batch.truth.scenes.corners(truth_box), -overlap, box))
         best = best[run_starts(box[best])]
-        nearest = np.full(len(kinds) + 1, -1, dtype=np.int64)
+        nearest = np.full(len(kinds) + 1, -1, dtype=np.int64)  # box -1 reads the last entry
         nearest[box[best]] = truth_box[best]
         return nearest[boxes]

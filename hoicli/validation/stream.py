@@ -1,15 +1,12 @@
-"""Every check of `hoicli validate` for what makes numbers quietly wrong, and the checking of one stream of records, or
-of two side by side.
+"""The checking of a stream of records by `hoicli validate`, alone or against ground truth.
 
-Most evaluation accidents are files that were read "successfully": another box convention, another label order, another
-set of images. Each check counts its cases and keeps the first as an example. An error is something no metric can use;
-a warning is something a metric would use without a word. A batch of lines is checked as columns; where one of its lines
-is bad, they are checked one by one.
+A batch of lines is checked as columns; where one of its lines is bad, they are checked one by one. A large file is
+checked in parts, by several processes, and what they find is merged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -18,118 +15,23 @@ from typing import Any
 import numpy as np
 import orjson
 
-from hoicli.errors import MALFORMED, DataError, arg
+from hoicli.errors import DataError
 from hoicli.evaluation.evaluating import gather_in_parallel
 from hoicli.evaluation.fit import NEXT_TO_NOTHING, BoxEvidence
-from hoicli.evaluation.match_stream import UNKNOWN_PROTOCOL, match_problems
+from hoicli.evaluation.match_stream import match_problems
 from hoicli.io.memory import no_garbage_collection
 from hoicli.io.streams import Line, Stream
 from hoicli.records.boxes import MOST_INVERTED
 from hoicli.records.columns import BATCH, attempt
 from hoicli.records.image import UNKNOWN_LABEL, problems, problems_besides, result_problems
-from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE, ErrorPolicy, ImageRegister
+from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Growing, starts_of
 from hoicli.records.parsing import Problem, Record, is_number, parse
 from hoicli.validation.batch_faults import faults
 from hoicli.validation.batches import Checked, Facts, checked_images, pixels
+from hoicli.validation.findings import UNREAD, Findings
 from hoicli.validation.label_evidence import DISTINCT, ClassCounts, LabelEvidence
 from hoicli.vocabulary.labels import Vocabulary
-
-ERRORS = {  # a record's problems have their codes from where they are found
-    MALFORMED: f"mend what is named; other commands leave such lines out with {arg('on_error', 'skip')}",
-    UNKNOWN_LABEL: "use the vocabulary's spelling (hoicli vocab); a wrong object order looks like this too",
-    UNKNOWN_PROTOCOL: "match the predictions again, with this version",
-    "not-whole": "the command that wrote the stream failed: mend that, and make it again",
-    DUPLICATE_IMAGE: "keep one line an image; check two models' dumps one by one",
-    "another-dataset": "name the benchmark they belong to",
-    UNKNOWN_IMAGE: "give the ground truth of the same set and split",
-    "swapped-files": "give the ground truth with --gt, and the predictions without",
-    "no-scores": "ground truth? give it with --gt; answers of a model: hoicli convert --scores",
-}
-UNREAD = "bad-optional-field"
-WARNINGS = {
-    UNREAD: "eval and match do not read it; convert, pairstats and others that do refuse the line",
-    "image-without-predictions": "its triplets count as missed; normal for images without annotations",
-    "inverted-box": "x2 < x1 or y2 < y1: it overlaps nothing; no metric takes more than one in a hundred",
-    "looks-like-xywh": "convert to [x1, y1, x2, y2]: hoicli convert --box-form xywh",
-    "box-without-area": "it overlaps nothing: write the real box; where no object fills a role, object is null",
-    "box-outside-image": "another scale or convention? records hold pixels of the original image",
-    "relative-box": "all numbers are at most 1: multiply by the image's width and height",
-    "score-outside-range": "fine for ranking; a sum or a scaled score?",
-    "all-scores-equal": "nothing ranks the predictions: mAP then depends on tie-breaking",
-    "duplicate-triplet": f"the second of two equal predictions is a false positive; {arg('nms')} removes it",
-    "doubled-annotation": "list each once: both count, and most protocols find only one",
-    "no-such-interaction": "the vocabulary has no class of this verb and object: never counted",
-    "subject-no-person": "qpic and diag ignore it; of most: subject and object swapped, or labels numbered otherwise?",
-    "another-object-order": "convert again with the right order: as they are, they score near zero",
-    "another-verb-numbering": "convert again with the right numbers, or write names: as they are, they score near zero",
-    "classes-not-annotated": "mAP will be near zero: other labels, or another set of images?",
-    "another-image-size": "boxes must be in pixels of the ground truth's images: scale them",
-    "boxes-off-ground-truth": "they count as false: convert the boxes to what they should be",
-}
-CHECKS = ERRORS | WARNINGS
-"""What to do about each fault, by the code of its check."""
-
-
-@dataclass
-class Finding:
-    """A check that failed: how often, an example (the first place), and what to do, if not what CHECKS says."""
-
-    check: str
-    count: int
-    example: str
-    fix: str = ""
-    refused: bool = False
-    """Whether there are so many that what is a warning otherwise is an error."""
-
-    @property
-    def severity(self) -> str:
-        """The severity that the row gives."""
-        return "error" if self.refused or self.check in ERRORS else "warning"
-
-    def row(self) -> Record:
-        """Return the finding as an output row."""
-        return {
-            "check": self.check,
-            "severity": self.severity,
-            "count": self.count,
-            "example": self.example,
-            "fix": self.fix or CHECKS[self.check],
-        }
-
-
-class Findings:
-    """The findings so far, in the order of CHECKS."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, Finding] = {}
-
-    def add(self, check: str, example: str | Callable[[], str], count: int = 1, fix: str = "") -> None:
-        """Add `count` cases of a check. example: a text about the first case, or a function that makes one, which is
-        not called for later cases."""
-        if check not in self._found:
-            self._found[check] = Finding(check, 0, example if isinstance(example, str) else example(), fix)
-        self._found[check].count += count
-
-    def merge(self, other: Findings) -> None:
-        """Add the findings of the part of the stream that follows."""
-        for finding in other:
-            self.add(finding.check, finding.example, finding.count, finding.fix)
-
-    def count(self, check: str) -> int:
-        """Return how often a check failed so far."""
-        return self._found[check].count if check in self._found else 0
-
-    def refuse(self, check: str) -> None:
-        """Make a check that failed an error instead of a warning."""
-        self._found[check].refused = True
-
-    def remove(self, check: str) -> None:
-        """Forget a check that turned out to mean nothing."""
-        self._found.pop(check, None)
-
-    def __iter__(self) -> Iterator[Finding]:
-        return (self._found[check] for check in CHECKS if check in self._found)
 
 
 def validate_images(
@@ -140,17 +42,19 @@ def validate_images(
     facts: bool = False,
 ) -> Checking:
     """Check a stream of records to its end, a large plain file in several processes, and return what is found.
-    vocabulary: the known labels, None to allow any. truth: for predictions, the images of the ground truth. facts: keep
-    what the stream says of its images, as ground truth for another stream."""
+
+    vocabulary: the known labels and verbs, None to allow any. truth: for predictions, what the ground truth says about
+    its images. facts: keep what the stream says about its images, to use it as `truth` for another stream."""
 
     def check(part: Stream, _: ErrorPolicy) -> Checking:
+        """Return what is found in a part of the stream, read in batches of lines."""
         checker, following = Checker(vocabulary, truth, facts=facts), iter(_number_lines(part))
         with no_garbage_collection():
             while batch := list(islice(following, BATCH)):
                 checker.add(batch)
         return checker.found
 
-    parts = gather_in_parallel(check, stream, ErrorPolicy(), lambda part: part.images, independent=_independent)
+    parts = gather_in_parallel(check, stream, ErrorPolicy(), lambda part: part.images, independent=_are_independent)
     checking, *others = parts
     for other in others:
         checking.merge(other)
@@ -158,22 +62,25 @@ def validate_images(
 
 
 def _number_lines(part: Stream) -> Iterable[Line]:
-    """Return the lines of a share of a file with their line numbers in the whole file."""
+    """Return the lines of a part of a file, with their line numbers in the whole file."""
     before = part.lines_before()
     return (replace(line, number=line.number + before) for line in part) if before else part
 
 
 @dataclass
 class Checking:
-    """What is found in a stream, or in a part of it.
+    """What is found in a stream, or in a part of it, besides the `findings`.
 
-    verdict: whose labels the stream most likely has, and in which order; "" if it has none, if any will do, and for a
-    part. facts: what it says of its images, empty unless asked for. scored: whether it is of predictions, None before
-    its first triplet; score: the first score; varied: whether another score differs from it. images: the ids that came
-    (and are in the ground truth, if there is one); named: the ids of match records and of bad records; results: whether
-    there are result rows. compared: the best prediction of each image with annotated classes, as the image's row in the
-    ground truth and the two boxes. unsure: a bad record came before the first triplet, so that this part cannot be
-    checked without the part before it."""
+    lines, triplets, boxes: how many there are. scored: whether the stream is of predictions, None before its first
+    triplet; score: the first score; varied: whether another score differs from it. classes: how often each class
+    occurs. images: the ids of the image records (that are in the ground truth, if there is one); named: the ids of
+    match records and of bad records; results: whether there are result rows. facts: what the stream says about its
+    images, empty unless asked for.
+
+    compared: for the best prediction of each image with annotated classes, the image's `row` in the ground truth and
+    the corners of the two boxes. unsure: whether a bad record came before the first triplet, so that this part cannot
+    be checked without the part before it. verdict: in words, which dataset's labels the stream most likely has, and in
+    which order; "" if it has none, if any are allowed, and for a part."""
 
     findings: Findings = field(default_factory=Findings)
     lines: int = 0
@@ -192,7 +99,7 @@ class Checking:
     verdict: str = ""
 
     def merge(self, other: Checking) -> None:
-        """Add what is found in the part that follows."""
+        """Add what is found in the part of the stream that follows this one."""
         self.scored = other.scored if self.scored is None else self.scored
         self.varied |= other.varied or (None not in (self.score, other.score) and self.score != other.score)
         self.score = other.score if self.score is None else self.score
@@ -206,9 +113,9 @@ class Checking:
             getattr(self, name).merge(getattr(other, name))
 
 
-def _independent(parts: Sequence[Checking]) -> bool:
-    """Return whether the parts of a stream, checked apart, give what the whole would give: all are predictions or none
-    is, and none has more classes than are counted."""
+def _are_independent(parts: Sequence[Checking]) -> bool:
+    """Return whether the parts of a stream, each checked by itself, give what checking the whole would give: all are
+    predictions or none is, and none has more classes than are counted."""
     return (
         len({part.scored for part in parts} - {None}) <= 1
         and not any(part.unsure for part in parts[1:])
@@ -217,17 +124,19 @@ def _independent(parts: Sequence[Checking]) -> bool:
 
 
 class Checker:
-    """Checks the lines of a stream, batch by batch, and keeps what it finds in `found`."""
+    """Checks the lines of a stream, batch by batch, and gathers what is found in `found`."""
 
     def __init__(self, vocabulary: Vocabulary | None, truth: Facts | None, *, facts: bool) -> None:
-        """facts: gather what the stream says of its images."""
+        """Start before the first line. truth: what the ground truth says, if the stream is to be compared with one;
+        facts: gather what the stream says about its images."""
         self._vocabulary, self._truth, self._facts = vocabulary, truth, facts
         self.found = Checking()
         self._labels = None if vocabulary is None else LabelEvidence(vocabulary, self.found.classes, truth)
+        # refuses images that occur twice, or that the ground truth does not have
         self._register = ImageRegister(None if truth is None else truth.rows)
 
     def add(self, lines: list[Line]) -> None:
-        """Check the lines that follow."""
+        """Check the next lines: all at once as columns, or one by one if that finds a bad one among them."""
         self.found.lines += len(lines)
         scored = _are_predictions(lines) if self.found.scored is None else self.found.scored
         build = partial(checked_images, vocabulary=self._vocabulary, scored=bool(scored), sound=False)
@@ -239,7 +148,8 @@ class Checker:
             self._add_good(batch)
 
     def _add_carefully(self, lines: list[Line]) -> None:
-        """Check lines one by one, since at least one of them is bad, or is no record of an image."""
+        """Check lines one by one, since at least one of them is bad, or is no record of an image. Bad ones become
+        findings; the good image records between them are checked together, as columns."""
         good: list[Line] = []
         for line in lines:
             try:
@@ -247,21 +157,24 @@ class Checker:
             except DataError as error:
                 self.found.findings.add(error.code, str(error))
                 continue
-            check, of_image = self._check_of(record)
-            for problem in problems_besides(record) if of_image else ():
-                self.found.findings.add(UNREAD, str(problem.error(line.place)))
-            if of_image and all(problem.code == UNKNOWN_LABEL for problem in check()):
-                good.append(line if self.found.scored else _without_other_scores(line, record))
-                continue
-            self._add_good_lines(good)
+            find_problems, is_image_record = self._check_of(record)
+            if is_image_record:
+                for problem in problems_besides(record):
+                    self.found.findings.add(UNREAD, str(problem.error(line.place)))
+                if all(problem.code == UNKNOWN_LABEL for problem in find_problems()):
+                    good.append(line if self.found.scored else _without_other_scores(line, record))
+                    continue
+            self._add_good_lines(good)  # before this line, so that examples are those of the first lines
             good = []
-            self.found.named |= {str(record["image_id"])} if "image_id" in record else set()
-            for problem in check():
+            if "image_id" in record:
+                self.found.named.add(str(record["image_id"]))
+            for problem in find_problems():
                 self.found.findings.add(problem.code, str(problem.error(line.place)))
         self._add_good_lines(good)
 
     def _check_of(self, record: Record) -> tuple[Callable[[], Iterable[Problem]], bool]:
-        """Return (a function that finds the problems of a record, whether it is the record of an image)."""
+        """Return a function that finds the problems of a record by its kind (a result row, a match record or an image
+        record), and whether it is an image record."""
         if "metric" in record:
             self.found.results = True
             return partial(result_problems, record), False
@@ -273,18 +186,21 @@ class Checker:
         return partial(problems, record, self._vocabulary, scored=bool(self.found.scored), besides=()), True
 
     def _add_good_lines(self, lines: list[Line]) -> None:
+        """Check lines that are known to be good image records, apart from unknown labels."""
         if lines:
             self._add_good(checked_images(lines, self._vocabulary, scored=bool(self.found.scored), sound=True))
 
     def _add_good(self, batch: Checked) -> None:
-        """Check records in which nothing is wrong but unknown labels."""
+        """Check a batch of image records, in which nothing is wrong but unknown labels, and gather what they say."""
         checking, scored = self.found, bool(self.found.scored)
         self._add_images(batch)
+        # the row of each image in the ground truth, and the size of the image there
         rows = [None if self._truth is None else self._truth.rows.get(image_id) for image_id in batch.image_ids]
-        theirs = [None if self._truth is None or row is None else self._truth.sizes[row] for row in rows]
-        for check, image, first in faults(batch, self._vocabulary, theirs, scored=scored):
+        truth_sizes = [None if self._truth is None or row is None else self._truth.sizes[row] for row in rows]
+        for check, image, describe_first in faults(batch, self._vocabulary, truth_sizes, scored=scored):
             if len(image):
-                checking.findings.add(check, partial(first, batch.lines[int(image[0])].place), len(image))
+                place = batch.lines[int(image[0])].place
+                checking.findings.add(check, partial(describe_first, place), len(image))
         checking.boxes += int(np.count_nonzero(~batch.whole[batch.image_of_box]))
         checking.triplets += len(batch.score)
         if scored and len(batch.score):
@@ -299,7 +215,8 @@ class Checker:
             checking.facts.add(batch)
 
     def _add_images(self, batch: Checked) -> None:
-        """Add the images, and a finding for each one that occurs twice or that the ground truth does not have."""
+        """Add the ids of a batch's images; for an image that occurs twice, or that the ground truth does not have, add
+        a finding instead."""
         if self._register.add_all(batch.image_ids, list(batch.lines)):
             self.found.images += batch.image_ids
             return
@@ -311,7 +228,8 @@ class Checker:
                 self.found.findings.add(error.code, str(error))
 
     def _compare(self, labels: LabelEvidence, batch: Checked, rows: list[int | None]) -> None:
-        """Compare the best prediction of each image with what is annotated there."""
+        """Compare the class of the best prediction of each image with those annotated there, and keep its boxes, for
+        comparing them at the end. rows [N]: the images' rows in the ground truth, None for an image it lacks."""
         best = labels.compare(batch, rows)
         boxes = np.append(batch.boxes, np.full((1, 4), np.nan), axis=0)  # the last is that of no object
         self.found.compared.add(
@@ -324,17 +242,10 @@ class Checker:
 def _conclude(
     checking: Checking, vocabulary: Vocabulary | None, name: str, truth: Facts | None, *, facts: bool
 ) -> Checking:
-    """Add the findings that only the whole stream can give, and return all that is found."""
+    """Add the findings that only the whole stream can give, and return all that is found. name: that of the stream, for
+    messages; facts: whether the stream is to be ground truth for another one."""
     findings = checking.findings
-    if findings.count("inverted-box") > MOST_INVERTED * checking.boxes:
-        findings.refuse("inverted-box")
-    for check in ("looks-like-xywh", "box-without-area"):
-        if findings.count(check) < MOST_INVERTED * checking.boxes:
-            findings.remove(check)
-    if findings.count("relative-box") < NEXT_TO_NOTHING * checking.boxes:  # some objects lie in a corner
-        findings.remove("relative-box")
-    elif findings.count("relative-box") == checking.boxes > 0:
-        findings.refuse("relative-box")
+    _weigh_box_findings(findings, checking.boxes)
     if checking.triplets > 1 and checking.score is not None and not checking.varied:
         findings.add("all-scores-equal", f"{name}: every score is {checking.score}", checking.triplets)
     if facts and checking.score is not None:
@@ -349,14 +260,31 @@ def _conclude(
         missing = [image_id for image_id in truth.rows if image_id not in names_seen]
         if missing and (names_seen or not checking.results):
             findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
-        if (mismatch := _boxes_beside(truth, checking.compared).finding()) is not None:
-            findings.add("boxes-off-ground-truth", f"{name}: {mismatch[0]}", mismatch[1])
+        mismatch = _box_evidence(truth, checking.compared).finding()
+        if mismatch is not None:
+            text, count = mismatch
+            findings.add("boxes-off-ground-truth", f"{name}: {text}", count)
     checking.verdict = "" if labels is None else labels.verdict()
     return checking
 
 
-def _boxes_beside(truth: Facts, compared: Growing) -> BoxEvidence:
-    """Return the boxes of the best predictions beside the annotated ones."""
+def _weigh_box_findings(findings: Findings, boxes: int) -> None:
+    """Drop findings about boxes that a few boxes have by chance, and make those an error that no metric could use.
+    boxes: how many boxes were checked."""
+    if findings.count("inverted-box") > MOST_INVERTED * boxes:
+        findings.refuse("inverted-box")
+    for check in ("looks-like-xywh", "box-without-area"):
+        if findings.count(check) < MOST_INVERTED * boxes:
+            findings.remove(check)
+    if findings.count("relative-box") < NEXT_TO_NOTHING * boxes:  # some objects lie in a corner
+        findings.remove("relative-box")
+    elif findings.count("relative-box") == boxes > 0:
+        findings.refuse("relative-box")
+
+
+def _box_evidence(truth: Facts, compared: Growing) -> BoxEvidence:
+    """Return the boxes of the best predictions together with those annotated in the same images. compared: the columns
+    `Checking.compared`."""
     rows, (subject, object_) = compared["row"], (compared[side].reshape(-1, 4) for side in ("subject", "object"))
     size = pixels(truth.sizes[row] for row in rows.tolist())
     count = truth.columns["box_count"]
@@ -365,9 +293,10 @@ def _boxes_beside(truth: Facts, compared: Growing) -> BoxEvidence:
 
 
 def _are_predictions(lines: list[Line]) -> bool | None:
-    """Return whether lines that are all records of images are predictions, None if they have no triplet."""
+    """Return whether lines of image records are predictions, which the first record with triplets shows; None if there
+    is none."""
     for line in lines:
-        record = attempt(lambda lines: orjson.loads(lines[0].data), [line])
+        record = attempt(lambda lines: orjson.loads(lines[0].data), [line])  # None for a line that is no JSON
         says_scores = _says_scores(record) if type(record) is dict else None
         if says_scores is not None:
             return says_scores
@@ -375,14 +304,16 @@ def _are_predictions(lines: list[Line]) -> bool | None:
 
 
 def _says_scores(record: Record) -> bool | None:
-    """Return whether a record is of predictions, None if it has no triplets."""
+    """Return whether a record is of predictions, that is whether a triplet has a score; None if it has no triplets."""
     hois = record.get("hois")
-    return any(isinstance(hoi, dict) and "score" in hoi for hoi in hois) if isinstance(hois, list) and hois else None
+    if not isinstance(hois, list) or not hois:
+        return None
+    return any(isinstance(hoi, dict) and "score" in hoi for hoi in hois)
 
 
 def _without_other_scores(line: Line, record: Record) -> Line:
-    """Return the line of a record with null in place of scores that are no numbers: in a stream without scores, a score
-    may be anything."""
+    """Return the line of a record with null in place of scores that are no numbers: in ground truth, which needs no
+    scores, a score may be anything."""
     hois: list[dict[str, Any]] = record["hois"]
     if all(hoi.get("score") is None or is_number(hoi["score"]) for hoi in hois):
         return line

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.diagnosis.score_curves import BINS, Curve, Curves, calibration, levels_of
+from hoicli.diagnosis.score_curves import BINS, Curve, Curves, calibration, recall_levels
 from hoicli.evaluation.evaluation_rows import Evaluated, Wanted
 from hoicli.evaluation.protocols import GRIDS, PROTOCOLS
 from hoicli.vocabulary.datasets import load
@@ -84,7 +84,7 @@ def test_thresholds_best_f1_and_thinning_against_a_slow_twin(
 
     for threshold in set(score.tolist()):
         found, kept = at(threshold)
-        assert curve.found[kept - 1] == found
+        assert curve.true_positives[kept - 1] == found
     best, scores = curve.best, sorted(set(score.tolist()), reverse=True)
     f1 = [2 * at(one)[0] / (at(one)[1] + positives) if positives else 0.0 for one in scores]
     if not hit.any():
@@ -92,14 +92,14 @@ def test_thresholds_best_f1_and_thinning_against_a_slow_twin(
     else:
         assert best is not None
         assert score[best] == scores[f1.index(max(f1))]
-    levels = levels_of(GRIDS["arange"], 20)
+    levels = recall_levels(GRIDS["arange"], 20)
     points = [point for point in range(len(entries)) if curve.reachable[point] or not pooled]
     wanted = set()
     for level in levels:
         enough = [point for point in points if curve.recall[point] >= level]
         if enough:
             wanted.add(max(enough, key=lambda point: (curve.precision[point], point)))
-    assert curve.decisive(levels).tolist() == sorted(wanted)
+    assert curve.interpolation_points(levels).tolist() == sorted(wanted)
     spread: set[int] = set()
     if entries:
         high, low = entries[0][0], entries[-1][0]
@@ -140,8 +140,8 @@ def test_the_points_are_sampled_by_threshold_too() -> None:
     hit = np.arange(rows) % 2 == 0
     hit[1:20] = False
     curve = Curve(score, hit, int(hit.sum()))
-    levels = levels_of(GRIDS["arange"], 100)
-    assert np.diff(score[curve.decisive(levels)]).min() < -0.3
+    levels = recall_levels(GRIDS["arange"], 100)
+    assert np.diff(score[curve.interpolation_points(levels)]).min() < -0.3
     points = curve.points(levels, 100)
     assert np.diff(score[points]).min() > -0.02
     exact = np.interp(-score, -score[points], curve.precision[points])

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.diagnosis.error_types import ERRORS, Reading
+from hoicli.diagnosis.error_types import ERRORS
+from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.records.oracles import ORACLES
 from tests.support import reference, strategies
 from tests.support.diagnosis import (

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hoicli.diagnosis.error_types import ERRORS, Reading
+from hoicli.diagnosis.error_types import ERRORS
+from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.diagnosis.repairs import Diagnosis
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.ranking import Listed

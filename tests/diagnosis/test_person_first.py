@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.diagnosis.error_types import REPAIR_CANDIDATES, REPAIRED, Reading
+from hoicli.diagnosis.error_types import REPAIR_CANDIDATES, REPAIRED
+from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.pairs.pair_batches import Sweep, read_pair_batches, surviving_pairs, surviving_triplets
 from hoicli.pairs.statistics import Figure, PairStatistics
 from hoicli.records.intake import ErrorPolicy
@@ -554,10 +555,10 @@ def pairs(truth: Sequence[Record], predictions: Sequence[Record]) -> dict[str, F
 def detected(truth: Sequence[Record], predictions: Sequence[Record], *sweeps: Sweep) -> list[dict[str, Figure]]:
     """By triplet scores, as official V-COCO lists have no others."""
     whole = PairStatistics(annotated(truth), sweeps, triplet_scores=True)
-    found = whole.nothing()
+    found = whole.empty_columns()
     for batch in read_pair_batches(lines(predictions), VCOCO, policy=ErrorPolicy(), triplet_scores=True):
         whole.add(batch, found)
-    whole.found.merge(found)
+    whole.gathered.merge(found)
     return [results["full"] for _, results in whole.results()]
 
 

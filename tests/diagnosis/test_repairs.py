@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.cli import run
-from hoicli.diagnosis.error_types import Reading
+from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.records.oracles import IN_TURN, ORACLES
 from tests.support import reference, strategies
 from tests.support.diagnosis import HICO, PAIR, READINGS, Record, diagnosis, typed

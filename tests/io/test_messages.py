@@ -12,7 +12,7 @@ import pytest
 import hoicli as package
 from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError
 from hoicli.io.messages import log_as_asked, note
-from hoicli.validation.stream import ERRORS
+from hoicli.validation.findings import ERRORS
 from tests.support.project import EIGHT, ROOT, Hoicli, parsed
 from tests.support.readme import DOCS
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hoicli.evaluation.protocols import ALL_BY_ONE, FAR_EDGES, NO_SHIFT
-from hoicli.pairs.matches import compared_as
+from hoicli.pairs.matches import box_protocol
 from hoicli.vocabulary.datasets import load
 from tests.evaluation.test_golden import GOLDEN, PAIRS, TOLERANCE, TRUTH, rows_of
 from tests.support.project import FIXTURES, Hoicli, written
@@ -96,7 +96,7 @@ def test_boxes_are_measured_by_their_edges(hoicli: Hoicli, tmp_path: Path) -> No
      ("hoi-coco", NO_SHIFT)],
 )  # fmt: skip
 def test_how_boxes_of_each_dataset_are_compared(dataset: str, shift: object) -> None:
-    row = compared_as(load(dataset))
+    row = box_protocol(load(dataset))
     assert (row.truth_shift, row.prediction_shift, row.inclusive, row.threshold) == (shift, NO_SHIFT, False, 0.5)
 
 

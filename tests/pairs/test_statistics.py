@@ -52,14 +52,14 @@ def gathered(
     with_scores = any(sweep.det_threshold is not None for sweep in sweeps)
     triplet_scores = options.get("triplet_scores", False)
     for share in range(shares):
-        found, own = whole.nothing(), lines(predictions[share::shares])
+        found, own = whole.empty_columns(), lines(predictions[share::shares])
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("hoicli.records.columns.BATCH", batch)
             for part in read_pair_batches(
                 own, HICO, policy=ErrorPolicy(), box_scores=with_scores, triplet_scores=triplet_scores
             ):
                 whole.add(part, found)
-        whole.found.merge(pickle.loads(pickle.dumps(found)))
+        whole.gathered.merge(pickle.loads(pickle.dumps(found)))
     return whole
 
 
@@ -227,7 +227,7 @@ def test_a_pair_of_no_interaction_alone_is_a_pair(released: bool) -> None:
         rows = [row for row in pair_rows(whole, tags={}) if row["subset"] == "full"]
         signed = {row["metric"]: row["signature"] for row in rows if "|noint:pairs|" in row["signature"]}
         figures = next(figures["full"] for _, figures in whole.results())
-        return figures, signed, whole.found.numbers["unscored"]
+        return figures, signed, whole.gathered.numbers["unscored"]
 
     fly, none = triplet(0, 4, "fly", 0.3, verb_score=0.6), triplet(0, 2, "no_interaction", 0.9, verb_score=0.9)
     figures, signed, _ = told(fly, none)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hoicli.diagnosis.emitted import diagnosis_records, typed_batches
-from hoicli.diagnosis.error_types import ERRORS, NOT_COUNTED, Reading
+from hoicli.diagnosis.error_types import ERRORS, NOT_COUNTED
+from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.diagnosis.repairs import Diagnosis
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS

@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from hoicli.validation.stream import CHECKS, validate_images
+from hoicli.validation.findings import CHECKS
+from hoicli.validation.stream import validate_images
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import stream
 from tests.support.project import EIGHT, Hoicli

@@ -15,7 +15,8 @@ import pytest
 from hoicli.evaluation.evaluating import gather_in_parallel
 from hoicli.io.streams import Line, Stream
 from hoicli.validation import stream as stream_room
-from hoicli.validation.stream import CHECKS, Checking, validate_images
+from hoicli.validation.findings import CHECKS
+from hoicli.validation.stream import Checking, validate_images
 from hoicli.vocabulary.datasets import load
 from tests.support.project import EIGHT, FIXTURES, parsed
 from tests.support.strategies import parts_of
