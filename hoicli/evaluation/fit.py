@@ -16,8 +16,8 @@ from heapq import nsmallest
 import numpy as np
 
 from hoicli.errors import DataError, Place
-from hoicli.evaluation.ground_truth import object_area
 from hoicli.evaluation.pairing import counterparts, first_largest
+from hoicli.evaluation.slices import object_area
 from hoicli.io.messages import note
 from hoicli.records.boxes import MOST_INVERTED, find_inverted, iou
 from hoicli.records.columns import Images

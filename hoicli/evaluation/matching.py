@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hoicli.errors import DataError, Place
 from hoicli.evaluation.filters import Filters, PairNms
-from hoicli.evaluation.ground_truth import GroundTruth, triplet_parts
+from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import (
     FALSE_POSITIVE,
     OUTCOME_CODES,
@@ -23,7 +23,7 @@ from hoicli.evaluation.pairing import (
     reaches,
 )
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.slices import IMAGES, Part, Slice
+from hoicli.evaluation.slices import IMAGES, Part, Slice, triplet_parts
 from hoicli.records import caveats
 from hoicli.records.boxes import best_per_image, pair_nms
 from hoicli.records.kit import Bools, Floats, Ints, find, run_starts, sorted_by
