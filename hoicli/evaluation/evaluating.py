@@ -14,7 +14,7 @@ from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.coverage import (
     OF_NO_CLASS,
     Coverage,
-    allow,
+    allow_hint,
     check_counted,
     choose_computable,
     find_unlabelled_views,
@@ -64,7 +64,7 @@ def read_truth(
     truth, classless = GroundTruth(scenes, vocabulary, stream.name), int((scenes.interaction < 0).sum())
     if truth.uncounted and not allow_uncounted:
         counted = f"{classless:,} of {len(scenes.interaction):,} triplets"
-        problem = f"{counted} are {OF_NO_CLASS.format(vocabulary.name)}{allow()}"
+        problem = f"{counted} are {OF_NO_CLASS.format(vocabulary.name)}{allow_hint()}"
         raise DataError(problem, place=stream.name, code="another-dataset")
     if classless:
         note(f"{classless} ground-truth triplets are no {vocabulary.name} interaction (verb and object): not counted")
