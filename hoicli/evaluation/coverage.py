@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hoicli.errors import DataError, arg
-from hoicli.evaluation.fit import ENOUGH_IMAGES, Fit, tells_more
+from hoicli.evaluation.box_evidence import ENOUGH_IMAGES
+from hoicli.evaluation.fit import Fit, tells_more
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol

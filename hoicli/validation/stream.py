@@ -19,8 +19,8 @@ import numpy as np
 import orjson
 
 from hoicli.errors import MALFORMED, DataError, arg
+from hoicli.evaluation.box_evidence import NEXT_TO_NOTHING, BoxEvidence
 from hoicli.evaluation.evaluating import gather_in_parallel
-from hoicli.evaluation.fit import NEXT_TO_NOTHING, BoxEvidence
 from hoicli.evaluation.match_checks import UNKNOWN_PROTOCOL, match_problems
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
@@ -350,7 +350,7 @@ def _conclude(
         if missing and (names_seen or not checking.results):
             findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
         if (mismatch := _boxes_beside(truth, checking.compared).finding()) is not None:
-            findings.add("boxes-off-ground-truth", f"{name}: {mismatch[0]}", mismatch[1])
+            findings.add("boxes-off-ground-truth", f"{name}: {mismatch.text}", mismatch.boxes)
     checking.verdict = "" if labels is None else labels.verdict()
     return checking
 
