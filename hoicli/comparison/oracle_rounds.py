@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -49,17 +50,6 @@ class OneRanking(NamedTuple):
     observed: Sequence[Sequence[Observed]]
     mixed: Sequence[Prepared]
 
-    @classmethod
-    def from_lists(cls, models: Sequence[Sequence[RankedLists]]) -> OneRanking:
-        """Return the prepared lists. models: each model's ranked lists, one for each oracle of the same ranking."""
-        first, *rivals = models
-        prepared = [Prepared(lists) for lists in models]
-        return cls(
-            prepared,
-            [lists.observed for lists in prepared],
-            [Prepared(_merge_rankings(first, rival)) for rival in rivals],
-        )
-
 
 @dataclass(frozen=True)
 class OracleRounds:
@@ -83,16 +73,15 @@ class OracleRounds:
         rankers = [model.make_list_ranker(self.image_ids) for model in self.models]
 
         def prepare(oracles: Sequence[str]) -> OneRanking:
-            """Return the lists of all models after some oracles that share one ranking."""
-            return OneRanking.from_lists([[*rank_lists(oracles)] for rank_lists in rankers])
+            """Return the ranked lists of all models after some oracles that share one ranking, prepared for rounds."""
+            first, *rivals = [[*rank_lists(oracles)] for rank_lists in rankers]
+            models = [Prepared(lists) for lists in (first, *rivals)]
+            mixed = [Prepared(_merge_rankings(first, rival)) for rival in rivals]
+            return OneRanking(models, [lists.observed for lists in models], mixed)
 
         hits = len(EVERY) * sum(int(model.counts()["true_positive"].sum()) for model in self.models)
         prepared = shared_out(prepare, SHARING, worth=hits * resampling.rounds >= WORTH_FORKING)
-
-        def compute_rounds(block_range: Blocks) -> list[Floats]:
-            """Return the means of some blocks of rounds, one array for each oracle of EVERY."""
-            return self._round_means(prepared, block_range)
-
+        compute_rounds = partial(self._round_means, prepared)
         label = "types of errors: resamples and swaps"
         rounds = dict(zip(EVERY, over_blocks(compute_rounds, resampling, label, hits), strict=True))
         means_by_oracle = {}

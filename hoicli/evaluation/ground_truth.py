@@ -63,8 +63,8 @@ class TripletIndex:
         Return three columns about the pairs that have triplets: the pair's position in the arguments, where its
         triplets begin in this index, and how many there are. `join_rows` takes these."""
         keys = owner * self._classes + interaction
-        key_index, known = find(self._keys, keys)
-        rows = np.flatnonzero(known & (owner >= 0) & (interaction >= 0))
+        key_index, is_key = find(self._keys, keys)
+        rows = np.flatnonzero(is_key & (owner >= 0) & (interaction >= 0))
         first = self._bounds[key_index[rows]]
         return rows, first, self._bounds[key_index[rows] + 1] - first
 

@@ -47,7 +47,7 @@ class Outcomes:
     iou_object: Floats
     enough: Bools
 
-    def with_codes(self, code: NDArray[np.uint8], keep: Bools) -> Outcomes:
+    def replace_codes(self, code: NDArray[np.uint8], keep: Bools) -> Outcomes:
         """Return a copy with other outcome codes [T]. keep [K]: a mask of the entries of the other columns to keep."""
         iou_subject, iou_object = self.iou_subject[keep], self.iou_object[keep]
         return Outcomes(code, self.row[keep], self.truth[keep], iou_subject, iou_object, self.enough[keep])
@@ -60,10 +60,10 @@ class Batch(Pairing):
     def __init__(self, predictions: Scenes, truth: GroundTruth) -> None:
         """Pair the predictions with the ground truth of their images; nothing is matched yet."""
         super().__init__(predictions, truth)
-        # Results by what they depend on: see `_best_candidates`, `_without_threshold`, `match`, `_best_of_images` and
-        # `_survivors`, and `parts`.
+        # Results by what they depend on: of `_best_candidates`, `_threshold_free_outcomes`, `match`, `_best_of_images`
+        # and `_survivors`, and `parts`.
         self._best_by_boxes: dict[Hashable, Outcomes] = {}
-        self._without_thresholds: dict[tuple[Protocol, Filters], Outcomes] = {}
+        self._threshold_free: dict[tuple[Protocol, Filters], Outcomes] = {}
         self._outcomes: dict[tuple[Protocol, float, Filters], Outcomes] = {}
         self._filtered: dict[int | PairNms, Bools] = {}
         self._slices: dict[Slice, Bools] = {}
@@ -73,7 +73,7 @@ class Batch(Pairing):
         """Return a copy of this batch in which only some predictions count: keep [T] is a mask of them, the others have
         the outcome "suppressed". Results that depend on boxes alone are shared with this batch."""
         reduced = copy(self)
-        reduced._without_thresholds, reduced._outcomes, reduced._filtered = {}, {}, {}
+        reduced._threshold_free, reduced._outcomes, reduced._filtered = {}, {}, {}
         reduced._kept_only = keep
         return reduced
 
@@ -159,21 +159,21 @@ class Batch(Pairing):
             return self._match_labels(self.drop_reasons(protocol, filters))
         if protocol.every_overlap:
             return self._match_every_overlap(protocol, self.drop_reasons(protocol, filters))
-        best = self._without_threshold(protocol.matching, filters)
+        best = self._threshold_free_outcomes(protocol.matching, filters)
         code, enough = best.code.copy(), reaches(protocol, np.minimum(best.iou_subject, best.iou_object))
         code[best.row[self._best_claims(best.row, best.truth, enough)]] = TRUE_POSITIVE
         return replace(best, code=code, enough=enough)
 
-    def _without_threshold(self, protocol: Protocol, filters: Filters) -> Outcomes:
+    def _threshold_free_outcomes(self, protocol: Protocol, filters: Filters) -> Outcomes:
         """Return the part of the outcomes that does not depend on the threshold, so that several thresholds share it:
         why predictions do not count, and the triplet that each other one overlaps most. In it all predictions that
         count are false positives, and `enough` is false everywhere."""
-        if (protocol, filters) not in self._without_thresholds:
+        if (protocol, filters) not in self._threshold_free:
             code, best = self.drop_reasons(protocol, filters), self._best_candidates(protocol)
             remaining = code == 0
             code[remaining] = best.code[remaining]
-            self._without_thresholds[protocol, filters] = best.with_codes(code, remaining[best.row])
-        return self._without_thresholds[protocol, filters]
+            self._threshold_free[protocol, filters] = best.replace_codes(code, remaining[best.row])
+        return self._threshold_free[protocol, filters]
 
     def _best_candidates(self, protocol: Protocol) -> Outcomes:
         """Return the triplet that each prediction overlaps most, whether or not the prediction counts. All protocols
@@ -250,7 +250,7 @@ class Batch(Pairing):
         inside[outcomes.row[outcomes.enough]] = self.truth.members(part)[outcomes.truth[outcomes.enough]]
         keeps_code = inside | (outcomes.code > TRUE_POSITIVE)  # the codes of what does not count are larger
         code = np.where(keeps_code, outcomes.code, OUTCOME_CODES["outside_slice"])
-        return outcomes.with_codes(code.astype(np.uint8), inside[outcomes.row])
+        return outcomes.replace_codes(code.astype(np.uint8), inside[outcomes.row])
 
     def members(self, part: Part) -> Bools:
         """Return a mask [T] of the predictions in a part of the data, by their image or by their own boxes."""

@@ -140,8 +140,8 @@ class Pairing:
         code[ignored & (code == 0)] = OUTCOME_CODES["ignored_person"]
         counted = np.flatnonzero(code == 0)
         triplets_by_person = self.truth.index_by_person(self.image)
-        found, first, count = triplets_by_person.find(person[counted], predictions.interaction[counted])
-        with_triplets = counted[found]
+        positions, first, count = triplets_by_person.find(person[counted], predictions.interaction[counted])
+        with_triplets = counted[positions]
         _, is_agent = class_columns(self.truth.vocabulary)  # whether a class is an action itself, not one of its roles
         for block in blocks_of(count):
             row, truth = triplets_by_person.join_rows(with_triplets[block], first[block], count[block])

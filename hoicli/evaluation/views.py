@@ -176,13 +176,13 @@ def _threshold_views(protocol: Protocol, published: float, thresholds: Threshold
     if not thresholds.values:
         yield protocol
     for value in thresholds.values:
-        yield _at_threshold(protocol, repr(value), changed=value != published, threshold=value)
+        yield _set_threshold(protocol, repr(value), changed=value != published, threshold=value)
     for range_text, range_values in thresholds.ranges:
-        keys = tuple(_at_threshold(protocol, repr(value), changed=False).key for value in range_values)
-        yield _at_threshold(protocol, range_text, changed=True, mean_of=keys)
+        keys = tuple(_set_threshold(protocol, repr(value), changed=False).key for value in range_values)
+        yield _set_threshold(protocol, range_text, changed=True, mean_of=keys)
 
 
-def _at_threshold(protocol: Protocol, label: str, *, changed: bool, **fields: Any) -> Protocol:
+def _set_threshold(protocol: Protocol, label: str, *, changed: bool, **fields: Any) -> Protocol:
     """Return the view of a protocol at an IoU threshold. label: the threshold or range, as rows and signatures write
     it; changed: whether to state it in signatures; fields: other fields of `Protocol` that differ in this view."""
     setting = (("iou", label),) if changed else ()
