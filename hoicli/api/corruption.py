@@ -22,12 +22,18 @@ Pixels = NDArray[np.uint8]
 def corrupt(
     image: Any, name: str, severity: int, *, boxes: None = ..., image_id: str | int | None = ..., seed: int = ...,
     recipe: str = ...,
-) -> Pixels: ...  # fmt: skip
+) -> Pixels:  # fmt: skip
+    """Return the corrupted image, if no boxes are given."""
+
+
 @overload
 def corrupt(
     image: Any, name: str, severity: int, *, boxes: Any, image_id: str | int | None = ..., seed: int = ...,
     recipe: str = ...,
-) -> tuple[Pixels, NDArray[np.float64]]: ...  # fmt: skip
+) -> tuple[Pixels, NDArray[np.float64]]:  # fmt: skip
+    """Return the corrupted image and the moved boxes [B, 4], if boxes are given."""
+
+
 @wrap_for_python
 def corrupt(
     image: Any, name: str, severity: int, *, boxes: Any = None, image_id: str | int | None = None, seed: int = 0,

@@ -255,16 +255,16 @@ def _class_changes(baseline: Compared, model: Compared, resamples: Floats) -> di
 def _class_count_rows(
     evaluated: Evaluated, changes: Mapping[int, Difference], q_values: Mapping[int, float], last_keys: Row
 ) -> Iterator[Row]:
-    """Yield a row for each subset with the number of classes that are certainly better (q < SURE), then one with the
-    number of those that are certainly worse; `n` is the number of classes that can be tested.
+    """Yield a row for each subset with the number of classes that are significantly better (q < SURE), then one with
+    the number of those that are significantly worse; `n` is the number of classes that can be tested.
 
     evaluated: the baseline's results; changes: the difference of each class by number; q_values: the q of each class
     that can be tested (p corrected for the number of classes)."""
     for metric, sign in ((CLASSES_BETTER, 1), (CLASSES_WORSE, -1)):
-        for name, members in evaluated.members.items():
-            testable = [number for number in members.tolist() if number in q_values]
-            certain = [number for number in testable if q_values[number] < SURE]
-            differing = [number for number in certain if sign * (changes[number].value or 0.0) > 0]
+        for name, classes in evaluated.members.items():
+            testable = [number for number in classes.tolist() if number in q_values]
+            significant = [number for number in testable if q_values[number] < SURE]
+            differing = [number for number in significant if sign * (changes[number].value or 0.0) > 0]
             yield result_row(metric, subset=name, value=len(differing), n=len(testable), unit="classes", **last_keys)
 
 

@@ -141,9 +141,9 @@ class BoxEvidence:
 
     def finding(self) -> Misfit | None:
         """Return what is wrong with the boxes; None if they fit the ground truth."""
-        return self.odd() or self.find_misplaced()
+        return self.find_impossible() or self.find_misplaced()
 
-    def odd(self) -> Misfit | None:
+    def find_impossible(self) -> Misfit | None:
         """Return a misfit if some of the boxes cannot be pixels, judged by their numbers alone: they are fractions
         (0-1) while others are not, or they have no area; else None."""
         if len(self.subject) < ENOUGH_IMAGES:
@@ -176,8 +176,8 @@ class BoxEvidence:
         if len(self.subject) < ENOUGH_IMAGES:
             return None
         exist, recorded = self._exist, self._meeting(lambda box, _: box)  # which boxes meet one as they are recorded
-        meeting_count, total = recorded.sum(axis=1), exist.sum(axis=1)
-        lost = np.logical_not(recorded.any(axis=0))
+        meeting_count, total = recorded.sum(axis=1), exist.sum(axis=1)  # of the subjects, of the objects
+        lost = np.logical_not(recorded.any(axis=0))  # the images in which no box meets one
         few_of_all = bool(recorded.sum() * MUCH_BETTER < exist.sum())
         few_of_role = (meeting_count * MUCH_BETTER < total) & (total >= ENOUGH_OF_A_ROLE)
         if not (few_of_all or few_of_role.any() or lost.sum() >= max(NEXT_TO_NOTHING * len(lost), ENOUGH_IMAGES)):
@@ -186,6 +186,8 @@ class BoxEvidence:
             return Misfit(self._text(recorded, exist, "") + PARTS, int(exist.sum() - recorded.sum()))
         meeting = {convention: self._meeting(read) for convention, read in READINGS.items()}
         meeting[OTHER_SCALE] = self._meeting_scaled()
+        # First both roles are judged together, then each role that seems wrong alone. Without a convention that helps,
+        # a role is a misfit only if the boxes of the other role do fit.
         judged = []
         if few_of_all:
             judged.append(_Judged("", slice(None), bool(recorded.sum() < NEXT_TO_NOTHING * exist.sum())))

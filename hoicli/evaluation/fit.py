@@ -102,7 +102,7 @@ class Fit:
         self.largest = max(self.largest, other.largest)
         self.best += other.best
 
-    def off(self, truth: Images) -> str:
+    def misfit_text(self, truth: Images) -> str:
         """Return in words what is wrong with the predicted boxes if they do not fit the annotated ones; "" if they do.
         Boxes that cannot be pixels are looked for in all images, others in a SAMPLE of images that have annotated
         boxes."""
@@ -111,7 +111,7 @@ class Fit:
         image, subject, object_ = map(np.concatenate, zip(*self.best, strict=True))
         count, no_size = np.diff(truth.box_start)[image], np.full((len(image), 2), np.nan)
         all_images = BoxEvidence(subject, object_, truth.boxes, truth.box_start[image], count, no_size)
-        if (misfit := all_images.odd()) is not None:
+        if (misfit := all_images.find_impossible()) is not None:
             return misfit.text
         first_by_id = nsmallest(SAMPLE, ((truth.image_ids[image[row]], row) for row in np.flatnonzero(count).tolist()))
         rows = np.array([row for _, row in first_by_id], dtype=np.int64)
@@ -125,14 +125,14 @@ class Fit:
         predicted boxes are fractions of the image's sides while the annotated ones are pixels. A `shard` (some images
         only) is too small to tell, so it raises nothing. name: what messages call the predictions."""
         if self.inverted.count:
-            self.inverted.report(name, shard=shard, cause=self.off(truth))
-        problem = self.off(truth) if 0 < self.largest <= OVERSHOOT and not shard else ""
+            self.inverted.report(name, shard=shard, cause=self.misfit_text(truth))
+        problem = self.misfit_text(truth) if 0 < self.largest <= OVERSHOOT and not shard else ""
         if problem and np.median(truth.boxes[:, 2:].max(axis=1)) > IN_PIXELS:
             raise _relative_box_error(problem, name)
 
     def doubt(self, truth: Images, vocabulary: Vocabulary) -> str:
         """Return a question for the user if the predicted boxes seem not to fit the annotated ones; "" if they do."""
-        problem = self.off(truth)
+        problem = self.misfit_text(truth)
         return f"do the boxes fit? {problem}; {tells_more(vocabulary)}" if problem else ""
 
 

@@ -265,15 +265,15 @@ class GroundTruth:
 
     @_cache_columns
     def members(self, part: Part) -> Bools:
-        """Return a mask of the T triplets that are in a part of the data: a triplet is in it if its image is, for a
-        slice of images, or else if its boxes are such (small objects, for example)."""
+        """Return a mask of the T triplets that are in one part of a slice (`--slice` divides images or triplets into
+        named parts): by their image in a slice of images, else by their boxes (small objects, for example)."""
         members: Bools = self.slice_members(part.slice)[part.number]
         return members[self.scenes.image_of_hoi] if part.slice.of == IMAGES else members
 
     @_cache_columns
     def slice_members(self, slice_: Slice) -> Bools:
-        """Return a mask for each part of a slice: [parts, N] of the images in it, or [parts, T] of the triplets in it
-        if it is a slice of triplets."""
+        """Return a mask for each part of a slice (`--slice` divides images or triplets into named parts): [parts, N] of
+        the images in each part, or [parts, T] of the triplets in it if it is a slice of triplets."""
         parts_of = image_parts if slice_.of == IMAGES else triplet_parts
         return parts_of(slice_, self.scenes, self.vocabulary)
 

@@ -193,9 +193,10 @@ class MatchStream:
         policy.earlier += max((view.skipped for view in self.views.values()), default=0)
 
     def _register_record(self, record: Record, line: Line) -> MatchedView:
-        """Check a match record, register its image with the view that it belongs to, and return that view, which is
-        made if it is new. Raises `DataError` that names the field if the record is bad, or does not go together with
-        the lines before it or with `truth`. line: where the record is from."""
+        """Check a match record and register its image with the view that it belongs to: its protocol, threshold and
+        part of the data. Return that view, which is made if it is new. line: where the record is from. Raises
+        `DataError` that names the field if the record is bad, or does not go together with the lines before it or with
+        `truth`."""
         problem = next(match_problems(record, self.vocabulary, self.protocols), None)
         if problem is not None:
             raise problem.error(line.place)

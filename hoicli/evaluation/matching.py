@@ -60,14 +60,13 @@ class Batch(Pairing):
     def __init__(self, predictions: Scenes, truth: GroundTruth) -> None:
         """Pair the predictions with the ground truth of their images; nothing is matched yet."""
         super().__init__(predictions, truth)
-        # Results by what they depend on: of `_best_candidates`, `_threshold_free_outcomes`, `match`, `_best_of_images`
-        # and `_survivors`, and `parts`.
-        self._best_by_boxes: dict[Hashable, Outcomes] = {}
-        self._threshold_free: dict[tuple[Protocol, Filters], Outcomes] = {}
-        self._outcomes: dict[tuple[Protocol, float, Filters], Outcomes] = {}
-        self._filtered: dict[int | PairNms, Bools] = {}
-        self._slices: dict[Slice, Bools] = {}
-        self._kept_only: Bools | None = None  # of `keep_only`
+        # Results that are kept, by what they depend on
+        self._best_by_boxes: dict[Hashable, Outcomes] = {}  # of `_best_candidates`
+        self._threshold_free: dict[tuple[Protocol, Filters], Outcomes] = {}  # of `_threshold_free_outcomes`
+        self._outcomes: dict[tuple[Protocol, float, Filters], Outcomes] = {}  # of `_match_all`
+        self._filtered: dict[int | PairNms, Bools] = {}  # of `_best_of_images` and `_survivors`
+        self._slices: dict[Slice, Bools] = {}  # of `parts`
+        self._kept_only: Bools | None = None  # the predictions that `keep_only` leaves, None for all
 
     def keep_only(self, keep: Bools) -> Batch:
         """Return a copy of this batch in which only some predictions count: keep [T] is a mask of them, the others have
@@ -253,7 +252,8 @@ class Batch(Pairing):
         return outcomes.replace_codes(code.astype(np.uint8), inside[outcomes.row])
 
     def members(self, part: Part) -> Bools:
-        """Return a mask [T] of the predictions in a part of the data, by their image or by their own boxes."""
+        """Return a mask [T] of the predictions in one part of a slice (`--slice` divides images or triplets into named
+        parts): by their image, or by their own boxes."""
         if part.slice.of == IMAGES:
             images: Bools = self.truth.slice_members(part.slice)[part.number]
             return images[self.image_of_hoi]
@@ -261,7 +261,8 @@ class Batch(Pairing):
         return members
 
     def parts(self, slice_: Slice) -> Bools:
-        """Return a mask [parts, T] of the predictions in each part of a slice of triplets, by their own boxes."""
+        """Return a mask [parts, T] of the predictions in each part of a slice of triplets (a division by the size of
+        the object, for example), by their own boxes. The result is kept for the next call."""
         if slice_ not in self._slices:
             self._slices[slice_] = triplet_parts(slice_, self.predictions, self.truth.vocabulary)
         return self._slices[slice_]

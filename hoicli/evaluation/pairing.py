@@ -136,8 +136,9 @@ class Pairing:
         its code becomes that of `ignored_person`."""
         predictions, annotated = self.predictions, self.truth.scenes
         person, iou_person = self.best_people(protocol)
-        ignored = (person >= 0) & ~annotated.annotated[person] if len(annotated.boxes) else person >= 0
-        code[ignored & (code == 0)] = OUTCOME_CODES["ignored_person"]
+        if len(annotated.boxes):  # otherwise there are no people
+            ignored = (person >= 0) & ~annotated.annotated[person]
+            code[ignored & (code == 0)] = OUTCOME_CODES["ignored_person"]
         counted = np.flatnonzero(code == 0)
         triplets_by_person = self.truth.index_by_person(self.image)
         positions, first, count = triplets_by_person.find(person[counted], predictions.interaction[counted])

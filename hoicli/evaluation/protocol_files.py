@@ -155,8 +155,8 @@ def read_protocol(path: str, vocabulary: Vocabulary, rows: Mapping[str, Protocol
     _check_together(row, vocabulary, bad)
     if not path.endswith(ENDING) and (added := plugin("protocols", path)):
         return replace(row, changed=(("row", added.owner),))
-    numbers = {name: value for name, value in asdict(row).items() if name not in (*WORDS, *_OF_VIEWS)}
-    digest = sha256(orjson.dumps(numbers, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
+    computed = {name: value for name, value in asdict(row).items() if name not in (*WORDS, *_OF_VIEWS)}
+    digest = sha256(orjson.dumps(computed, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
     return replace(row, changed=(("row", digest),))
 
 
