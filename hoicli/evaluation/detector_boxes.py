@@ -87,15 +87,17 @@ class BoxEvaluation:
 
         once [B]: a mask of the annotated boxes that count by rules which give a box to one detection only: of boxes
         that repeat the same object, one."""
-        # In the columns below `row` is a detection and `mate` an annotated box.
         self.truth, self._label_count, scenes = truth, len(truth.vocabulary.objects), truth.scenes
         rows = np.flatnonzero(scenes.labels >= 0)
         key = scenes.image_of_box[rows] * self._label_count + scenes.labels[rows]
         order = np.argsort(key, kind="stable")
         rows, self._key = rows[order], key[order]
+        # Columns about the annotated boxes
         self._boxes, self._label, self._once = scenes.boxes[rows], scenes.labels[rows], once[rows]
         self._crowd = scenes.crowd[rows]
+        # Columns about the detections: image and label, score, and whether the area is in each range
         self._detections = Growing(key=np.int64, score=np.float64, **dict.fromkeys(AREAS, np.bool_))
+        # Columns about pairs of a detection (row) and an annotated box (mate): the IoU by edges and by inclusive pixels
         self._pairs = Growing(row=np.int64, mate=np.int64, edges=np.float64, pixels=np.float64)
         self.coverage, self.numbers, self.caveats = Coverage(), Counter[str](), truth.caveats
 

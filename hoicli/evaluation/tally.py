@@ -225,11 +225,11 @@ class Tally:
         index_of = {image_id: index for index, image_id in enumerate(image_ids)}
         images = places(self.listed.image_ids, index_of)[self.listed.image]
         rankings = self._rankings(vocabulary)
-        ranked_of: dict[str, tuple[ClassResults, RankedLists]] = {}
-        averages = any(protocol.mean_of for protocol in self._protocols)
+        ranked_by_key: dict[str, tuple[ClassResults, RankedLists]] = {}  # of what means over thresholds are made
+        has_means = any(protocol.mean_of for protocol in self._protocols)
         for protocol in self._protocols:
             if protocol.mean_of:
-                results, lists_of_views = zip(*(ranked_of[key] for key in protocol.mean_of), strict=True)
+                results, lists_of_views = zip(*(ranked_by_key[key] for key in protocol.mean_of), strict=True)
                 yield protocol, ClassResults.mean(results), AveragedLists.average(lists_of_views)
                 continue
             rows, listed = self._counted_predictions(protocol, rankings[protocol.by_verb])
@@ -246,8 +246,8 @@ class Tally:
                 score=listed.score,
             )
             result = self._result(protocol, rankings[protocol.by_verb], vocabulary)
-            if averages:
-                ranked_of[protocol.key] = result, lists
+            if has_means:
+                ranked_by_key[protocol.key] = result, lists
             yield protocol, result, lists
 
     def scored_results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults, ScoredLists]]:
@@ -343,8 +343,8 @@ def subset_means(ap: Floats, max_recall: Floats, members: Mapping[str, Ints]) ->
 def subset_classes(
     vocabulary: Vocabulary, protocol: Protocol, *, split: str | None = None, ignore_no_interaction: bool = False
 ) -> dict[str, Ints]:
-    """Return the class numbers of each subset (full, rare, ...), ascending; also of classes that the protocol does not
-    average, as they have no ground truth.
+    """Return the class numbers of each subset (full, rare, ...), ascending, including classes that the protocol's mean
+    leaves out because they have no ground truth.
 
     split: the name of a zero-shot split (a key of `vocabulary.unseen`), which adds the subsets seen and unseen.
     ignore_no_interaction: leave out the classes of that verb (INP-CC's --ignore_non_interaction: 520 of HICO-DET's 600
