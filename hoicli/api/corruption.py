@@ -22,27 +22,34 @@ Pixels = NDArray[np.uint8]
 def corrupt(
     image: Any, name: str, severity: int, *, boxes: None = ..., image_id: str | int | None = ..., seed: int = ...,
     recipe: str = ...,
-) -> Pixels: ...  # fmt: skip
+) -> Pixels:  # fmt: skip
+    """Return the corrupted image, if no boxes are given."""
+
+
 @overload
 def corrupt(
     image: Any, name: str, severity: int, *, boxes: Any, image_id: str | int | None = ..., seed: int = ...,
     recipe: str = ...,
-) -> tuple[Pixels, NDArray[np.float64]]: ...  # fmt: skip
+) -> tuple[Pixels, NDArray[np.float64]]:  # fmt: skip
+    """Return the corrupted image and the moved boxes [B, 4], if boxes are given."""
+
+
 @wrap_for_python
 def corrupt(
     image: Any, name: str, severity: int, *, boxes: Any = None, image_id: str | int | None = None, seed: int = 0,
     recipe: str = "hoicli-1",
 ) -> Pixels | tuple[Pixels, NDArray[np.float64]]:  # fmt: skip
-    """An image under one of the corruptions of `hoicli corrupt`, by a recipe: hoicli-1, imagenet-c or a file.
+    """Return a corrupted copy of an image, as `hoicli corrupt` makes it.
 
     image: uint8 [height, width, 3] RGB (not OpenCV's BGR), [height, width, 4] RGBA, or [height, width, 1] or [height,
-    width] grey, which `rainbow` makes RGB; it is not changed. name: of `hoicli corrupt --list`; severity: 1 to 5.
-    boxes: [B, 4] x1, y1, x2, y2 in pixels; given, they come back with the image, moved with their content as the
-    command moves them (float64; a box that left the image lies flat on its border).
+    width] grey, which `rainbow` makes RGB; it is not changed. name: one that `hoicli corrupt --list` lists; severity: 1
+    to 5. recipe: which constants to use, hoicli-1, imagenet-c or a file. boxes: [B, 4] x1, y1, x2, y2 in pixels; if
+    given, (image, boxes) is returned, with the boxes moved as their content was (float64; a box that left the image
+    lies flat on its border).
 
-    Where `image_id` is the id of the image's record, the pixels are the command's, before it writes them as a file.
-    They depend only on the image, its id, name, severity, seed and recipe; without an id its pixels take the id's
-    place, so that each image has a random part of its own.
+    If `image_id` is the id of the image's record, the pixels are those of the command before it writes them to a file.
+    They depend only on the image, its id, name, severity, seed and recipe. Without an id, the image's pixels stand for
+    it, so that each image gets random numbers of its own.
 
     Raises `DataError` for another kind of array, `UsageError` for an unknown name or severity, or without OpenCV.
     """
@@ -59,12 +66,12 @@ def corrupt(
     box_values = None if boxes is None else box_array(boxes)
     if box_values is not None and not np.isfinite(box_values).all():
         raise DataError("numbers must be finite", place="boxes")
-    from hoicli.corruption import effects, engine  # which need OpenCV
+    from hoicli.corruption import effects, engine  # imported here because they need OpenCV
 
     if image_id is None:
         image_id = sha256(repr(pixels.shape).encode() + pixels.tobytes()).hexdigest()
     channels, constants = pixels.reshape(*pixels.shape[:2], -1), chosen.level(name, severity)
-    shape = channels[:, :, :3].shape
+    shape = channels[:, :, :3].shape  # without the alpha channel
     parameters = effects.draw(name, shape, image_id=image_id, seed=seed, recipe=chosen)
     result = effects.apply_effect(channels, name, parameters, constants)
     result = result[:, :, 0] if pixels.ndim == 2 and result.shape[2] == 1 else result

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from operator import index
 from typing import Any
 
 from hoicli.commands.eval import rows_of
 from hoicli.errors import DataError, HoicliWarning, UsageError
-from hoicli.evaluation.coverage import choose_computable, classless_problem, find_unlabelled_views, tell_absent
+from hoicli.evaluation.coverage import (
+    Coverage,
+    choose_computable,
+    classless_problem,
+    find_unlabelled_views,
+    tell_absent,
+)
 from hoicli.evaluation.evaluating import tally_matches
 from hoicli.evaluation.evaluation_rows import METRICS
 from hoicli.evaluation.fit import Inverted
-from hoicli.evaluation.matching import Batch, match_all
+from hoicli.evaluation.matching import Batch, Outcomes, match_all
+from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import chosen_protocols, explicit
 from hoicli.interface.command import python_call, wrap_for_python
 from hoicli.interface.inputs import VIEW_TAGS, Inputs
@@ -34,7 +41,7 @@ from hoicli.vocabulary.datasets import load
 
 
 class Evaluator:
-    """Evaluates predictions that come image by image, as arrays: in a training loop, or from several processes.
+    """Evaluates predictions that come image by image, as arrays, in a training loop or from several processes.
 
         evaluator = hoicli.Evaluator("gt.jsonl", protocol=["hico", "hico-ko"])
         for image_id, output in ...:
@@ -42,16 +49,17 @@ class Evaluator:
         evaluator.compute().to_dict()
 
     Images may come in any order and from any process (`merge`): the numbers are those of `hoicli eval` on the same
-    predictions. Updates keep copies of the arrays and check them; `compute` matches. What is no more than suspicious in
-    predictions, as those of a network that has not learnt anything, is a `hoicli.errors.HoicliWarning`, and no error.
+    predictions. `update` checks and copies the arrays; `compute` matches them with the ground truth. Predictions that
+    are merely suspicious, like those of a network that has not learnt anything yet, give a
+    `hoicli.errors.HoicliWarning`, not an error.
     """
 
     @wrap_for_python
     def __init__(
         self, gt: Given, protocol: Names = None, *, dataset: Path | None = None, **shared: Unpack[Viewed]
     ) -> None:
-        """gt: the ground truth, as in `hoicli.evaluate`, read here and once. protocol and the other options: as in
-        `hoicli.evaluate`; on_error is about lines of `gt`.
+        """Read the ground truth, once. gt: a file, or records, as `hoicli.evaluate` takes it. protocol and the other
+        options: as in `hoicli.evaluate`; on_error is about lines of `gt`.
 
         Raises `DataError` for what is wrong with the ground truth, `UsageError` for what is wrong with the call.
         """
@@ -84,18 +92,19 @@ class Evaluator:
         box_format: str = "xyxy",
         size: Any = None,
     ) -> None:
-        """Add the predictions of one image. One that comes again, as a sampler repeats images to fill up, must have the
-        same predictions but for a network's noise (a hundred-thousandth), and counts once.
+        """Add the predictions of one image: B boxes and T triplets. An image may come again, since samplers repeat
+        images to fill up a batch; it must then have the same predictions, up to a network's noise (a
+        hundred-thousandth), and counts once.
 
         boxes [B, 4]: pixels, 0-based x1, y1, x2, y2; box_format: "xywh" for x1, y1, width, height, "cxcywh" for centre,
-        width, height; size: the image's (height, width), where boxes are shares of it. labels [B]: the boxes' objects,
+        width, height; size: the image's (height, width), if boxes are shares of it. labels [B]: the boxes' objects,
         names or numbers. subject, object [T]: rows of `boxes`. verb [T]: names or numbers. score [T]. Numbers are
         0-based places in the dataset's vocabulary (`hoicli vocab`: COCO's order of objects). With V-COCO: role [T], a
         name or number, None or -1 for the action itself, and then object None or -1. An image without detections has
-        empty arrays. `hoicli.triplets` makes all of these of a network's outputs.
+        empty arrays. `hoicli.triplets` makes all of these from a network's outputs.
 
-        Arrays are NumPy's, lists, or anything with `__array__` or DLPack, as torch's tensors, on a GPU too; they are
-        copied. Raises `DataError` that names the image, the argument and the index.
+        Arrays may be NumPy's, lists, or anything with `__array__` or DLPack, such as torch's tensors, also on a GPU;
+        they are copied. Raises `DataError` that names the image, the argument and the index.
         """
         arrays = {"boxes": boxes, "labels": labels, "subject": subject, "object": object, "verb": verb, "score": score}
         arrays |= {"box_format": box_format, "size": size}
@@ -107,10 +116,11 @@ class Evaluator:
                 problem = f"{unknown_image(name, self._truth.position)}; give the ground truth of its set"
                 raise DataError(problem, code=UNKNOWN_IMAGE)
             image = detections(name, arrays, self._vocabulary)
-            repeated = name in self._images
-            if not _add(image, self._images):
+            is_repeated = name in self._images
+            if not _add_image(image, self._images):
                 raise DataError("this image was updated already; update each once, and reset() before the next epoch")
-            self._repeated |= {name} if repeated else set()
+            if is_repeated:
+                self._repeated.add(name)
         except DataError as error:
             raise error.add_place(f"update({short(image_id)})") from None
 
@@ -126,8 +136,9 @@ class Evaluator:
         seed: int = 0,
         tag: Tags = None,
     ) -> Result:
-        """The results of all images so far, with the rows, percent and signatures of `hoicli eval`; ground truth of
-        images without predictions is missed. The options are those of `hoicli.evaluate`. Further updates may follow.
+        """Return the results of all images so far: the rows that `hoicli eval` gives, in percent and with signatures.
+        Ground truth of images without predictions counts as missed. The options are those of `hoicli.evaluate`. Further
+        updates may follow.
 
         Warns with `HoicliWarning` if most predictions have no class (the signature says so, too) or the boxes do not
         fit. Raises `DataError` if no image was updated, and `UsageError` for a bad option.
@@ -140,45 +151,56 @@ class Evaluator:
             raise DataError("no image was updated", place="compute()", code="empty")
         with kept_notes() as notes:
             notes += self._notes
-            images = list(self._images.values())
-            chunks = (images[start : start + BATCH] for start in range(0, len(images), BATCH))
-            batches = (Batch(scenes_of_detections(chunk, self._vocabulary), self._truth) for chunk in chunks)
-            matched = ((batch, match_all(batch, self._protocols, self._filters)) for batch in batches)
-            tally, coverage = tally_matches(matched, self._protocols, self._vocabulary)
+            tally, coverage = tally_matches(self._matched_batches(), self._protocols, self._vocabulary)
             problem = classless_problem(tally, self._vocabulary)
             tally.uncounted = bool(problem)
             tally.add_truth(self._truth)
             protocols = tally.leave_out(find_unlabelled_views(dict.fromkeys(self._protocols, tally), (), "compute()"))
-            doubts = ["" if self._filters.allow_uncounted else problem, coverage.doubt(self._truth, protocols)]
-            doubts.append(coverage.equal_scores_question())
-            try:
-                coverage.fit.inverted.report("compute()")
-            except DataError as error:  # a network that has learnt nothing may do so
-                doubts.append(str(error))
-            coverage.fit.inverted, coverage.fit.largest = Inverted(), float("inf")  # so that report refuses nothing
-            coverage.report(self._truth, protocols, "compute()")
-            tell_absent(self._truth, protocols)
-            if self._repeated:
-                note(f"{len(self._repeated):,} images came again with the same predictions, and count once")
+            doubts = ["" if self._filters.allow_uncounted else problem, *self._report(coverage, protocols)]
             for doubt in filter(None, doubts):
                 warnings.warn(f"compute(): {doubt.removeprefix('compute(): ')}", HoicliWarning, stacklevel=3)
-            parts = (tally, self._vocabulary, self._filters.signature())
-            rows = partial(rows_of, [parts], split, ignore_no_interaction, resampling, tags, self._views.of_classes)
+            tally_and_settings = (tally, self._vocabulary, self._filters.signature())
+            rows = partial(
+                rows_of, [tally_and_settings], split, ignore_no_interaction, resampling, tags, self._views.of_classes
+            )
             result_rows, signed = rows(per_class=per_class, metrics=metrics), self._policy.sign_skipped
         return Result(
             signed(result_rows), notes, lambda: signed([row for row in rows(per_class=True) if "verb" in row])
         )
+
+    def _matched_batches(self) -> Iterator[tuple[Batch, Mapping[str, Outcomes]]]:
+        """Match all images so far; yield each batch of them with its outcomes by `Protocol.key`."""
+        images = list(self._images.values())
+        for start in range(0, len(images), BATCH):
+            batch = Batch(scenes_of_detections(images[start : start + BATCH], self._vocabulary), self._truth)
+            yield batch, match_all(batch, self._protocols, self._filters)
+
+    def _report(self, coverage: Coverage, protocols: Sequence[Protocol]) -> list[str]:
+        """Print notes on how well predictions and ground truth fit together, and return what is suspicious, "" for what
+        is not. What is an error in `hoicli eval`, such as boxes that are fractions, is only suspicious here: a network
+        that has learnt nothing may predict it."""
+        doubts = [coverage.doubt(self._truth, protocols), coverage.equal_scores_question()]
+        try:
+            coverage.fit.inverted.report("compute()")
+        except DataError as error:
+            doubts.append(str(error))
+        coverage.fit.inverted, coverage.fit.largest = Inverted(), float("inf")  # so that report raises no error
+        coverage.report(self._truth, protocols, "compute()")
+        tell_absent(self._truth, protocols)
+        if self._repeated:
+            note(f"{len(self._repeated):,} images came again with the same predictions, and count once")
+        return doubts
 
     def reset(self) -> None:
         """Forget all images; the ground truth stays."""
         self._images, self._repeated = {}, set()
 
     def merge(self, other: Evaluator | Mapping[str, Any]) -> Evaluator:
-        """Add the images of another Evaluator, or of a `state()`, and return this one. The order does not matter. An
-        image that comes twice must have the same predictions each time, as in `update`, and counts once.
+        """Add the images of another Evaluator, or of what `state()` returned, and return this Evaluator. The order does
+        not matter. An image that comes twice must have the same predictions each time, as in `update`, and counts once.
 
-        Raises `DataError` for an image with other predictions here, for one that is not in the ground truth, and for a
-        state that is none or is of another dataset; then nothing is added.
+        Raises `DataError` for an image that has other predictions here, for one that is not in the ground truth, and
+        for a mapping that is no state or is of another dataset; then nothing is added.
         """
         if isinstance(other, Evaluator):
             if self._vocabulary.signed != other._vocabulary.signed:
@@ -198,7 +220,7 @@ class Evaluator:
             if image.image_id not in self._truth.position:
                 raise DataError("is not in the ground truth; merge what shares one", place=place, code=UNKNOWN_IMAGE)
             repeated |= {image.image_id} & merged.keys()
-            if not _add(image, merged):
+            if not _add_image(image, merged):
                 raise DataError(
                     "has other predictions here; give each process images of its own (a sampler that repeats images to "
                     "fill up: range(rank, images, processes) does not)",
@@ -208,16 +230,18 @@ class Evaluator:
         return self
 
     def state(self) -> State:
-        """All images so far as plain numeric arrays, to be sent to another process, or saved with `numpy.savez`.
+        """Return all images so far as a dict of plain numeric arrays, to be sent to another process, or saved with
+        `numpy.savez`.
 
-        What stands in it: `hoicli.records.detections.State`. The states of several processes concatenated along the
-        first axis, array by array, are the state of all of them. Commands read a saved one as predictions.
+        `hoicli.records.detections.State` describes the arrays. The states of several processes concatenated along the
+        first axis, array by array, are the state of all of them. Commands read a saved state as predictions.
         """
         return state_of(list(self._images.values()), self._vocabulary)
 
     def save(self, path: Path) -> None:
-        """Write the predictions of all images so far to a file of JSON lines (.gz compresses), whole or not at all, for
-        `hoicli eval`, `match` and the other commands: the same bytes whatever the order of images and processes.
+        """Write the predictions of all images so far to a file of JSON lines (.gz compresses) that `hoicli eval` and
+        the other commands read. The file is written whole or not at all, and has the same bytes whatever the order of
+        images and processes.
 
         Raises `UsageError` and `DataError` for a file that cannot be written, or that is the ground truth.
         """
@@ -232,17 +256,19 @@ class Evaluator:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], gt: Given, protocol: Names = None, **options: Any) -> Evaluator:
-        """An Evaluator with the images of a `state()`, which has predictions alone. gt, protocol, options: as in
-        `Evaluator(...)`. Raises as `merge`."""
+        """Return a new Evaluator that has the images of a `state()`. gt, protocol, options: as in `Evaluator(...)`,
+        since a state has predictions alone. Raises what `Evaluator` and `merge` raise."""
         return cls(gt, protocol, **options).merge(state)
 
     def __repr__(self) -> str:
+        """Return the protocols and how many of the ground truth's images have predictions, as text."""
         names = ", ".join(protocol.name for protocol in self._protocols)
         return f"Evaluator({names}; {len(self._images):,} of {len(self._truth.position):,} images)"
 
 
-def _add(image: Detections, images: dict[str, Detections]) -> bool:
-    """Add an image to `images`; return False if it is there already with other predictions."""
+def _add_image(image: Detections, images: dict[str, Detections]) -> bool:
+    """Add an image to `images`, which are by id, and return True; return False and add nothing if it is there already
+    with other predictions."""
     before = images.get(image.image_id)
     merged = image if before is None else before.either(image)
     if merged is not None:
@@ -251,8 +277,8 @@ def _add(image: Detections, images: dict[str, Detections]) -> bool:
 
 
 def _image_name(image_id: Any) -> str:
-    """Return an image's id as text, as in a record. Raises `DataError` for what is no text or whole number, or
-    blank."""
+    """Return an image's id as text, as records have it. Raises `DataError` if it is neither text nor a whole number, or
+    is blank."""
     if not isinstance(image_id, str):
         try:
             return str(index(image_id))

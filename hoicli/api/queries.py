@@ -25,15 +25,16 @@ MATCHING = "pred_matching_logits"
 def triplets(
     outputs: Mapping[str, Any], sizes: Any, *, dataset: Path | None = None, top_k: int = 100
 ) -> list[dict[str, Any]]:
-    """The best triplets of each image of a batch, as the arguments of `Evaluator.update`:
+    """Return the best triplets of each image of a batch, as the arguments of `Evaluator.update`:
 
         for image_id, found in zip(image_ids, hoicli.triplets(model(images), sizes), strict=True):
             evaluator.update(image_id, **found)
 
-    outputs: as QPIC and CDN call them, of N images with Q queries: pred_obj_logits [N, Q, objects + 1], the last for no
-    object; pred_verb_logits [N, Q, verbs]; pred_sub_boxes and pred_obj_boxes [N, Q, 4], cx, cy, w, h as shares of the
-    image's sides; pred_matching_logits [N, Q, 2] where the model has them. Columns are in the dataset's order (`hoicli
-    vocab`; objects in COCO's), and nothing else in it is read. sizes [N, 2]: height and width of the original images.
+    outputs: the arrays that QPIC and CDN return for N images with Q queries each, by their names:
+    pred_obj_logits [N, Q, objects + 1], the last for no object; pred_verb_logits [N, Q, verbs]; pred_sub_boxes and
+    pred_obj_boxes [N, Q, 4], cx, cy, w, h as shares of the image's sides; pred_matching_logits [N, Q, 2] if the model
+    has them. Classes are in the dataset's order (`hoicli vocab`; objects in COCO's). Other outputs are not read.
+    sizes [N, 2]: height and width of the original images in pixels. dataset: a name or a file, HICO-DET by default.
 
     A query's object is its likeliest. A score is sigmoid(verb) x softmax(object) x softmax(matching), for the verbs
     that make an interaction of the dataset with the object; the top_k best stay, of equal ones the first. This is what
@@ -60,16 +61,18 @@ def triplets(
     if image_sizes.shape != (count, 2) or image_sizes.dtype.kind not in "fiu" or not (image_sizes > 0).all():
         problem = f"wants ({count}, 2): height and width of each image in pixels"
         raise DataError(f"has shape {image_sizes.shape}, {problem}", field="sizes")
-    valid, person = class_table(vocabulary) >= 0, vocabulary.object_ids[vocabulary.subjects[0]]
-    return [
-        _best({name: array[image] for name, array in arrays.items()}, size, valid, person, top_k)
-        for image, size in enumerate(image_sizes)
-    ]
+    is_interaction, person = class_table(vocabulary) >= 0, vocabulary.object_ids[vocabulary.subjects[0]]
+    best_by_image = []
+    for image, size in enumerate(image_sizes):
+        outputs_of_image = {name: array[image] for name, array in arrays.items()}
+        best_by_image.append(_best_triplets(outputs_of_image, size, is_interaction, person, top_k))
+    return best_by_image
 
 
 def _check_output(array: NDArray[Any], name: str, shape: tuple[int, ...] | None, width: int) -> Floats:
-    """Return [N, Q, width] the numbers of an output in double precision. name: of the output; shape: (N, Q), if it is
-    known. Raises `DataError` for another shape or type, and for numbers that are not finite."""
+    """Return one output of a model as an array [N, Q, width] in double precision. name: of the output; shape: (N, Q),
+    None if it is not known yet; width: how long the last axis must be. Raises `DataError` for another shape or type,
+    and for numbers that are not finite (but a logit may be -inf)."""
     if array.ndim != 3 or array.shape[2] != width or shape not in (None, array.shape[:2]):
         expected = f"({', '.join(map(str, shape)) if shape else 'images, queries'}, {width})"
         raise DataError(f"has shape {array.shape}, wants {expected}", field=name)
@@ -82,19 +85,24 @@ def _check_output(array: NDArray[Any], name: str, shape: tuple[int, ...] | None,
     return array.astype(np.float64)
 
 
-def _best(outputs: dict[str, Floats], size: Any, valid: Bools, person: int, top_k: int) -> dict[str, Any]:
-    """Return the best triplets of one image as the arguments of `Evaluator.update`. size: its height and width; valid:
-    [verbs, objects] a mask of the interactions; person: the object id of every subject."""
+def _best_triplets(
+    outputs: dict[str, Floats], size: Any, is_interaction: Bools, person: int, top_k: int
+) -> dict[str, Any]:
+    """Return the top_k best triplets of one image as the arguments of `Evaluator.update`: boxes, labels and so on.
+
+    outputs: the model's outputs for this image by name, each with a row for every query; size: the image's height and
+    width; is_interaction [verbs, objects]: which pairs are classes of the dataset; person: the object id of every
+    subject."""
     object_scores = softmax(outputs["pred_obj_logits"])[:, :-1]
     label = object_scores.argmax(axis=1)
     score = sigmoid(outputs["pred_verb_logits"]) * object_scores.max(axis=1)[:, None]
     if MATCHING in outputs:
         score *= softmax(outputs[MATCHING])[:, 1:]
-    # ascending, so the best come first; 1, which no valid pair reaches, marks what is no interaction
-    sort_key = np.where(valid[:, label].T, -score, 1.0).ravel()
+    # Scores are negated, so that ascending order has the best first; 1, above them all, marks what is no interaction.
+    sort_key = np.where(is_interaction[:, label].T, -score, 1.0).ravel()
     best = np.argsort(sort_key, kind="stable")[:top_k]
     best = best[sort_key[best] <= 0]
-    query, verb = np.divmod(best, len(valid))
+    query, verb = np.divmod(best, len(is_interaction))
     used_queries, pair = np.unique(query, return_inverse=True)
     corners = [box_corners(outputs[f"pred_{side}_boxes"][used_queries], "cxcywh", size) for side in ("sub", "obj")]
     return {

@@ -77,7 +77,7 @@ def evaluate(
         same: With --boxes, annotated boxes of one label with at least this IoU count as one. Default: 0.7 for HICO-DET,
             which draws an object again for each class; else 1 (only equal boxes).
     """
-    from hoicli.evaluation.detector_boxes import BOX_RULES
+    from hoicli.evaluation.box_rules import BOX_RULES
     from hoicli.evaluation.evaluating import tallies
     from hoicli.evaluation.evaluation_rows import METRICS, check_metrics
     from hoicli.evaluation.selection import chosen_protocols, explicit
@@ -146,7 +146,8 @@ def _evaluate_boxes(
     per_class: bool,
 ) -> Result:
     """The rows of boxes by the rules of these names; without `gt` what these do."""
-    from hoicli.evaluation.detector_boxes import BOX_RULES, DRAWN_ANEW, evaluated_boxes
+    from hoicli.evaluation.box_rules import BOX_RULES, DRAWN_ANEW
+    from hoicli.evaluation.detector_boxes import evaluated_boxes
     from hoicli.validation.duplicates import drawn_once
 
     chosen = set(chosen_of("protocol", names, ("all", *BOX_RULES)) or ["all"])

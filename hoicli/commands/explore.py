@@ -65,7 +65,7 @@ def explore(
     from hoicli.diagnosis.diagnosis_options import choose_diagnosis_protocol
     from hoicli.evaluation.selection import chosen_protocols, protocol_of
     from hoicli.evaluation.slices import CLASSES, parse_slices
-    from hoicli.evaluation.views import has
+    from hoicli.evaluation.views import slice_applies
     from hoicli.explorer.folder import is_file
     from hoicli.explorer.measurements import Asked, measure
     from hoicli.explorer.page_making import page_server, write_page
@@ -87,10 +87,10 @@ def explore(
     if of_classes := [slice_.name for slice_ in slices if slice_.of == CLASSES]:
         problem = f"the page filters by verb, {vocabulary.qualifier} and frequency anyway; leave it out"
         raise UsageError(f"{arg('slice', ','.join(of_classes))}: {problem}")
-    if slice and (without := [slice_.name for slice_ in slices if not has(row, slice_)]):
+    if slice and (without := [slice_.name for slice_ in slices if not slice_applies(slice_, row)]):
         problem = f"{row.name} goes by the person first, and may need no object; use people, pairs or a file"
         raise UsageError(f"{arg('slice', ','.join(without))}: {problem}")
-    slices = [slice_ for slice_ in slices if has(row, slice_)]
+    slices = [slice_ for slice_ in slices if slice_applies(slice_, row)]
     resampling = Resampling.from_options(bootstrap, seed, or_none=True)
     inputs = Inputs(dataset_name, shared, within="hico")
     models = inputs.models(predictions, name)

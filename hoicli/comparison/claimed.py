@@ -1,4 +1,5 @@
-"""Which settings give the numbers that a paper prints: a dump is matched once, and ranked under each setting."""
+"""Which settings give the numbers that a paper prints (the "claim"): a dump of predictions is matched once, and ranked
+under each combination of protocol, filters and options."""
 
 from __future__ import annotations
 
@@ -27,19 +28,22 @@ from hoicli.vocabulary.labels import Vocabulary
 _MODES = {"half up": ROUND_HALF_UP, "half to even": ROUND_HALF_EVEN, "cut off": ROUND_DOWN}
 _ROUNDINGS = (({"half up", "half to even"}, "rounded"), ({"half up"}, "rounded half up"),
               ({"half to even"}, "rounded half to even"), ({"cut off"}, "cut off"))  # fmt: skip
-"""The modes that all print a claim, and their name, the usual first; without a number half way both roundings agree."""
+"""Names of ways to round, the usual first, each with the modes that must all give the claimed numbers: "rounded" if
+both do, as they differ only for a number half way between two others."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Numbers as a paper prints them, in percent, each with its subset, "" if none is named. text: as it was given."""
+    """Numbers as a paper prints them. text: as the user gave them; numbers: (subset, number in percent) of each, with
+    "" as the subset if none is named."""
 
     text: str
     numbers: Sequence[tuple[str, Decimal]]
 
     @classmethod
     def parse(cls, text: str) -> Claim:
-        """Parse `46.06/43.72/46.76`, or with subsets `full=46.06/rare=43.72`; any other text raises `UsageError`."""
+        """Return the claim in a text like `46.06/43.72/46.76`, or with subsets `full=46.06/rare=43.72`. Any other text
+        raises `UsageError`."""
         numbers: list[tuple[str, Decimal]] = []
         for part in text.split("/"):
             name, equals, number = part.strip().rpartition("=")
@@ -47,7 +51,7 @@ class Claim:
                 problem = f"{part!r} is no number as papers print it, in percent"
                 raise UsageError(f"{text}: {problem}; for example 46.06/43.72/46.76, or full=46.06")
             numbers.append((name, Decimal(number)))
-        if all(number <= 1 for _, number in numbers) and any(_digits(number) > 2 for _, number in numbers):
+        if all(number <= 1 for _, number in numbers) and any(_decimal_places(number) > 2 for _, number in numbers):
             raise UsageError(f"{text}: these are fractions; give percent, as papers do: 32.98, not 0.3298")
         names = [name for name, _ in numbers if name]
         if names and len(set(names)) < len(numbers):
@@ -55,8 +59,9 @@ class Claim:
         return cls(text, numbers)
 
     def readings(self, subsets: Sequence[str]) -> list[dict[str, Decimal]]:
-        """Return what the numbers may be, each as numbers by subset: named subsets as they are; a single number as that
-        of any subset; several as those of the first subsets, in order. Empty if `subsets`, a protocol's, lack one."""
+        """Return the ways to understand the claim under a protocol, each as numbers by subset. If subsets are named,
+        that is the only way; a single number may be that of any subset; several are those of the first subsets, in
+        order. subsets: the protocol's; if it lacks one that is needed, the list is empty."""
         named = dict(self.numbers)
         if "" not in named:
             return [named] if named.keys() <= set(subsets) else []
@@ -67,81 +72,89 @@ class Claim:
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a number as papers print it, in percent."""
+    """Return whether a text is a number from 0 to 100 as papers print it: digits, perhaps with a decimal point."""
     return bool(re.fullmatch(r"\d{1,3}(\.\d{1,9})?", text, re.ASCII)) and Decimal(text) <= 100
 
 
 def rounding(numbers: Iterable[tuple[float, Decimal]]) -> str:
-    """Return which of _ROUNDINGS prints every value as the number paired with it, "" if none does."""
-    fitting = set(_MODES)
+    """Return the name of the usual way of rounding (one of _ROUNDINGS) that gives every printed number, "" if none
+    does. numbers: pairs of an exact value and the number that is printed for it."""
+    fitting_modes = set(_MODES)
     for value, number in numbers:
-        exact = Decimal(repr(round(value, 9)))  # without what is left over of sums of doubles
-        fitting &= {name for name, mode in _MODES.items() if exact.quantize(number, mode) == number}
-    return next((name for modes, name in _ROUNDINGS if modes <= fitting), "")
+        exact = Decimal(repr(round(value, 9)))  # without the last digits, which are errors of floating point
+        fitting_modes &= {name for name, mode in _MODES.items() if exact.quantize(number, mode) == number}
+    return next((name for modes, name in _ROUNDINGS if modes <= fitting_modes), "")
 
 
-def _digits(number: Decimal) -> int:
-    """Return how many digits a number has behind the point."""
+def _decimal_places(number: Decimal) -> int:
+    """Return how many digits a number has behind the decimal point."""
     return -int(number.as_tuple().exponent)
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A setting tried for a claim: its results, its options of `hoicli eval` ("" for none), the claim by subset."""
+    """A setting that was tried for a claim. evaluated: its results; options: the options of `hoicli eval` that give
+    them, "" for none; printed: the claimed numbers by subset."""
 
     evaluated: Evaluated
     options: str
     printed: Mapping[str, Decimal]
 
     def setting_text(self) -> str:
-        """Return the setting in words; in brackets the subset, if it is one, and an unusual way of rounding."""
-        subset = [*self.printed] if len(self.printed) == 1 else []
-        special = ", ".join([*subset, *({self.rounding} - {"", "rounded"})])
-        return " ".join(filter(None, (self.evaluated.protocol.name, self.options, special and f"({special})")))
+        """Return the protocol and the options as text. In brackets follow the subset, if the claim is a single number,
+        and the way of rounding, if it is not the usual one."""
+        remarks = [*self.printed] if len(self.printed) == 1 else []
+        if self.rounding not in ("", "rounded"):
+            remarks.append(self.rounding)
+        in_brackets = f"({', '.join(remarks)})" if remarks else ""
+        return " ".join(filter(None, (self.evaluated.protocol.name, self.options, in_brackets)))
 
     @cached_property
     def values(self) -> dict[str, float]:
-        """Return the mAP in percent of each subset that has classes."""
+        """The mAP in percent of each subset that has classes, by the subset's name."""
         return {mean.subset: 100.0 * mean.ap for mean in self.evaluated.means if mean.ap is not None}
 
     @cached_property
     def rounding(self) -> str:
-        """Return which way of rounding prints the values as claimed, "" if none does."""
+        """The way of rounding by which the values are the claimed numbers, "" if there is none."""
         return rounding((self.values[subset], number) for subset, number in self.printed.items())
 
     @cached_property
     def off(self) -> dict[str, float]:
-        """Return how far each value is from the claimed number, in units of its last digit."""
-        printed = self.printed.items()
-        return {subset: abs(self.values[subset] - float(number)) * 10 ** _digits(number) for subset, number in printed}
+        """How far each value is from the claimed number, in units of the number's last digit, by subset."""
+        return {
+            subset: abs(self.values[subset] - float(number)) * 10 ** _decimal_places(number)
+            for subset, number in self.printed.items()
+        }
 
     @property
     def order(self) -> tuple[int, int, float]:
-        """Return the key to sort tried settings by: those that fit first, by how usual the rounding is, then by the
-        fewest options; then the others, the nearest first."""
+        """The key to sort tried settings by: those that fit first, the more usual rounding and the fewer options
+        before; then the others, the nearest first."""
         names = [*(name for _, name in _ROUNDINGS), ""]
-        options = self.options.count("--") if self.rounding else 0
-        return names.index(self.rounding), options, max(self.off.values())
+        option_count = self.options.count("--") if self.rounding else 0
+        return names.index(self.rounding), option_count, max(self.off.values())
 
     def text(self, more: int = 0) -> str:
-        """Return the values with as many digits as the claim prints, and `more` further ones."""
+        """Return the values with slashes between them, each with as many decimal places as the claimed number has, and
+        `more` further ones."""
         printed = self.printed.items()
-        return "/".join(f"{self.values[subset]:.{_digits(number) + more}f}" for subset, number in printed)
+        return "/".join(f"{self.values[subset]:.{_decimal_places(number) + more}f}" for subset, number in printed)
 
     def rows(self) -> Iterator[Row]:
-        """Yield a result row for each claimed number."""
+        """Yield a result row for each claimed number: the mAP, and how far it is from the claim."""
         evaluated = self.evaluated
-        ends = row_ends(evaluated.protocol.name, {**evaluated.tags, "options": self.options}, evaluated.settings)
+        last_keys = row_ends(evaluated.protocol.name, {**evaluated.tags, "options": self.options}, evaluated.settings)
         for mean in evaluated.means:
             if mean.subset in self.printed:
                 yield result_row(
                     "mAP", subset=mean.subset, value=percent(mean.ap), n=mean.classes, unit="%",
                     claimed=float(self.printed[mean.subset]), digits_off=self.off[mean.subset],
-                    fits=self.rounding or None, **ends,
+                    fits=self.rounding or None, **last_keys,
                 )  # fmt: skip
 
     def line(self) -> Row:
-        """Return this setting as a line of a table."""
+        """Return this setting as a line of a table: its column heads and cells, as text."""
         values = zip(self.printed, self.text(more=2).split("/"), strict=True)
         distance = f"{max(self.off.values()):.1f}"
         return {"fits": self.rounding or "no", "protocol": self.evaluated.protocol.name, "options": self.options or "-",
@@ -149,16 +162,19 @@ class Tried:
 
 
 def settings_tried(protocols: Sequence[Protocol], nms: Sequence[str], top_k: Sequence[int]) -> list[Protocol]:
-    """Return each protocol with each combination of filters, except a `top_k` that removes nothing since the protocol
-    itself counts no more triplets per image. nms: thresholds."""
-    filters = dict.fromkeys(
+    """Return each protocol with each combination of filters, as views of the protocols.
+
+    nms: thresholds of pair NMS to try, besides none. top_k: how many best triplets of an image to keep, besides all; a
+    number that a protocol's own cap does not exceed is left out for it, since it removes nothing."""
+    all_filters = dict.fromkeys(  # each once
         Filters.from_options(k, threshold, False) for threshold, k in product((None, *nms), (None, *top_k))
     )
-    return [
-        replace(protocol, filters=filters_tried, view=(*filters_tried.signature().items(),))
-        for protocol, filters_tried in product(protocols, filters)
-        if filters_tried.top_k is None or filters_tried.top_k < (protocol.triplets_per_image or filters_tried.top_k + 1)
-    ]
+    views = []
+    for protocol, filters in product(protocols, all_filters):
+        cap = protocol.triplets_per_image
+        if filters.top_k is None or cap is None or filters.top_k < cap:
+            views.append(replace(protocol, filters=filters, view=tuple(filters.signature().items())))
+    return views
 
 
 def search(
@@ -176,10 +192,13 @@ def search(
     allow_uncounted: bool,
     tags: Mapping[str, str],
 ) -> list[Tried]:
-    """Return every setting that was tried, in `Tried.order`: what fits first, then the nearest. nms, top_k: the filters
-    to try. split: a key of `vocabulary.unseen`. named: the protocols that the ground truth must serve.
+    """Evaluate the predictions under every setting, and return the settings: those that give the claimed numbers first,
+    then the nearest.
 
-    Raises `UsageError` if no protocol has the subsets of the numbers, `DataError` for what is wrong with a stream."""
+    protocols, nms, top_k: the protocols and filters to try; classes with and without no_interaction are tried, too.
+    split: a zero-shot split, a key of `vocabulary.unseen`. named: the names of the protocols that the user asked for,
+    which must be computable. tags: further fields of all rows. Raises `UsageError` if no protocol has the subsets of
+    the numbers, `DataError` for what is wrong with a stream."""
     subsets = {protocol.name: list(subset_classes(vocabulary, protocol, split=split)) for protocol in protocols}
     if not any(map(claim.readings, subsets.values())):
         subset_text = "; ".join(f"{name}: {', '.join(names)}" for name, names in subsets.items())
@@ -199,8 +218,7 @@ def search(
             signed = {**filters.signature(), "data": vocabulary.signed, **requested.settings()}
             signed |= tally.settings(protocol)
             evaluated = Evaluated(protocol, vocabulary, requested, results, signed, tags, {})
-            option_texts = [f"--{key} {value.removesuffix('/1/0.5')}" for key, value in filters.signature().items()]
-            options = " ".join(option_texts + ["--ignore-no-interaction"] * ignored).replace("topk", "top-k")
+            options = _options_text(filters, ignore_no_interaction=ignored)
             subsets_with_ap = [mean.subset for mean in evaluated.means if mean.ap is not None]
             tried_settings += [Tried(evaluated, options, printed) for printed in claim.readings(subsets_with_ap)]
     if not tried_settings:
@@ -208,12 +226,25 @@ def search(
     return sorted(tried_settings, key=lambda tried: tried.order)
 
 
+def _options_text(filters: Filters, *, ignore_no_interaction: bool) -> str:
+    """Return the options of `hoicli eval` that compute with these settings: `--top-k 50 --nms 0.7`, "" for none."""
+    options = []
+    if filters.top_k is not None:
+        options.append(f"--top-k {filters.top_k}")
+    if filters.nms is not None:
+        options.append(f"--nms {str(filters.nms).removesuffix('/1/0.5')}")  # the usual exponents need not be given
+    if ignore_no_interaction:
+        options.append("--ignore-no-interaction")
+    return " ".join(options)
+
+
 _NAMED = 4
 """How many settings a sentence names; the table has them all."""
 
 
 def claim_sentence(claim: Claim, tried_settings: Sequence[Tried]) -> str:
-    """Return a sentence on which settings give the claimed numbers and how they differ, else on the nearest one."""
+    """Return a sentence on which settings give the claimed numbers, or if none does, on the nearest one.
+    tried_settings: all that were tried, in the order of `Tried.order`."""
     fitting = [tried for tried in tried_settings if tried.rounding]
     out_of = f"of the {len(tried_settings)} settings tried"
     if not fitting:
@@ -223,15 +254,15 @@ def claim_sentence(claim: Claim, tried_settings: Sequence[Tried]) -> str:
             f"none {out_of} gives {claim.text}; the nearest is {nearest.setting_text()}: {nearest.text()}, up to "
             f"{largest_gap:.2g} away. So something else differs: the predictions, the ground truth or the evaluator"
         )
-    alike: dict[str, list[str]] = {}
+    settings_by_values: dict[str, list[str]] = {}  # settings whose values are equal to four more digits are alike
     for tried in fitting:
-        alike.setdefault(tried.text(more=4), []).append(tried.setting_text())
+        settings_by_values.setdefault(tried.text(more=4), []).append(tried.setting_text())
     caution = "; a single number often fits by chance, so give more of the line" if len(claim.numbers) == 1 else ""
-    if len(alike) == 1:
+    if len(settings_by_values) == 1:
         others = len(fitting) - 1
         also = f"so do {others} more: nothing in this dump tells them apart" if others else f"no other {out_of} does"
         return f"{fitting[0].setting_text()} gives {claim.text}; {also}{caution}"
-    names = [f"{name}{f' and {len(others)} alike' if others else ''}" for name, *others in alike.values()]
+    names = [f"{name}{f' and {len(alike)} alike' if alike else ''}" for name, *alike in settings_by_values.values()]
     more_names = f"; and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     apart = "digits that are not printed tell them apart"
     return f"{len(fitting)} {out_of} give {claim.text}: {'; '.join(names[:_NAMED])}{more_names}; {apart}{caution}"

@@ -48,8 +48,8 @@ from hoicli.vocabulary.labels import Vocabulary
 
 
 class Compared(NamedTuple):
-    """One model under one protocol: its name, its ranked lists, and its results: `parts` has those of all classes, then
-    those of each part of a slice of classes."""
+    """One model under one protocol: its name, its ranked predictions, and its results. parts: the results of all
+    classes, then those of each part of the slices of classes."""
 
     name: str
     lists: RankedLists
@@ -57,13 +57,14 @@ class Compared(NamedTuple):
 
     @property
     def evaluated(self) -> Evaluated:
-        """Return the results of all classes."""
+        """The results of all classes."""
         return self.parts[0]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What all rows of a comparison share. top: how many images are listed."""
+    """What all rows of a comparison share. image_ids: all images, sorted; resampling: how to compute intervals and p;
+    top: how many images to list; tags: further fields of all rows."""
 
     vocabulary: Vocabulary
     image_ids: Sequence[str]
@@ -73,11 +74,13 @@ class Comparison:
 
     @property
     def tested(self) -> bool:
-        """Return whether there are rounds to test differences with."""
+        """Whether differences get intervals and p: the user asked for resampling rounds."""
         return self.resampling.rounds > 0
 
-    def ends(self, protocol: str, baseline: str, model: str, settings: Settings, view: Mapping[str, str]) -> Row:
-        """Return the last entries of a difference's row. settings: of both models; view: the tags of its view."""
+    def last_keys(self, protocol: str, baseline: str, model: str, settings: Settings, view: Mapping[str, str]) -> Row:
+        """Return the keys that a row about a difference ends with: protocol, tags and signature. baseline, model: their
+        names; settings: what the signature states of both models; view: the fields for IoU threshold, slice and
+        part."""
         tags = {"model": model, "baseline": baseline, **self.tags, **view}
         return row_ends(protocol, tags, {**settings, **self.resampling.signature()})
 
@@ -98,9 +101,12 @@ def compare(
     tags: Mapping[str, str],
     views: Views = ALONE,
 ) -> Iterator[Row]:
-    """Yield the rows of a comparison; the first model is the baseline. errors: whether types of errors are compared,
-    too. views: thresholds and parts of the data for further protocols; types of errors are compared on them, too, but
-    not on parts of triplets or classes. named: as for `choose_computable`.
+    """Yield the rows of a comparison of several models; the first model is the baseline.
+
+    gt: the ground truth. requested: which rows of means and classes to write. errors: whether to compare types of
+    errors, too. top: how many images to list. tags: further fields of all rows. views: the IoU thresholds and parts of
+    the data for which everything is compared once more (types of errors not on parts of triplets or classes). named:
+    the names of the protocols that the user asked for, which must be computable; None for all.
 
     Raises `DataError` for what is wrong with a stream, `UsageError` for match records."""
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
@@ -125,8 +131,8 @@ def compare(
 
 
 def _diagnosed_views(truth: GroundTruth, vocabulary: Vocabulary, views: Views) -> Sequence[Protocol]:
-    """Return the views of the dataset's protocol that defines types of errors; none, with a note, if the ground truth
-    cannot serve it."""
+    """Return the protocol that types a dataset's errors, once for each threshold and part of the data in `views`. If
+    the ground truth cannot serve it, return none and print a note."""
     protocol = protocol_of(vocabulary)
     if not truth.serves(protocol):
         note(f"left out: types of errors, which {protocol.name} defines: {truth.name} cannot serve it")
@@ -137,14 +143,15 @@ def _diagnosed_views(truth: GroundTruth, vocabulary: Vocabulary, views: Views) -
 def _rows_of_protocols(
     names: Sequence[str], sides: Sequence[Gathered], requested: Wanted, settings: Settings, shared: Comparison
 ) -> Iterator[Row]:
-    """Yield `protocol_rows` under each protocol, in a function of its own, so that ranked lists are freed before the
-    rows of errors are made. names, sides: of each model; settings: of all models and protocols."""
+    """Yield the rows about means, classes and images under each protocol. names, sides: each model's name and gathered
+    outcomes; settings: what all signatures state. This is a function of its own so that the ranked lists, which are
+    large, are freed before the rows of errors are made."""
     ranked = [side.tally.ranked_results(shared.vocabulary, shared.image_ids) for side in sides]
     for protocol_results in zip(*ranked, strict=True):
         compared = []
         for name, side, (protocol, results, lists) in zip(names, sides, protocol_results, strict=True):
-            signed, tagged = {**settings, **side.tally.settings(protocol)}, {"model": name, **shared.tags}
-            parts = Evaluated.split_by_slices(protocol, shared.vocabulary, requested, results, signed, tagged)
+            signed, tags = {**settings, **side.tally.settings(protocol)}, {"model": name, **shared.tags}
+            parts = Evaluated.split_by_slices(protocol, shared.vocabulary, requested, results, signed, tags)
             compared.append(Compared(name, lists, parts))
         yield from protocol_rows(compared, shared)
 
@@ -155,56 +162,66 @@ def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Ro
     baseline = models[0]
     protocol = baseline.evaluated.protocol
     rounds = resample([model.lists for model in models], shared.resampling, f"{protocol.key}: resamples")
-    for model, own_rounds in zip(models, rounds, strict=True):
+    for model, model_rounds in zip(models, rounds, strict=True):
         for part in model.parts:
-            yield from part.rows(part.intervals(model.lists, own_rounds, shared.resampling) if shared.tested else None)
-    for model, own_rounds in zip(models[1:], rounds[1:], strict=True):
+            intervals = part.intervals(model.lists, model_rounds, shared.resampling) if shared.tested else None
+            yield from part.rows(intervals)
+    for model, model_rounds in zip(models[1:], rounds[1:], strict=True):
         label = f"{protocol.key}: {model.name}, swaps"
-        first, second = swap_outputs(baseline.lists, model.lists, shared.resampling, label)
-        paired = PairedRounds((rounds[0], own_rounds), (first, second))
+        swaps = swap_outputs(baseline.lists, model.lists, shared.resampling, label)
+        paired = PairedRounds((rounds[0], model_rounds), (swaps[0], swaps[1]))
         for before, after in zip(baseline.parts, model.parts, strict=True):
             settings = {**before.settings, **after.settings}
-            ends = shared.ends(protocol.name, baseline.name, model.name, settings, after.view)
-            yield from _means(baseline.lists, before, after, paired, ends)
+            last_keys = shared.last_keys(protocol.name, baseline.name, model.name, settings, after.view)
+            yield from _mean_rows(baseline.lists, before, after, paired, last_keys)
             if after is model.evaluated:
-                yield from _classes(baseline, model, paired, shared, ends)
-                yield from _images(baseline, model, shared, ends)
+                yield from _class_rows(baseline, model, paired, shared, last_keys)
+                yield from _image_rows(baseline, model, shared, last_keys)
 
 
 def difference_row(
-    metric: str, named: Mapping[str, object], change: Difference, n: int, ends: Row, *, unit: str = "%"
+    metric: str, about: Mapping[str, object], change: Difference, n: int, last_keys: Row, *, unit: str = "%"
 ) -> Row:
-    """Return the row of a difference. named: what it is of; ends: its last entries. If in percent, it was in [0, 1]."""
+    """Return the result row of a difference between two models. about: the fields that say what the row is about
+    (subset, class, ...); n: how many things the metric is over; last_keys: protocol, tags and signature. With the unit
+    "%", the numbers of `change` are in [0, 1] and become percent."""
     low, high = change.ci or (None, None)
     numbers = {"from": change.before, "to": change.after, "value": change.value, "n": n, "ci_low": low, "ci_high": high}
     if unit == "%":
         numbers = {key: number if key == "n" else percent(number) for key, number in numbers.items()}
     chance = {"p": change.p, "p_bootstrap": change.p_bootstrap}
-    return result_row(metric, **named, **numbers, **chance, unit=unit, **ends)
+    return result_row(metric, **about, **numbers, **chance, unit=unit, **last_keys)
 
 
-def _means(lists: RankedLists, before: Evaluated, after: Evaluated, paired: PairedRounds, ends: Row) -> Iterator[Row]:
-    """Yield the differences of means of one part. lists: the baseline's; before, after: the baseline and the model."""
+def _mean_rows(
+    lists: RankedLists, before: Evaluated, after: Evaluated, paired: PairedRounds, last_keys: Row
+) -> Iterator[Row]:
+    """Yield a row for the difference in mAP of each subset. lists: the baseline's ranked predictions; before, after:
+    the results of the baseline and of the model; paired: both on resamples and after swaps of their outputs."""
     for first, second in zip(before.means, after.means, strict=True):
         members = before.members[first.subset]
         rounds = paired.differences(partial(Rounds.means, members=members, unannotated=lists.unannotated))
         change = difference(first.ap, second.ap, *rounds, lists.images_of_truth(members), largest=1.0)
-        yield difference_row("mAP_diff", {"subset": first.subset}, change, first.classes, ends)
+        yield difference_row("mAP_diff", {"subset": first.subset}, change, first.classes, last_keys)
 
 
-def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: Comparison, ends: Row) -> Iterator[Row]:
-    """Yield how many classes of each subset are better and worse, then each class's difference, the surest first."""
+def _class_rows(
+    baseline: Compared, model: Compared, paired: PairedRounds, shared: Comparison, last_keys: Row
+) -> Iterator[Row]:
+    """Yield rows that count the better and the worse classes of each subset, then a row for the difference in AP of
+    each class, the most certain first. Classes without a difference are left out unless rows for each class are
+    requested. paired: both models on resamples and after swaps of their outputs."""
     evaluated = baseline.evaluated
     vocabulary, results = evaluated.classes, evaluated.results
     subset = class_subsets(vocabulary, evaluated.protocol)
     resamples, _ = paired.differences(Rounds.classes)
     changes = _class_changes(baseline, model, resamples)
-    tested = {number: change.value or 0.0 for number, change in changes.items() if change.p_bootstrap is not None}
+    testable = {number: change.value or 0.0 for number, change in changes.items() if change.p_bootstrap is not None}
     label = f"{evaluated.protocol.key}: {model.name}, swaps of classes"
-    p_values = class_chances(baseline.lists, model.lists, tested, shared.resampling, label)
+    p_values = class_chances(baseline.lists, model.lists, testable, shared.resampling, label)
     q_values = dict(zip(p_values, false_discovery([*p_values.values()]), strict=True))
     if resamples.size:
-        yield from _class_counts(evaluated, changes, q_values, ends)
+        yield from _class_count_rows(evaluated, changes, q_values, last_keys)
 
     def order(number: int) -> tuple[float, float, tuple[str, str]]:
         """Return the sorting key of a class: by p (2 if not tested), then by the larger difference, then by name."""
@@ -215,40 +232,45 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, shared: 
         numbers = [number for number in numbers if changes[number].value]
     for number in numbers:
         verb, name = vocabulary.interactions[number]
-        named = {"subset": subset.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
-        row = difference_row("AP_diff", named, changes[number], int(results.positives[number]), ends)
+        about = {"subset": subset.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
+        row = difference_row("AP_diff", about, changes[number], int(results.positives[number]), last_keys)
         row |= {"p": p_values.get(number), "q": q_values.get(number), "unit": row.pop("unit")}
         yield row
 
 
 def _class_changes(baseline: Compared, model: Compared, resamples: Floats) -> dict[int, Difference]:
-    """Return the difference in AP of each annotated class that the protocol averages, by its number, ascending; its
-    chance by swaps is not yet known. resamples: the differences of each class on resamples."""
+    """Return the difference in AP of each annotated class that the protocol averages, by the class's number, ascending.
+    The differences have intervals but no p from swaps yet. resamples [C, R]: the difference of each class on each of R
+    resamples."""
     results, after = baseline.evaluated.results, model.evaluated.results.ap
     images = baseline.lists.truth_images
     changes = {}
+    no_swaps = np.zeros(0)
     for number in np.flatnonzero(results.in_mean & (results.positives > 0)).tolist():
-        sides = float(results.ap[number]), float(after[number])
-        changes[number] = difference(*sides, resamples[number], np.zeros(0), int(images[number]), largest=1.0)
+        aps = float(results.ap[number]), float(after[number])
+        changes[number] = difference(*aps, resamples[number], no_swaps, int(images[number]), largest=1.0)
     return changes
 
 
-def _class_counts(
-    evaluated: Evaluated, changes: Mapping[int, Difference], q_values: Mapping[int, float], ends: Row
+def _class_count_rows(
+    evaluated: Evaluated, changes: Mapping[int, Difference], q_values: Mapping[int, float], last_keys: Row
 ) -> Iterator[Row]:
-    """Yield how many classes of each subset are surely better, then how many are surely worse. evaluated: the
-    baseline's results; q_values: of the classes that can be tested."""
+    """Yield a row for each subset with the number of classes that are significantly better (q < SURE), then one with
+    the number of those that are significantly worse; `n` is the number of classes that can be tested.
+
+    evaluated: the baseline's results; changes: the difference of each class by number; q_values: the q of each class
+    that can be tested (p corrected for the number of classes)."""
     for metric, sign in ((CLASSES_BETTER, 1), (CLASSES_WORSE, -1)):
-        for name, members in evaluated.members.items():
-            testable = [number for number in members.tolist() if number in q_values]
-            sure = [number for number in testable if q_values[number] < SURE]
-            differing = [number for number in sure if sign * (changes[number].value or 0.0) > 0]
-            yield result_row(metric, subset=name, value=len(differing), n=len(testable), unit="classes", **ends)
+        for name, classes in evaluated.members.items():
+            testable = [number for number in classes.tolist() if number in q_values]
+            significant = [number for number in testable if q_values[number] < SURE]
+            differing = [number for number in significant if sign * (changes[number].value or 0.0) > 0]
+            yield result_row(metric, subset=name, value=len(differing), n=len(testable), unit="classes", **last_keys)
 
 
-def _images(baseline: Compared, model: Compared, shared: Comparison, ends: Row) -> Iterator[Row]:
-    """Yield the images that contribute most to the difference, and always the first one in either direction; equal ones
-    in the order of their ids."""
+def _image_rows(baseline: Compared, model: Compared, shared: Comparison, last_keys: Row) -> Iterator[Row]:
+    """Yield rows for the `shared.top` images that contribute most to the difference in mAP, and in any case for the one
+    that contributes most in either direction; equal ones in the order of their ids."""
     members = baseline.evaluated.members
     subset = max(members, key=lambda name: len(members[name]))
     shares = image_differences(baseline.lists, model.lists, members[subset])
@@ -257,70 +279,83 @@ def _images(baseline: Compared, model: Compared, shared: Comparison, ends: Row) 
         note(f"left out: image_diff of {name}; a class is in more than {MOST_LEFT_OUT:,} images")
         return
     annotated = np.bincount(baseline.lists.truth_image, minlength=len(shares))
+    # Rounded, so that shares which are equal but for errors of floating point stay in the order of the ids.
     order = np.argsort(-np.abs(np.round(shares, 15)), kind="stable")
     foremost = [order[sign * shares[order] > 0][:1] for sign in (1, -1)]
     for number in dict.fromkeys(np.concatenate([order[: shared.top], *foremost]).tolist()):
         if shares[number]:
             numbers = {"value": percent(shares[number]), "n": int(annotated[number]), "unit": "%"}
-            yield result_row("image_diff", subset=subset, image_id=shared.image_ids[number], **numbers, **ends)
+            yield result_row("image_diff", subset=subset, image_id=shared.image_ids[number], **numbers, **last_keys)
 
 
 def error_rows(
     names: Sequence[str], models: Sequence[Diagnosis], settings: Settings, shared: Comparison
 ) -> Iterator[Row]:
-    """Yield the rows of each model but the first, the baseline. count_diff: how many more errors of each type it makes
-    (for missed_gt: ground truth); delta_mAP_diff: how much more each oracle adds to its mAP."""
+    """Yield the rows about types of errors for each model but the first, the baseline. count_diff: how many more errors
+    of each type the model makes (for missed_gt: how many more triplets it misses); delta_mAP_diff: how much more its
+    mAP gains than the baseline's when an oracle repairs the errors of a type.
+
+    names, models: each model's name and diagnosis; settings: what signatures state of all models."""
     protocol = models[0].protocol
-    ends = [shared.ends(protocol.name, names[0], name, settings, dict(protocol.view)) for name in names[1:]]
-    for model, rows, ending in zip(models[1:], _gains(models, shared, ends), ends, strict=True):
-        yield from _counts(models[0], model, shared, ending)
+    last_keys = [shared.last_keys(protocol.name, names[0], name, settings, dict(protocol.view)) for name in names[1:]]
+    for model, rows, keys in zip(models[1:], _gain_rows(models, shared, last_keys), last_keys, strict=True):
+        yield from _error_count_rows(models[0], model, shared, keys)
         yield from rows
 
 
-def _counts(baseline: Diagnosis, model: Diagnosis, shared: Comparison, ends: Row) -> Iterator[Row]:
-    """Yield the rows of count_diff of one model; see `error_rows`."""
+def _error_count_rows(baseline: Diagnosis, model: Diagnosis, shared: Comparison, last_keys: Row) -> Iterator[Row]:
+    """Yield a row count_diff for each type of error and subset: how many more such errors the model makes than the
+    baseline. `n` is the number of errors of both."""
     subsets = subset_classes(shared.vocabulary, baseline.protocol)
-    counted = [(error, subset) for error, subset in product((*ERRORS, MISSED), subsets)]
+    errors_and_subsets = list(product((*ERRORS, MISSED), subsets))
 
-    def counts(diagnosis: Diagnosis) -> Ints:
+    def count_errors(diagnosis: Diagnosis) -> Ints:
+        """Return how many errors each image has, [pairs, images] with a row for each pair of error and subset."""
         errors = diagnosis.group_errors(shared.image_ids)
-        return np.stack(
-            [
-                np.bincount(image[np.isin(class_, subsets[subset])], minlength=len(shared.image_ids))
-                for (image, class_), subset in ((errors[error], subset) for error, subset in counted)
-            ]
-        )
+        counts = []
+        for error, subset in errors_and_subsets:
+            image, class_ = errors[error]
+            counts.append(np.bincount(image[np.isin(class_, subsets[subset])], minlength=len(shared.image_ids)))
+        return np.stack(counts)
 
-    before, after = counts(baseline), counts(model)
+    before, after = count_errors(baseline), count_errors(model)
     totals = (before + after).sum(axis=1).tolist()
     differences = count_differences(before, after, shared.resampling)
-    for (error, subset), change, n in zip(counted, differences, totals, strict=True):
+    for (error, subset), change, n in zip(errors_and_subsets, differences, totals, strict=True):
         unit = "triplets" if error == MISSED else "predictions"
-        yield difference_row("count_diff", {"subset": subset, "error": error}, change, n, ends, unit=unit)
+        yield difference_row("count_diff", {"subset": subset, "error": error}, change, n, last_keys, unit=unit)
 
 
-def _gains(models: Sequence[Diagnosis], shared: Comparison, ends: Sequence[Row]) -> list[list[Row]]:
-    """Return for each model but the first the rows of how much more each oracle adds to its mAP than to the first's.
+def _gain_rows(models: Sequence[Diagnosis], shared: Comparison, last_keys: Sequence[Row]) -> list[list[Row]]:
+    """Return, for each model but the first, rows delta_mAP_diff: how much more the model's mAP gains from each oracle
+    than the first model's. last_keys: for each of these models, the keys that its rows end with.
 
-    Every model's errors are repaired once, however many models it is compared with."""
+    All models are computed together, so that the first one's errors are repaired only once."""
     vocabulary = shared.vocabulary
     subsets = subset_classes(vocabulary, models[0].protocol)
-    annotated = np.ones(len(vocabulary.interactions), dtype=bool)
-    annotated[sorted(vocabulary.no_interaction_ids)] = False
-    averaged = [members[annotated[members]] for members in subsets.values()]
-    images = [models[0].images_of_truth(members) for members in averaged]
+    is_interaction = np.ones(len(vocabulary.interactions), dtype=bool)
+    is_interaction[sorted(vocabulary.no_interaction_ids)] = False
+    averaged = [classes[is_interaction[classes]] for classes in subsets.values()]
+    images = [models[0].images_of_truth(classes) for classes in averaged]
     oracles = OracleRounds(models, subsets, averaged, vocabulary, shared.image_ids).means(shared.resampling)
     plain = oracles.pop("none")
-    rows: list[list[Row]] = [[] for _ in ends]
-    for (number, model_rows), (oracle, under) in product(enumerate(rows, start=1), oracles.items()):
-        resamples = [under.resamples[model] - plain.resamples[model] for model in (0, number)]
-        swaps = under.swaps[number - 1] - plain.swaps[number - 1]
+    rows: list[list[Row]] = [[] for _ in last_keys]
+    for number, oracle in product(range(1, len(models)), oracles):
+        repaired = oracles[oracle]
+        first_gains, gains = (repaired.resamples[model] - plain.resamples[model] for model in (0, number))
+        swapped_gains = repaired.swaps[number - 1] - plain.swaps[number - 1]
         for index, subset in enumerate(subsets):
-            sides = [(under.estimates[model][index].ap, plain.estimates[model][index].ap) for model in (0, number)]
-            before, after = (None if ap is None or base is None else ap - base for ap, base in sides)
-            rounds = resamples[1][index] - resamples[0][index], swaps[1, index] - swaps[0, index]
+            before, after = (
+                _gain(plain.estimates[model][index].ap, repaired.estimates[model][index].ap) for model in (0, number)
+            )
+            rounds = gains[index] - first_gains[index], swapped_gains[1, index] - swapped_gains[0, index]
             # a gain lies between -1 and 1, and so two of them are 2 apart at most
-            gain = difference(before, after, *rounds, images[index], largest=2.0)
-            named, classes = {"subset": subset, "oracle": oracle}, under.estimates[0][index].classes
-            model_rows.append(difference_row("delta_mAP_diff", named, gain, classes, ends[number - 1]))
+            change = difference(before, after, *rounds, images[index], largest=2.0)
+            about, classes = {"subset": subset, "oracle": oracle}, repaired.estimates[0][index].classes
+            rows[number - 1].append(difference_row("delta_mAP_diff", about, change, classes, last_keys[number - 1]))
     return rows
+
+
+def _gain(before: float | None, after: float | None) -> float | None:
+    """Return after - before, None if one of them is."""
+    return None if before is None or after is None else after - before

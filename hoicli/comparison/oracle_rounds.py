@@ -1,11 +1,13 @@
-"""The mAP of several models under every oracle, on the same resamples and swaps.
+"""The mAP of several models after every oracle, which repairs the errors of one type, on the same resamples and swaps.
 
-Only the mean of each subset is kept of a round."""
+A round is one resample of the images, or one random swap of two models' outputs; of each only the mean of each subset
+is kept."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -23,13 +25,16 @@ from hoicli.resampling.rounds import WORTH_FORKING, Observed, Rounds, over_block
 from hoicli.vocabulary.labels import Vocabulary
 
 SHARING = (TRUTH_ORACLES, *((oracle,) for oracle in ORACLES if oracle not in TRUTH_ORACLES))
-"""All oracles, and none; those with the same ranked lists together. The others have the ground truth of "none"."""
+"""The names of all oracles and "none" (no oracle), those together that leave the ranked lists as they are and change
+the ground truth alone. Each other oracle changes the lists, and has the ground truth of "none"."""
 EVERY = tuple(chain.from_iterable(SHARING))
+"""The names of all oracles and "none", in one tuple."""
 
 
 class UnderOracle(NamedTuple):
-    """Means under one oracle. estimates: of S subsets, for each model; resamples [models, S, R]: on R resamples; swaps
-    [models - 1, 2, S, R]: of the two systems that arise when the first model and another swap their outputs."""
+    """The mAP of several models and S subsets after one oracle. estimates: for each model its means on the test set
+    itself; resamples [models, S, R]: the means on each of R resamples; swaps [models - 1, 2, S, R]: for the first model
+    and each other one, the means of the two systems that arise when the two swap their outputs on random images."""
 
     estimates: Sequence[Sequence[Mean]]
     resamples: Floats
@@ -37,89 +42,85 @@ class UnderOracle(NamedTuple):
 
 
 class OneRanking(NamedTuple):
-    """Ranked lists prepared for rounds, of oracles that share one ranking. models: each model's lists; observed: what
-    they give on the test set itself; mixed: the first model's lists merged with those of each other model."""
+    """The ranked lists of a few oracles that share one ranking, prepared for rounds. models: each model's lists, one
+    for each oracle; observed: what these give on the test set itself; mixed: the first model's lists merged with those
+    of each other model, so that the two can swap outputs."""
 
     models: Sequence[Prepared]
     observed: Sequence[Sequence[Observed]]
     mixed: Sequence[Prepared]
 
-    @classmethod
-    def from_lists(cls, models: Sequence[Sequence[RankedLists]]) -> OneRanking:
-        """Prepare the lists of one ranking. models: each model's lists, the first model's first."""
-        first, *rivals = models
-        prepared = [Prepared(lists) for lists in models]
-        return cls(
-            prepared,
-            [lists.observed for lists in prepared],
-            [Prepared(_merge_rankings(first, rival)) for rival in rivals],
-        )
-
 
 @dataclass(frozen=True)
 class OracleRounds:
-    """The rounds of several models under every oracle; each model swaps its output with the first. subsets: the classes
-    of each mean; subsets_drawn: those of them that are averaged in rounds."""
+    """Computes the rounds of several models after every oracle; each model swaps its outputs with the first.
+
+    models: their diagnosed errors. subsets: the class numbers of each subset, by name; averaged: the same without the
+    classes that are left out of means. image_ids: all images."""
 
     models: Sequence[Diagnosis]
     subsets: Mapping[str, Ints]
-    subsets_drawn: Sequence[Ints]
+    averaged: Sequence[Ints]
     vocabulary: Vocabulary
     image_ids: Sequence[str]
 
     def means(self, resampling: Resampling) -> dict[str, UnderOracle]:
-        """Return the means under each oracle by its name, "none" first."""
-        results = zip(*(model.results(self.vocabulary) for model in self.models), strict=True)
-        estimates = {of_models[0].oracle: [result.means(self.subsets) for result in of_models] for of_models in results}
-        ranked = [model.make_list_ranker(self.image_ids) for model in self.models]
+        """Return the means after each oracle, by its name; "none" (no oracle) comes first. resampling: how many rounds,
+        and from which seed."""
+        estimates = {}
+        for of_models in zip(*(model.results(self.vocabulary) for model in self.models), strict=True):
+            estimates[of_models[0].oracle] = [result.means(self.subsets) for result in of_models]
+        rankers = [model.make_list_ranker(self.image_ids) for model in self.models]
 
         def prepare(oracles: Sequence[str]) -> OneRanking:
-            return OneRanking.from_lists([[*rank(oracles)] for rank in ranked])
+            """Return the ranked lists of all models after some oracles that share one ranking, prepared for rounds."""
+            first, *rivals = [[*rank_lists(oracles)] for rank_lists in rankers]
+            models = [Prepared(lists) for lists in (first, *rivals)]
+            mixed = [Prepared(_merge_rankings(first, rival)) for rival in rivals]
+            return OneRanking(models, [lists.observed for lists in models], mixed)
 
         hits = len(EVERY) * sum(int(model.counts()["true_positive"].sum()) for model in self.models)
         prepared = shared_out(prepare, SHARING, worth=hits * resampling.rounds >= WORTH_FORKING)
-
-        def work(block_range: Blocks) -> list[Floats]:
-            return self._round(prepared, block_range)
-
+        compute_rounds = partial(self._round_means, prepared)
         label = "types of errors: resamples and swaps"
-        rounds = dict(zip(EVERY, over_blocks(work, resampling, label, hits), strict=True))
+        rounds = dict(zip(EVERY, over_blocks(compute_rounds, resampling, label, hits), strict=True))
         means_by_oracle = {}
         for oracle, means in estimates.items():
-            unmixed, mixed = np.split(rounds[oracle], [len(self.models)])
-            means_by_oracle[oracle] = UnderOracle(
-                means, unmixed, mixed.reshape(len(self.models) - 1, 2, *mixed.shape[1:])
-            )
+            resamples, swaps = np.split(rounds[oracle], [len(self.models)])
+            swaps_by_rival = swaps.reshape(len(self.models) - 1, 2, *swaps.shape[1:])
+            means_by_oracle[oracle] = UnderOracle(means, resamples, swaps_by_rival)
         return means_by_oracle
 
-    def _round(self, prepared: Sequence[OneRanking], block_range: Blocks) -> list[Floats]:
-        """Return for each oracle of EVERY the means [models + 2 * rivals, S, R] on some blocks of rounds: each model's
-        on the resamples, then for each rival of the first model those of the two systems that swapped outputs."""
-        images, means = len(self.image_ids), list[Floats]()
-        times, coins = Times(block_range.resamples(images)), Times(block_range.coins(images))
-        model_positives = [lists.positives(times) for lists in prepared[0].models]  # those of "none" come first
+    def _round_means(self, prepared: Sequence[OneRanking], block_range: Blocks) -> list[Floats]:
+        """Return, for each oracle of EVERY, the means [systems, S, R] on some blocks of R rounds. The systems are each
+        model on the resamples, then for each model but the first the two that arise when it swaps outputs with it."""
+        image_count, means = len(self.image_ids), list[Floats]()
+        times, coins = Times(block_range.resamples(image_count)), Times(block_range.coins(image_count))
+        # Most oracles have the ground truth of "none", which is the first entry: it is counted once for all.
+        model_positives = [lists.positives(times) for lists in prepared[0].models]
         mixed_positives = [lists.positives(coins) for lists in prepared[0].mixed]
-        for models, all_observed, mixed in prepared:
-            systems = [
-                [
-                    self._means(Rounds(*counts, observed))
-                    for counts, observed in zip(lists.ap(times, positives), observed_lists, strict=True)
+        for ranking in prepared:
+            systems: list[list[Floats]] = []  # for each system the means [S, R] of each oracle of this ranking
+            for lists, observed, positives in zip(ranking.models, ranking.observed, model_positives, strict=True):
+                aps_by_oracle = zip(lists.ap(times, positives), observed, strict=True)
+                systems.append([self._subset_means(Rounds(*counts, of_oracle)) for counts, of_oracle in aps_by_oracle])
+            for lists, positives in zip(ranking.mixed, mixed_positives, strict=True):
+                sides_by_oracle = lists.ap_of_sides(coins, positives)
+                systems += [
+                    [self._subset_means(Rounds(*first)) for first, _ in sides_by_oracle],
+                    [self._subset_means(Rounds(*second)) for _, second in sides_by_oracle],
                 ]
-                for lists, observed_lists, positives in zip(models, all_observed, model_positives, strict=True)
-            ]
-            for lists, positives in zip(mixed, mixed_positives, strict=True):
-                sides = lists.ap_of_sides(coins, positives)
-                systems += [[self._means(Rounds(*pair[system])) for pair in sides] for system in (0, 1)]
             means += map(np.stack, zip(*systems, strict=True))
         return means
 
-    def _means(self, rounds: Rounds) -> Floats:
+    def _subset_means(self, rounds: Rounds) -> Floats:
         """Return [S, R] the mean of each subset in each round, without classes that lack ground truth in that round."""
-        never = np.zeros(len(rounds.ap), dtype=bool)
-        return np.stack([rounds.means(members, never) for members in self.subsets_drawn])
+        counts_0 = np.zeros(len(rounds.ap), dtype=bool)  # no class counts 0 in a mean because it lacks ground truth
+        return np.stack([rounds.means(classes, counts_0) for classes in self.averaged])
 
 
 def _merge_rankings(first: Sequence[RankedLists], second: Sequence[RankedLists]) -> list[RankedLists]:
-    """Return the lists of two models, each with one ranking of its own, as lists that share one ranking."""
+    """Return the lists of two models merged, one for each oracle, so that the two can swap outputs. first, second: each
+    model's lists, one for each oracle; all of a model share its ranking, so the results share one ranking, too."""
     lists = first[0].interleave(second[0])
     return [lists.with_truth_of_both(*pair) for pair in zip(first, second, strict=True)]

@@ -1,10 +1,12 @@
-"""A comparison in words, from the rows alone: for each model, whether it is better than the baseline, and where the
-difference of mAP comes from; and the rows without what says nothing."""
+"""A comparison in words, from its result rows alone: for each model, whether it is better than the baseline, and where
+the difference of mAP comes from; and the rows as people read them, without those that say nothing.
+
+A result row is a dict of a metric's name, what it is about (subset, class, protocol, tags), its value and interval
+(formats/result.schema.json). The tags of a row about a difference hold the names of the model and the baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
 from typing import Any
 
 from hoicli.diagnosis.error_types import MISSED
@@ -33,18 +35,22 @@ NAMES = {
 
 
 def answers(rows: Sequence[AnyRow]) -> list[str]:
-    """Return a sentence for each model and metric of NAMES that `rows` compare with a baseline, in their order: about
-    the first protocol and view, and the subset with the most classes there. A difference of mAP is followed by a
-    sentence about where it comes from.
+    """Return sentences that answer whether each model is better than the baseline, one for each metric of NAMES in the
+    rows of a comparison, in their order. A difference of mAP is followed by a sentence about where it comes from.
 
-    Better and worse are said only if p is below SURE and the 95 % interval excludes 0."""
+    Each is about the first protocol, threshold and part of the data in the rows, and the subset with the most classes
+    there. "Better" and "worse" are said only if p is below SURE and the 95 % interval excludes 0."""
     sentences = []
     for model, baseline, row in _headlines(rows):
-        related = [other for other in rows if _view(other) == _view(row) and other.get("subset") == row["subset"]]
-        counts = {
+        related = [
+            other
+            for other in rows
+            if _protocol_and_tags(other) == _protocol_and_tags(row) and other.get("subset") == row["subset"]
+        ]
+        count_rows = {
             str(other["metric"]): other for other in related if other["metric"] in (CLASSES_BETTER, CLASSES_WORSE)
         }
-        details = _classes(counts, int(row["n"])) if row["metric"] == "mAP_diff" else ()
+        details = _class_details(count_rows, int(row["n"])) if row["metric"] == "mAP_diff" else ()
         sentences.append("; ".join([_verdict(model, baseline, row), *details]))
         if row["metric"] == "mAP_diff" and row["value"]:
             sentences += filter(None, [origin(row, rows)])
@@ -52,31 +58,37 @@ def answers(rows: Sequence[AnyRow]) -> list[str]:
 
 
 def _headlines(rows: Sequence[AnyRow]) -> Iterator[tuple[str, str, AnyRow]]:
-    """Yield (model, baseline, row) for each sentence; the row is the difference that the sentence is about."""
+    """Yield (model, baseline, row) for each pair of models and metric of NAMES that the rows compare: the difference of
+    the first protocol, threshold and part of the data in the rows, in the subset with the most classes."""
     rows_by_pair: dict[tuple[str, str, str], list[AnyRow]] = {}
     for row in rows:
         tags, metric = row.get("tags", {}), str(row.get("metric"))
         if metric in NAMES and "baseline" in tags:
             rows_by_pair.setdefault((str(tags.get("model")), str(tags["baseline"]), metric), []).append(row)
     for (model, baseline, _), pair_rows in rows_by_pair.items():
-        of_first_view = [row for row in pair_rows if _view(row) == _view(pair_rows[0])]
-        yield model, baseline, max(of_first_view, key=lambda row: int(row["n"]))
+        first = _protocol_and_tags(pair_rows[0])
+        like_first = [row for row in pair_rows if _protocol_and_tags(row) == first]
+        yield model, baseline, max(like_first, key=lambda row: int(row["n"]))
 
 
 def failure(rows: Sequence[AnyRow], margin: float) -> HoicliError | None:
-    """Return the error of `--fail-if-worse`, None if no model is worse. A model is worse by more than `margin` points
-    if the whole interval of the difference that its sentence is about is below -margin (of a miss rate above margin).
+    """Return the error of `--fail-if-worse MARGIN`, None if no model is worse than the baseline. A model is worse if
+    the whole 95 % interval of the difference that its sentence is about is below -margin points (for a metric whose
+    lower values are better, such as a miss rate: above margin).
 
-    If a difference has no interval, nothing can be decided: that is an error, too."""
+    If a difference has no interval, nothing can be decided, and that is an error, too."""
     worse, untested = [], ""
     for model, baseline, row in _headlines(rows):
         low, high, less_is_better = row["ci_low"], row["ci_high"], _less_is_better(row)
         if low is None:
             untested = _verdict(model, baseline, row)
-        elif (low if less_is_better else -high) > margin:
+            continue
+        smallest_loss = low if less_is_better else -high  # the end of the interval nearest to no loss
+        if smallest_loss > margin:
             limit = f"above {margin:g}" if less_is_better else f"below {-margin or 0.0:g}"
             failed = f"{model} fails {arg('fail_if_worse')} against {baseline}"
-            digits = next((n for n in range(2, 9) if round(low if less_is_better else -high, n) > margin), 9)
+            # As many digits as are needed to see that the interval is beyond the margin
+            digits = next((n for n in range(2, 9) if round(smallest_loss, n) > margin), 9)
             interval = f"[{low:.{digits}f}, {high:.{digits}f}]"
             finding = f"the whole interval {interval} of the difference in {NAMES[row['metric']]} ({_subset_text(row)})"
             doubt = f" (p = {row['p']:.2g} does not confirm it)" if (row["p"] or 0.0) >= SURE else ""
@@ -91,12 +103,15 @@ def _less_is_better(row: AnyRow) -> bool:
     return better(row["metric"].removesuffix("_diff")) == LOWER
 
 
-def _view(row: AnyRow) -> tuple[Any, Any]:
+def _protocol_and_tags(row: AnyRow) -> tuple[Any, Any]:
+    """Return a row's protocol and tags. They are equal for rows about the same models, threshold and part of the
+    data."""
     return row.get("protocol"), row.get("tags")
 
 
 def _verdict(model: str, baseline: str, row: AnyRow) -> str:
-    """Return the sentence on whether a model is better than the baseline, from the row of their difference."""
+    """Return the sentence that says whether a model is better than the baseline. row: the row of their difference in
+    one metric."""
     value, low = row["value"], row["ci_low"]
     subset_text = _subset_text(row)
     metric, less_is_better = NAMES[row["metric"]], _less_is_better(row)
@@ -115,8 +130,8 @@ def _verdict(model: str, baseline: str, row: AnyRow) -> str:
 
 
 def _tested_relation(row: AnyRow, chance_name: str) -> str:
-    """Return in words whether a model is better or worse, which both its interval and its p must show. chance_name: the
-    key of the p to go by."""
+    """Return "is better than", "is worse than" or "is not shown to differ from". The first two need an interval without
+    0 and a small p. chance_name: the key of the p to use, p or p_bootstrap."""
     excludes_zero = row["ci_low"] > 0 or row["ci_high"] < 0
     if not (excludes_zero and row[chance_name] < SURE):
         return "is not shown to differ from"
@@ -124,7 +139,8 @@ def _tested_relation(row: AnyRow, chance_name: str) -> str:
 
 
 def _test_text(row: AnyRow, chance_name: str) -> str:
-    """Return the interval of a difference and its p, and a doubt if only one of the two shows a difference."""
+    """Return the interval and the p of a difference in words, with a remark if only one of the two shows a difference.
+    chance_name: the key of the p to use, p or p_bootstrap."""
     low, high, chance = row["ci_low"], row["ci_high"], row[chance_name]
     excludes_zero, unlikely = low > 0 or high < 0, chance < SURE
     doubt = ""
@@ -139,14 +155,14 @@ def _test_text(row: AnyRow, chance_name: str) -> str:
 
 
 def _subset_text(row: AnyRow) -> str:
-    """Return a row's protocol, its subset unless that is full, and its view, in words."""
-    return ", ".join(
-        [str(row["protocol"]), *([] if row["subset"] == "full" else [str(row["subset"])]), *_view_parts(row)]
-    )
+    """Return in words what a row is about: its protocol, its subset unless that is full, and its threshold or part of
+    the data (`hico, rare, IoU 0.75`)."""
+    subset = [] if row["subset"] == "full" else [str(row["subset"])]
+    return ", ".join([str(row["protocol"]), *subset, *_limit_texts(row)])
 
 
-def _view_parts(row: AnyRow) -> Iterator[str]:
-    """Yield in words what limits the row's view: another IoU threshold, a delta, a part of a slice."""
+def _limit_texts(row: AnyRow) -> Iterator[str]:
+    """Yield in words what limits a row, if something does: an IoU threshold, a delta (SHOE), a part of a slice."""
     tags = row.get("tags", {})
     if "iou" in tags:
         yield f"IoU {tags['iou']}"
@@ -156,13 +172,13 @@ def _view_parts(row: AnyRow) -> Iterator[str]:
         yield f"{tags['slice']} {tags['part']}"
 
 
-def _classes(counts: Mapping[str, AnyRow], compared: int) -> Iterator[str]:
-    """Yield how many of the `compared` classes differ; nothing unless `counts` has the rows of better and worse
-    ones."""
-    if counts.keys() != {CLASSES_BETTER, CLASSES_WORSE}:
+def _class_details(count_rows: Mapping[str, AnyRow], compared: int) -> Iterator[str]:
+    """Yield in words how many classes are better and worse, if there are rows that count them. count_rows: the rows of
+    CLASSES_BETTER and CLASSES_WORSE by metric; compared: how many classes the mean is over."""
+    if count_rows.keys() != {CLASSES_BETTER, CLASSES_WORSE}:
         return
-    better, worse = (int(counts[name]["value"]) for name in (CLASSES_BETTER, CLASSES_WORSE))
-    tested = int(counts[CLASSES_BETTER]["n"])
+    better, worse = (int(count_rows[name]["value"]) for name in (CLASSES_BETTER, CLASSES_WORSE))
+    tested = int(count_rows[CLASSES_BETTER]["n"])
     if not tested:
         yield "no class can be tested (each has ground truth in fewer than two images)"
         return
@@ -171,14 +187,11 @@ def _classes(counts: Mapping[str, AnyRow], compared: int) -> Iterator[str]:
     yield f"{better + worse:,} of {total} {'differs' if better + worse == 1 else 'differ'} at q < {SURE}{directions}"
 
 
-# Where a difference of mAP comes from
-
-
 def readable(rows: Sequence[AnyRow]) -> list[dict[str, Any]]:
-    """Return the rows for a table that people read: without counts and gains that do not differ visibly, and without
-    the models and the protocol where all rows of a metric have the same."""
+    """Return the rows of a comparison as a table for people shows them: without rows about differences that would be
+    printed as 0, and without the names of protocol, model and baseline if they are the same in all rows of a metric."""
     readable_rows = [row for row in rows if row["metric"] not in _OF_NOTHING or _is_visible(row)]
-    values_by_key: dict[tuple[str, str], set[str]] = {}
+    values_by_key: dict[tuple[str, str], set[str]] = {}  # by (metric, key)
     for row in readable_rows:
         for key, value in {"protocol": row["protocol"], **row["tags"]}.items():
             values_by_key.setdefault((row["metric"], key), set()).add(value)
@@ -192,63 +205,77 @@ def readable(rows: Sequence[AnyRow]) -> list[dict[str, Any]]:
     return short_rows
 
 
+# Where a difference of mAP comes from
+
+
 def origin(mean: AnyRow, rows: Sequence[AnyRow]) -> str:
-    """Return a sentence with the three findings that explain most of the difference of mAP in the row `mean`, "" if
-    `rows` have none: recall and order of the scores, a type of error, the listed classes, the listed image."""
+    """Return a sentence on where a difference of mAP comes from: the three findings that explain most of it, among
+    recall and order of the scores, types of errors, classes, and images. "" if the rows tell nothing of these.
+
+    mean: the row of the difference; rows: all rows of the comparison."""
     related = [row for row in rows if (row.get("tags"), row.get("subset")) == (mean["tags"], mean["subset"])]
-    findings = sorted(
-        (*_order(mean, rows, related), *_errors(mean, related), *_places(mean, rows, related)), reverse=True
-    )
-    texts = "; ".join(text for _, text in findings[:3])
+    findings = [
+        *_recall_and_order(mean, rows, related),
+        *_costliest_error(mean, related),
+        *_foremost_classes(mean, rows),
+        *_foremost_image(mean, related),
+    ]
+    texts = "; ".join(text for _, text in sorted(findings, reverse=True)[:3])
     return f"{mean['tags']['model']}: where {mean['value']:+.2f} mAP comes from: {texts}" if texts else ""
 
 
-def _order(mean: AnyRow, rows: Sequence[AnyRow], related: Sequence[AnyRow]) -> Iterator[Finding]:
-    """Yield how the difference splits in two: mAP is the mean max recall (what is found, whatever the scores) less what
-    the order of the scores costs. related: the rows with the tags and the subset of `mean`."""
-    tags, models = dict(mean["tags"]), (mean["tags"]["baseline"], mean["tags"]["model"])
-    del tags["baseline"]
-    max_recalls = [
-        row["value"]
-        for model, row in product(models, rows)
-        if row.get("metric") == "mean_max_recall"
-        and (row["protocol"], row["subset"], row["tags"]) == (mean["protocol"], mean["subset"], tags | {"model": model})
-    ]
-    if len(max_recalls) != len(models):
+def _recall_and_order(mean: AnyRow, rows: Sequence[AnyRow], related: Sequence[AnyRow]) -> Iterator[Finding]:
+    """Yield how much of a difference of mAP is due to what is found, and how much to the order of the scores: mAP is
+    the mean maximal recall (what is found, whatever the scores) less what the order of the scores costs.
+
+    mean: the row of the difference; rows: all rows; related: those about the same models, part of the data and
+    subset. Nothing is yielded unless the rows have the recall of both models."""
+    tags = {key: value for key, value in mean["tags"].items() if key != "baseline"}
+    max_recalls = []
+    for model in (mean["tags"]["baseline"], mean["tags"]["model"]):
+        about = (mean["protocol"], mean["subset"], tags | {"model": model})
+        recall_rows = [row for row in rows if row.get("metric") == "mean_max_recall"]
+        max_recalls += [row["value"] for row in recall_rows if (row["protocol"], row["subset"], row["tags"]) == about]
+    if len(max_recalls) != 2:
         return
-    recall_gain = max_recalls[1] - max_recalls[0]
-    counts = [row for row in related if row["metric"] == "count_diff" and row["error"] != MISSED]
+    baseline_recall, model_recall = max_recalls
+    recall_gain = model_recall - baseline_recall
     if abs(recall_gain) > 1e-9:
-        order, recall = mean["value"] - recall_gain, f"mean max recall {max_recalls[0]:.2f} to {max_recalls[1]:.2f}"
-        yield (
-            max(abs(recall_gain), abs(order)),
-            f"what is found accounts for {recall_gain:+.2f} ({recall}), the order of the scores for {order:+.2f}",
-        )
+        order_gain = mean["value"] - recall_gain
+        recall_text = f"mean max recall {baseline_recall:.2f} to {model_recall:.2f}"
+        text = f"what is found accounts for {recall_gain:+.2f} ({recall_text}), the order of the scores for "
+        yield max(abs(recall_gain), abs(order_gain)), f"{text}{order_gain:+.2f}"
         return
-    as_many = "same predictions, other scores: as many of each type of error"
-    as_much = f"as much is found, mean max recall {max_recalls[0]:.2f}"
-    why = as_many if counts and not any(map(_is_visible, counts)) else as_much
+    error_counts = [row for row in related if row["metric"] == "count_diff" and row["error"] != MISSED]
+    why = f"as much is found, mean max recall {baseline_recall:.2f}"
+    if error_counts and not any(map(_is_visible, error_counts)):
+        why = "same predictions, other scores: as many of each type of error"
     yield abs(mean["value"]), f"the order of the scores accounts for all of it ({why})"
 
 
-def _errors(mean: AnyRow, related: Sequence[AnyRow]) -> Iterator[Finding]:
-    """Yield the type of error that costs the worse model most, compared with the better one. Types whose difference was
-    tested and is not significant are left out."""
+def _costliest_error(mean: AnyRow, related: Sequence[AnyRow]) -> Iterator[Finding]:
+    """Yield the type of error that costs the worse model most mAP, compared with the better one. Types whose difference
+    was tested and is not significant are left out. mean: the row of the difference of mAP; related: the rows about the
+    same models, part of the data and subset."""
     costs = [row for row in related if row["metric"] == "delta_mAP_diff" and row["oracle"] not in OF_A_SIDE]
     costs = [row for row in costs if row["value"] is not None]
     significant = [
         row for row in costs if row["ci_low"] is None or (row["ci_low"] * row["ci_high"] > 0 and row["p"] < SURE)
     ]
-    for row in sorted(significant, key=lambda row: row["value"] * (1 if mean["value"] > 0 else -1))[:1]:
-        if row["value"] * mean["value"] < 0:
-            more, size = "more" if row["value"] > 0 else "less", abs(row["value"])
-            gains = f"repairing them gives {row['to']:+.2f}, in the baseline {row['from']:+.2f}"
-            yield size, f"{row['oracle']} errors cost {size:.2f} mAP {more} ({gains}, by {row['protocol']})"
+    if not significant:
+        return
+    direction = 1 if mean["value"] > 0 else -1
+    row = min(significant, key=lambda row: row["value"] * direction)
+    if row["value"] * direction < 0:  # the worse model gains more by the repair: these errors cost it more
+        more, size = "more" if row["value"] > 0 else "less", abs(row["value"])
+        gains = f"repairing them gives {row['to']:+.2f}, in the baseline {row['from']:+.2f}"
+        yield size, f"{row['oracle']} errors cost {size:.2f} mAP {more} ({gains}, by {row['protocol']})"
 
 
-def _places(mean: AnyRow, rows: Sequence[AnyRow], related: Sequence[AnyRow]) -> Iterator[Finding]:
-    """Yield how much of the difference the listed classes account for, and the first listed image, of those that differ
-    in the same direction. A class's share is its difference divided by the number of classes."""
+def _foremost_classes(mean: AnyRow, rows: Sequence[AnyRow]) -> Iterator[Finding]:
+    """Yield how much of a difference of mAP the ten classes with the largest difference in the same direction account
+    for. A class accounts for its difference divided by the number of classes. mean: the row of the difference of mAP;
+    rows: all rows."""
     class_rows = [row for row in rows if row["metric"] == "AP_diff" and row["tags"] == mean["tags"]]
     class_rows = [row for row in class_rows if row["protocol"] == mean["protocol"] and row["value"] * mean["value"] > 0]
     if largest := sorted(class_rows, key=lambda row: -abs(row["value"]))[:10]:
@@ -258,10 +285,16 @@ def _places(mean: AnyRow, rows: Sequence[AnyRow], related: Sequence[AnyRow]) -> 
         classes_text = f"the class {name} accounts" if single else f"{len(largest)} classes account"
         largest_part = f"{first['value']:+.2f} AP" if single else f"most of all {name}, {first['value']:+.2f} AP"
         yield abs(share), f"{classes_text} for {share:+.2f} ({largest_part})"
-    for row in [row for row in related if row["metric"] == "image_diff" and row["value"] * mean["value"] > 0][:1]:
+
+
+def _foremost_image(mean: AnyRow, related: Sequence[AnyRow]) -> Iterator[Finding]:
+    """Yield how much of a difference of mAP the first listed image accounts for that differs in the same direction.
+    mean: the row of the difference; related: the rows about the same models, part of the data and subset."""
+    image_rows = [row for row in related if row["metric"] == "image_diff" and row["value"] * mean["value"] > 0]
+    for row in image_rows[:1]:
         yield abs(row["value"]), f"image {row['image_id']} accounts for {row['value']:+.2f}"
 
 
 def _is_visible(row: AnyRow) -> bool:
-    """Return whether a difference, or an end of its interval, is printed as something other than 0."""
+    """Return whether the value of a row, or an end of its interval, is printed as something other than 0.00."""
     return any(abs(row.get(key) or 0.0) >= 0.005 for key in ("value", "ci_low", "ci_high"))

@@ -23,19 +23,22 @@ def compare_shoe(
     resampling: Resampling,
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
-    """Yield for each delta the metrics of every model, then as `METRIC_diff` the difference of each other model from
-    the first. models: (name, predictions) of each.
+    """Evaluate several models by SHOE, and yield the rows at each delta (the similarity from which an unmatched
+    prediction counts against a class): the metrics of every model, then as `METRIC_diff` the difference of every other
+    model from the first.
 
-    Raises `DataError` for what is wrong with a stream."""
+    models: the name and the predictions of each. metrics: their names. resampling: how to compute intervals and p.
+    tags: further fields of all rows. Raises `DataError` for what is wrong with a stream."""
     runs = [(name, evaluation.run(stream)) for name, stream in models]
-    for at_delta in zip(*(run.each() for _, run in runs), strict=True):
-        named = [(name, run) for (name, _), (_, run) in zip(runs, at_delta, strict=True)]
-        yield from _rows(named, metrics, resampling, {**at_delta[0][0], **tags})
+    for runs_at_delta in zip(*(run.each() for _, run in runs), strict=True):
+        delta_tag, _ = runs_at_delta[0]
+        named_runs = [(name, run) for (name, _), (_, run) in zip(runs, runs_at_delta, strict=True)]
+        yield from _rows(named_runs, metrics, resampling, {**delta_tag, **tags})
 
 
 class _MetricOfModel(NamedTuple):
-    """One metric of one model at one delta. resampled: the metric in a form that takes weights of images, and its
-    rounds on resamples; None if some model of the comparison does not have the metric."""
+    """One metric of one model at one delta. resampled: the metric as a function of weights of images, and its values on
+    resamples of the images; None if some model of the comparison does not have the metric."""
 
     name: str
     run: Run
@@ -44,38 +47,40 @@ class _MetricOfModel(NamedTuple):
 
     @property
     def value(self) -> float | None:
-        """The metric, in [0, 1]; None without a value."""
+        """The value of the metric in [0, 1], None if it cannot be computed."""
         value: float | None = getattr(self.run.scores, self.metric)
         return value
 
     @property
     def n(self) -> int:
-        """How many cases the metric is over."""
+        """The number of cases (classes or predictions) that the metric is computed over."""
         return self.run.scores.count(self.metric)
 
 
 def _rows(
     models: Sequence[tuple[str, Run]], metrics: Sequence[str], resampling: Resampling, tags: Mapping[str, str]
 ) -> Iterator[Row]:
-    """Yield the rows at one delta. tags: those of all rows. models: (name, run) of each."""
+    """Yield the rows at one delta: each metric of each model, then all differences from the first model. models: the
+    name and the evaluation of each; tags: further fields of all rows."""
     weighted = [weighted_metrics(run) for _, run in models]
     differences: list[Row] = []
     for metric in metrics:
-        sides = _sides(metric, models, weighted, resampling)
-        for side in sides:
-            yield _value_row(side, resampling, tags)
-            if side is not sides[0]:
-                differences.append(_difference_row(sides[0], side, resampling, tags))
+        baseline, *others = _resample_metric(metric, models, weighted, resampling)
+        yield _value_row(baseline, resampling, tags)
+        for other in others:
+            yield _value_row(other, resampling, tags)
+            differences.append(_difference_row(baseline, other, resampling, tags))
     yield from differences
 
 
-def _sides(
+def _resample_metric(
     metric: str,
     models: Sequence[tuple[str, Run]],
     weighted: Sequence[Mapping[str, Weighted]],
     resampling: Resampling,
 ) -> list[_MetricOfModel]:
-    """Return the metric of each model, all on the same resamples. weighted: of each model the metrics that it has."""
+    """Return one metric of each model, computed on the same resamples for all. models: the name and the evaluation of
+    each; weighted: for each model its metrics by name, as functions of weights of images."""
     # a model without scores has no soft_map
     if not all(metric in metrics_of_model for metrics_of_model in weighted):
         return [_MetricOfModel(name, run, metric, None) for name, run in models]
@@ -88,17 +93,21 @@ def _sides(
 
 
 def _value_row(side: _MetricOfModel, resampling: Resampling, tags: Mapping[str, str]) -> Row:
-    """Return the row of a model's metric."""
-    ends_of_interval = interval_of(side.run, side.metric, side.resampled[1]) if side.resampled else None
-    numbers = {"value": percent(side.value), "n": side.n, **interval_keys(ends_of_interval), "unit": "%"}
-    ends = row_ends("shoe", {"model": side.name, **tags}, {**side.run.signature, **resampling.signature()})
-    return result_row(side.metric, subset=side.run.subset, **numbers, **ends)
+    """Return the row with the value of a model's metric and its 95 % interval. tags: further fields of the row."""
+    interval = None
+    if side.resampled is not None:
+        _, rounds = side.resampled
+        interval = interval_of(side.run, side.metric, rounds)
+    numbers = {"value": percent(side.value), "n": side.n, **interval_keys(interval), "unit": "%"}
+    last_keys = row_ends("shoe", {"model": side.name, **tags}, {**side.run.signature, **resampling.signature()})
+    return result_row(side.metric, subset=side.run.subset, **numbers, **last_keys)
 
 
 def _difference_row(
     baseline: _MetricOfModel, side: _MetricOfModel, resampling: Resampling, tags: Mapping[str, str]
 ) -> Row:
-    """Return the row of a metric's difference from the baseline's; it is tested if both have resamples."""
+    """Return the row with the difference of a model's metric (`side`) from the baseline's. It has an interval and p if
+    both models have resamples. tags: further fields of the row."""
     metric, first, second = side.metric, baseline.run, side.run
     change = Difference(baseline.value, side.value)
     if baseline.resampled and side.resampled:
@@ -111,11 +120,11 @@ def _difference_row(
         change = difference(baseline.value, side.value, *tested, images, largest=1.0)
     joined = _join_settings(first.signature, second.signature)
     settings = {**first.signature, **joined, **resampling.signature()}
-    ends = row_ends("shoe", {"model": side.name, "baseline": baseline.name, **tags}, settings)
-    return difference_row(f"{metric}_diff", {"subset": first.subset}, change, side.n, ends)
+    last_keys = row_ends("shoe", {"model": side.name, "baseline": baseline.name, **tags}, settings)
+    return difference_row(f"{metric}_diff", {"subset": first.subset}, change, side.n, last_keys)
 
 
 def _join_settings(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings in which two runs differ, with both values joined by "+"."""
+    """Return the settings of signatures in which two evaluations differ, with both values joined by "+"."""
     differ = {key for key in first.keys() | second.keys() if first.get(key) != second.get(key)}
     return {key: "+".join(side[key] for side in (first, second) if key in side) for key in differ}

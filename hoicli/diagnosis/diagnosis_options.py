@@ -15,7 +15,7 @@ from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import one_protocol, protocol_of
 from hoicli.evaluation.slices import Part
-from hoicli.evaluation.views import Views, check_diagnosed, within
+from hoicli.evaluation.views import Views, check_diagnosed, view_on_part
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.oracles import IN_TURN
@@ -110,7 +110,7 @@ def settle_options(
         raise UsageError(f"{arg('as_released')}: for HICO-DET only; {problem}")
     views = views_of(vocabulary)
     for slice_ in views.of_data:
-        check_diagnosed(within(protocol, Part(slice_, 0)))
+        check_diagnosed(view_on_part(protocol, Part(slice_, 0)))
     if gt is None:
         return Settled(vocabulary, protocol, views, None)
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)

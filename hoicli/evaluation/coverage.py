@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hoicli.errors import DataError, arg
-from hoicli.evaluation.fit import ENOUGH_IMAGES, Fit, tells_more
+from hoicli.evaluation.box_evidence import ENOUGH_IMAGES
+from hoicli.evaluation.fit import Fit, tells_more
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
@@ -27,38 +28,43 @@ OF_NO_CLASS = (
 )
 
 
-def allow() -> str:
-    """Return the end of a message that most triplets have no class: the option that computes numbers anyway."""
+def allow_hint() -> str:
+    """Return the end of the message that most triplets have no class: the option that computes metrics anyway."""
     return f"; {arg('allow_uncounted')} computes with the others only"
 
 
 def check_counted(tally: Tally, vocabulary: Vocabulary, place: str, *, allowed: bool) -> None:
-    """Set `tally.uncounted` if most predictions have no class. Raises `DataError` if that is not `allowed`."""
+    """Raise `DataError` if most predictions have no class, so that they do not count; if that is `allowed`, only record
+    it in `tally.uncounted`. place: what the message calls the predictions."""
     problem = classless_problem(tally, vocabulary)
     if problem and not allowed:
-        raise DataError(problem + allow(), place=place, code="another-dataset")
+        raise DataError(problem + allow_hint(), place=place, code="another-dataset")
     tally.uncounted |= bool(problem)
 
 
 def classless_problem(tally: Tally, vocabulary: Vocabulary) -> str:
-    """Return in words what is wrong if most predictions have no class in the vocabulary; else "". Most means more than
-    half of all predictions, and also of the images' best ones: a detector that scores every verb for every pair has
-    many predictions without a class, but not at the top. Too few images (below ENOUGH_IMAGES) show nothing."""
+    """Return a message if most predictions have no class in the vocabulary, "" if not.
+
+    Most means more than half of all predictions, and also of the best predictions of each image: a detector that scores
+    every verb for every pair has many predictions without a class, but not at the top. Fewer than ENOUGH_IMAGES images
+    show nothing."""
     classless, total = tally.listed.classless(), len(tally.listed)
     if 2 * classless <= total:
         return ""
-    best, images = tally.listed.classless_best()
-    if not 2 * best > images >= ENOUGH_IMAGES:
+    classless_best, images = tally.listed.classless_best()
+    if not 2 * classless_best > images >= ENOUGH_IMAGES:
         return ""
-    counted = f"{classless:,} of {total:,} predictions, the best of {best:,} of {images:,} images among them"
+    counted = f"{classless:,} of {total:,} predictions, the best of {classless_best:,} of {images:,} images among them"
     return f"{counted}, are {OF_NO_CLASS.format(vocabulary.name)}"
 
 
 def choose_computable(
     truth: GroundTruth, protocols: Sequence[Protocol], named: Container[str] | None = None
 ) -> list[Protocol]:
-    """Return the protocols that can be computed with this ground truth; a note names the others. Raises `DataError` if
-    a protocol in `named` (None: every one) cannot be computed, or none is left."""
+    """Return the protocols that can be computed with this ground truth; a note on stderr names the others.
+
+    named: the names of the protocols that the user asked for, None for all. Raises `DataError` if one of these cannot
+    be computed, or none is left."""
     refused = [row for row in protocols if not truth.serves(row)]
     if refused:
         lacks = caveats.CAVEATS[caveats.names(refused[0].refuses & truth.caveats)[0]].lacks
@@ -67,37 +73,48 @@ def choose_computable(
 
 
 def find_unlabelled_views(views: Mapping[Protocol, Tally], named: Container[str], place: str) -> list[Protocol]:
-    """Return the views that cannot be computed because they match objects by label and no object of the predictions has
-    one; a note names them. Raises `DataError` at `place` if one is of a protocol in `named`, or no other is left."""
-    lacking = [row for row, tally in views.items() if 0 < tally.objects == tally.unlabelled and not row.person_first]
-    if lacking:
+    """Return the protocols that cannot be computed because they match objects by label, while no object of the
+    predictions has a label; a note on stderr names them.
+
+    views: each protocol (or view of one) with the tally of the predictions. named: the names of the protocols that the
+    user asked for. place: what the error message calls the predictions. Raises `DataError` if a named protocol cannot
+    be computed, or none is left."""
+    unlabelled = [row for row, tally in views.items() if 0 < tally.objects == tally.unlabelled and not row.person_first]
+    if unlabelled:
         problem = "no object of the predictions has a label, as in official V-COCO lists; it needs a dump with labels"
-        _leave_out(lacking, views, named, problem, place)
-    return lacking
+        _leave_out(unlabelled, views, named, problem, place)
+    return unlabelled
 
 
 def _leave_out(
-    rows: Sequence[Protocol], all_rows: Collection[Protocol], named: Container[str] | None, problem: str, place: str
+    refused: Sequence[Protocol],
+    protocols: Collection[Protocol],
+    named: Container[str] | None,
+    problem: str,
+    place: str,
 ) -> None:
-    """Print a note that some protocols cannot be served. Raises `DataError` if they are all, or one is `named`."""
-    names = ", ".join(row.name for row in distinct(rows))
-    if len(rows) == len(all_rows) or named is None or any(row.name in named for row in rows):
+    """Print a note that the `refused` protocols are left out, and why (`problem`). Raises `DataError` instead if they
+    are all of `protocols`, or the user asked for one of them: named has these names, None for all. place: what the
+    error message calls the data."""
+    names = ", ".join(row.name for row in distinct(refused))
+    if len(refused) == len(protocols) or named is None or any(row.name in named for row in refused):
         raise DataError(f"cannot serve {names}: {problem}", place=place, code="cannot-serve")
     note(f"left out: {names}: {problem}")
 
 
 @dataclass
 class Coverage:
-    """How well two streams fit together, collected while matching; `report` prints what a user should know."""
+    """How well predictions and ground truth fit together, collected while matching; `report` prints what a user should
+    know. numbers: counts of images, triplets, and triplets with something amiss; fit: how the boxes fit; lowest,
+    highest: the range of all scores."""
 
     numbers: Counter[str] = field(default_factory=Counter)
     fit: Fit = field(default_factory=Fit)
     lowest: float = np.inf
     highest: float = -np.inf
-    """The lowest and the highest score of all triplets."""
 
     def add(self, batch: Batch) -> None:
-        """Add what a batch of predictions tells."""
+        """Count the images and triplets of a batch, and collect the evidence of its boxes and scores."""
         predictions = batch.predictions
         self.numbers += Counter(
             {
@@ -112,16 +129,18 @@ class Coverage:
         self._add_scores(float(predictions.score.min(initial=np.inf)), float(predictions.score.max(initial=-np.inf)))
 
     def merge(self, other: Coverage) -> None:
-        """Add another part's counts."""
+        """Add what was collected from other images."""
         self.numbers += other.numbers
         self.fit.merge(other.fit)
         self._add_scores(other.lowest, other.highest)
 
     def _add_scores(self, lowest: float, highest: float) -> None:
+        """Widen the range of scores so that it includes these two."""
         self.lowest, self.highest = min(self.lowest, lowest), max(self.highest, highest)
 
     def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
-        """Return the question whether subjects and boxes fit the ground truth; "" if there is no doubt."""
+        """Return a question for the user if most subjects have a label that no subject may have, or the boxes do not
+        fit those of the ground truth (unless no protocol in `views` looks at boxes); "" if all seems right."""
         triplets, others = self.numbers["triplets"], self.numbers["other subjects"]
         if 2 * others > triplets:
             subject_labels, more = " or ".join(truth.vocabulary.subjects), tells_more(truth.vocabulary)
@@ -130,7 +149,8 @@ class Coverage:
         return "" if all(row.whole_image for row in views) else self.fit.doubt(truth.scenes, truth.vocabulary)
 
     def equal_scores_question(self) -> str:
-        """Return the question whether these are scores at all if all of them are equal; else ""."""
+        """Return a question for the user if all scores are equal, so that they rank nothing; "" if they are not, or too
+        few."""
         triplets, all_equal = self.numbers["triplets"], self.lowest == self.highest
         if not all_equal or min(triplets, self.numbers["images"]) < ENOUGH_IMAGES:
             return ""
@@ -139,13 +159,17 @@ class Coverage:
     def report(
         self, truth: GroundTruth, views: Sequence[Protocol], name: str, *, shard: bool = False, model: str | None = None
     ) -> None:
-        """Print notes on stderr: images without predictions (unless this is a `shard`), triplets without a class,
-        objects without a label, boxes that do not fit, classes without ground truth, derived image-level labels, images
-        in no slice of a file.
-        name: what errors call the predictions. model: the model's name, if there are several. Raises `DataError` for
-        too many inverted boxes, and (unless this is a `shard`) for boxes that are fractions of the image's sides."""
+        """Print notes on stderr about what does not fit: images without predictions, triplets without a class, objects
+        without a label, boxes that do not fit, classes without ground truth, derived image-level labels, images in no
+        part of a slice file.
+
+        views: the protocols that are evaluated. name: what errors call the predictions. shard: the predictions are of
+        some images only, so that missing images are no matter, nor shares of boxes. model: the model's name, if there
+        are several. Raises `DataError` for too many inverted boxes, and for boxes that are fractions of the image's
+        sides; not for a shard."""
 
         def tell(message: str) -> None:
+            """Print a note, which begins with the model's name if there are several."""
             note(message if model is None else f"{model}: {message}")
 
         if not all(row.whole_image for row in views):
@@ -174,7 +198,8 @@ class Coverage:
             )
 
     def _notes_on_images(self, truth: GroundTruth, *, shard: bool) -> Iterator[str]:
-        """Yield notes on images without predictions (unless this is a `shard`), and on predictions without triplets."""
+        """Yield notes on images without predictions, unless this is a `shard` (which has some images only), and on
+        predictions without any triplet."""
         images, total = self.numbers["images"], len(truth.scenes.image_ids)
         if images < total and not shard:
             yield f"{total - images:,} of {total:,} ground-truth images have no predictions: their triplets are missed"
@@ -204,7 +229,8 @@ def _person_protocols(protocols: Sequence[Protocol]) -> str:
 
 
 def _unsliced_notes(truth: GroundTruth, views: Sequence[Protocol]) -> Iterator[str]:
-    """Yield a note on each slice file that leaves out images of the ground truth."""
+    """Yield a note on each slice that a file defines and that leaves out images of the ground truth. views: the
+    protocols that are evaluated, some on a part of a slice."""
     total = len(truth.scenes.image_ids)
     for slice_ in dict.fromkeys(row.part.slice for row in views if row.part is not None):
         if slice_.measure == FILE and (unsliced := int((~truth.slice_members(slice_).any(axis=0)).sum())):
@@ -223,7 +249,8 @@ def _derived_labels_note(truth: GroundTruth) -> str:
 
 
 def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) -> list[str]:
-    """Return the actions with roles that a protocol scores and the ground truth lacks: walk, hold_obj (V-COCO)."""
+    """Return the names of the classes that a protocol for V-COCO scores and the ground truth lacks: `walk`, or
+    `hold_obj` for an action with a role. Other protocols are ignored."""
     missing = np.zeros(len(truth.vocabulary.interactions), dtype=bool)
     for protocol in protocols:
         if protocol.roles:
@@ -234,18 +261,19 @@ def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) ->
 
 
 def tell_absent(truth: GroundTruth, views: Sequence[Protocol]) -> None:
-    """Print a note about each protocol whose mean counts classes without ground truth as 0, where most classes are
-    such: the data is then a part of a dataset, and the mean far lower than on the whole."""
-    counting: dict[tuple[int, int], list[str]] = {}
+    """Print a note if most classes have no ground truth and a protocol counts them as 0 in its mean: the data is then
+    only a part of a dataset, and the mean far lower than on all of it. views: the protocols that are evaluated."""
+    names_by_counts: dict[tuple[int, int], list[str]] = {}
     for row in distinct(views) if len(truth.scenes.interaction) else ():
         if row.roles or row.by_verb or row.only_annotated_classes:
             continue
         scored = truth.scored_classes(row)
         if row.drop_no_interaction:
             scored[list(truth.vocabulary.no_interaction_ids)] = False
-        counts = np.bincount(truth.annotated_classes(row)[1], minlength=len(scored))
+        _, annotated = truth.annotated_classes(row)
+        counts = np.bincount(annotated, minlength=len(scored))
         absent, total = int((scored & (counts == 0)).sum()), int(scored.sum())
         if 2 * absent > total:
-            counting.setdefault((absent, total), []).append(row.name)
-    for (absent, total), names in counting.items():
+            names_by_counts.setdefault((absent, total), []).append(row.name)
+    for (absent, total), names in names_by_counts.items():
         note(f"{', '.join(names)}: {absent:,} of {total:,} classes have no ground truth and count 0 in the mean")

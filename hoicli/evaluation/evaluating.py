@@ -14,7 +14,7 @@ from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.coverage import (
     OF_NO_CLASS,
     Coverage,
-    allow,
+    allow_hint,
     check_counted,
     choose_computable,
     find_unlabelled_views,
@@ -50,11 +50,11 @@ Part = TypeVar("Part")
 def read_truth(
     stream: Stream, vocabulary: Vocabulary, policy: ErrorPolicy, *, allow_uncounted: bool = False
 ) -> GroundTruth:
-    """Return all ground truth of a stream, checked.
+    """Read, check and return all ground truth of a stream. A note on stderr says how many triplets have no class.
 
-    Raises `DataError` for a bad line, for an empty stream, and, unless `allow_uncounted`, if more than half of the
-    triplets have no class in the vocabulary, since numbers would be about the others only.
-    """
+    policy: whether a bad line is an error or is skipped. Raises `DataError` for a bad line, for an empty stream, and,
+    unless `allow_uncounted`, if more than half of the triplets have no class in the vocabulary, since metrics would be
+    about the others only."""
     with no_garbage_collection():
         parts = read_scenes(stream, vocabulary, scored=False, policy=policy, processes=stream.processes())
         scenes = concatenate(parts, vocabulary)
@@ -65,7 +65,7 @@ def read_truth(
     truth, classless = GroundTruth(scenes, vocabulary, stream.name), int((scenes.interaction < 0).sum())
     if truth.uncounted and not allow_uncounted:
         counted = f"{classless:,} of {len(scenes.interaction):,} triplets"
-        problem = f"{counted} are {OF_NO_CLASS.format(vocabulary.name)}{allow()}"
+        problem = f"{counted} are {OF_NO_CLASS.format(vocabulary.name)}{allow_hint()}"
         raise DataError(problem, place=stream.name, code="another-dataset")
     if classless:
         note(f"{classless} ground-truth triplets are no {vocabulary.name} interaction (verb and object): not counted")
@@ -79,10 +79,11 @@ def matched_batches(
     filters: Filters,
     policy: ErrorPolicy,
 ) -> Iterator[tuple[Batch, Mapping[str, Outcomes]]]:
-    """Yield each batch of predictions with its outcomes under every protocol.
+    """Read predictions and match them with the ground truth; yield each batch of images with its outcomes by
+    `Protocol.key`.
 
-    Raises `DataError` for a bad line or an image that the ground truth does not have.
-    """
+    filters: which predictions to remove before. policy: whether a bad line is an error or is skipped. Raises
+    `DataError` for a bad line or an image that the ground truth does not have."""
     with no_garbage_collection():
         for scenes in read_scenes(lines, truth.vocabulary, scored=True, policy=policy, known_ids=truth.position):
             batch = Batch(scenes, truth)
@@ -91,14 +92,16 @@ def matched_batches(
 
 @dataclass(frozen=True)
 class MatchedLines:
-    """The match records of some images as lines, and how their predictions fit the ground truth."""
+    """The match records of some images, as JSON lines with the outcome of each prediction. coverage: how well the
+    predictions fit the ground truth."""
 
     image_ids: Sequence[str]
     lines: bytes
     coverage: Coverage
 
-    def saying(self, skipped: int, records: int) -> MatchedLines:
-        """Return the same records, whose last `records` lines say that `skipped` lines were dropped, if any were."""
+    def state_skipped(self, skipped: int, records: int) -> MatchedLines:
+        """Return the same records, with `"skipped":N` added to the last `records` lines if N = `skipped` lines of the
+        input were dropped; unchanged if none were."""
         if not skipped:
             return self
         lines = bytes(self.lines).splitlines()
@@ -106,7 +109,7 @@ class MatchedLines:
         return replace(self, lines=b"".join(b"%b\n" % line for line in lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the lines as a buffer: they are megabytes, which a forked process sends without copying."""
+        """Return how to pickle this: with the lines as a buffer, which a forked process can send without a copy."""
         return MatchedLines, (self.image_ids, PickleBuffer(self.lines), self.coverage)
 
 
@@ -119,24 +122,27 @@ def matched_lines(
     *,
     partial: bool = False,
 ) -> Iterator[MatchedLines]:
-    """Yield the match records of the predictions, batch by batch, made by as many processes as their size is worth; and
-    unless they are `partial`, those of the images without predictions, so that their triplets count as missed.
+    """Match the predictions and yield their match records, batch by batch; several processes share a large input.
 
-    The last record of each protocol says how many lines were dropped: of the predictions, and unless `partial` of the
-    ground truth, too, which is otherwise read again later. Raises `DataError` as `matched_batches` does."""
-    # One batch is held back, so that the last one can be told how many lines were dropped.
-    before, last = policy.skipped if partial else 0, None
+    Images without predictions have records, too, so that their triplets count as missed, unless the records are
+    `partial`. The last record of each protocol states how many lines were dropped because they were bad: of the
+    predictions and of the ground truth (if `partial` of the predictions alone, since the ground truth is read again
+    later). policy: whether a bad line is an error or is dropped. Raises `DataError` for a bad line or an image that the
+    ground truth does not have."""
+    skipped_before = policy.skipped if partial else 0
+    # Each batch is held back until the next one is there: the last one must state how many lines were dropped.
+    held_back: MatchedLines | None = None
     try:
         for matched in _matched_lines(predictions, truth, protocols, filters, policy, partial):
-            if last is not None:
-                yield last
-            last = matched
+            if held_back is not None:
+                yield held_back
+            held_back = matched
     except DataError:
-        if last is not None:
-            yield last
+        if held_back is not None:
+            yield held_back
         raise
-    if last is not None:
-        yield last.saying(policy.skipped - before, len(protocols))
+    if held_back is not None:
+        yield held_back.state_skipped(policy.skipped - skipped_before, len(protocols))
 
 
 def _matched_lines(
@@ -147,13 +153,15 @@ def _matched_lines(
     policy: ErrorPolicy,
     partial: bool,
 ) -> Iterator[MatchedLines]:
-    """Yield what `matched_lines` does, but without the number of dropped lines."""
+    """Match the predictions and yield their match records, batch by batch; then, unless `partial`, those of images
+    without predictions. The arguments are those of `matched_lines`, which adds the number of dropped lines."""
     from hoicli.evaluation.match_records import MatchWriter
 
     writer = MatchWriter(truth, protocols, filters, partial=partial)
     image_ids_seen = set[str]()
 
-    def make(chunk: list[Line]) -> MatchedLines | None:
+    def match_chunk(chunk: list[Line]) -> MatchedLines | None:
+        """Return the match records of some lines, None if the ground truth lacks one of their images."""
         scenes = scenes_of(chunk, truth.vocabulary, scored=True)
         if not all(image_id in truth.position for image_id in scenes.image_ids):
             return None
@@ -164,17 +172,21 @@ def _matched_lines(
     with no_garbage_collection():
         check, register = checker(truth.vocabulary, scored=True), ImageRegister(truth.position)
         processes = predictions.processes()
-        for batch_made in read_columns(predictions, make, check, policy, register=register, processes=processes):
-            image_ids_seen.update(batch_made.image_ids)
-            yield batch_made
-        missed = (image_id for image_id in truth.position if image_id not in image_ids_seen and not partial)
-        while empty := [Line("", 1, dump({"image_id": missed_id, **_NOTHING})) for missed_id in islice(missed, BATCH)]:
-            matched = make(empty)
-            assert matched is not None
-            yield replace(matched, coverage=Coverage())
+        for matched in read_columns(predictions, match_chunk, check, policy, register=register, processes=processes):
+            image_ids_seen.update(matched.image_ids)
+            yield matched
+        if partial:
+            return
+        unseen = (image_id for image_id in truth.position if image_id not in image_ids_seen)
+        while unseen_ids := list(islice(unseen, BATCH)):
+            empty_lines = [Line("", 1, dump({"image_id": image_id, **_NOTHING})) for image_id in unseen_ids]
+            matched_empty = match_chunk(empty_lines)
+            assert matched_empty is not None  # all of these images are in the ground truth
+            yield replace(matched_empty, coverage=Coverage())
 
 
 _NOTHING: Record = {"boxes": [], "labels": [], "hois": []}
+"""The fields of a prediction record without predictions."""
 
 
 def gather_in_parallel(
@@ -185,28 +197,33 @@ def gather_in_parallel(
     *,
     independent: Callable[[Sequence[Part]], bool] = lambda _: True,
 ) -> list[Part]:
-    """Return the results of `gather` on the predictions, to be merged: one, or one for each share of a large file that
-    is split among the processors.
+    """Return the results of `gather` on the predictions, which the caller merges: a single result, or for a large file
+    one for each share of its lines, computed by several processes.
 
-    If a share fails, an image occurs in two parts, or the parts are not `independent`, the whole file is gathered again
-    in one process, under `policy`, so that an error names the right place. images: returns the images of a part."""
+    gather: reads a stream under an error policy. images: returns the images of a result. independent: returns whether
+    results may be merged at all. If a process fails, an image is in two shares, or results are not independent, the
+    whole file is gathered again in this process under `policy`, so that an error names the right line."""
     shares = predictions.shares()
-    parts = fork_map(lambda share: gather(share, ErrorPolicy()), shares) if shares else None
-    if parts is not None and _no_image_twice(map(images, parts)) and independent(parts):
-        return parts
+    results = fork_map(lambda share: gather(share, ErrorPolicy()), shares) if shares else None
+    if results is not None and _no_image_twice(map(images, results)) and independent(results):
+        return results
     return [gather(predictions, policy)]
 
 
-def _no_image_twice(parts: Iterable[Iterable[Hashable]]) -> bool:
-    """Return whether no image is in two parts. By hashes: one in 10^7 streams of a million images gives a false no."""
-    hashes = np.fromiter(map(hash, chain.from_iterable(parts)), dtype=np.int64)
+def _no_image_twice(images_of_parts: Iterable[Iterable[Hashable]]) -> bool:
+    """Return whether no image is in two parts. images_of_parts: the ids, or other keys, of the images of each part.
+
+    Hashes are compared, which takes less memory than the ids. Two images have the same hash in about one of 10^7
+    streams of a million images; the answer is then no, and costs only time."""
+    hashes = np.fromiter(map(hash, chain.from_iterable(images_of_parts)), dtype=np.int64)
     return len(distinct(hashes)) == len(hashes)
 
 
 def tally_matches(
     matched: Iterable[tuple[Batch, Mapping[str, Outcomes]]], protocols: Sequence[Protocol], vocabulary: Vocabulary
 ) -> tuple[Tally, Coverage]:
-    """Return the tally and the coverage of batches that are given with their outcomes."""
+    """Gather matched batches: return the tally of their outcomes, to be ranked, and their coverage, which tells how
+    well predictions and ground truth fit together. matched: batches, each with its outcomes by `Protocol.key`."""
     coverage, tally = Coverage(), Tally(protocols, len(vocabulary.interactions))
     for batch, outcomes in matched:
         coverage.add(batch)
@@ -223,21 +240,21 @@ def tally_predictions(
     named: Collection[str] = (),
 ) -> Tally:
     """Match all predictions, and return the tally of their outcomes and of the ground truth. Notes on stderr tell how
-    well the two fit together.
+    well the two fit together. Several processes share a large file; the result does not depend on how.
 
-    `gather_in_parallel` splits the work; the order of gathering does not change a tally. Raises `DataError` if the
-    predictions cannot serve a protocol in `named`, or the only one; a note names others, which are left out."""
+    named: the names of the protocols that the user asked for. `DataError` is raised if the predictions cannot serve one
+    of these, or any at all; other protocols that they cannot serve are left out, with a note."""
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Tally, Coverage]:
-        return tally_matches(
-            matched_batches(lines, truth, protocols, filters, shared_policy), protocols, truth.vocabulary
-        )
+        """Match some lines, and return their tally and coverage."""
+        matched = matched_batches(lines, truth, protocols, filters, shared_policy)
+        return tally_matches(matched, protocols, truth.vocabulary)
 
     parts = gather_in_parallel(gather, predictions, policy, lambda part: part[0].listed.image_ids)
     tally, coverage = parts[0]
-    for other, covered in parts[1:]:
-        tally.merge(other)
-        coverage.merge(covered)
+    for other_tally, other_coverage in parts[1:]:
+        tally.merge(other_tally)
+        coverage.merge(other_coverage)
     check_counted(tally, truth.vocabulary, predictions.name, allowed=filters.allow_uncounted)
     tally.add_truth(truth)
     remaining = tally.leave_out(find_unlabelled_views(dict.fromkeys(protocols, tally), named, predictions.name))
@@ -257,14 +274,16 @@ def tallies(
     views: Views = ALONE,
     vocabulary: Vocabulary | None = None,
 ) -> Iterator[tuple[Tally, Vocabulary, dict[str, str]]]:
-    """Yield (tally, its vocabulary, settings for its signatures): one tally for predictions with ground truth, or one
-    for each view of a protocol in a match stream.
+    """Yield (a tally of outcomes, its vocabulary, settings for its signatures): one tally of all protocols for
+    predictions with ground truth; for match records, which are matched already, one for each view of a protocol that
+    they hold.
 
-    gt: the ground truth, or its stream; with a match stream it adds the images that shards of the stream lack.
-    named: the protocols that the user named, which must be there; without any, all of a match stream. views: the
-    thresholds and slices asked for; without any, all views of a match stream. vocabulary: that of the protocols'
-    dataset, if it comes from a file. Raises `UsageError` for options that need predictions, `DataError` for protocols
-    that the ground truth cannot serve."""
+    gt: the ground truth, or its stream; needed for predictions. With match records it adds the images that they lack.
+    chosen: the protocols to evaluate; named: the names of those that the user asked for, which must be computable;
+    without any, all protocols of the match records are evaluated. views: the thresholds and slices that the user asked
+    for; without any, all views in the match records. vocabulary: that of the protocols' dataset, if it comes from a
+    file. Raises `UsageError` for options that need predictions, `DataError` for protocols that the ground truth cannot
+    serve."""
     vocabulary = vocabulary or load(chosen[0].dataset)
     matched = predictions.matched or gt is None
     if matched and not named and not vocabulary.own:
@@ -276,6 +295,22 @@ def tallies(
         chosen = views.views_of(choose_computable(truth, chosen, named), named)
         yield tally_predictions(predictions, truth, chosen, filters, policy, named), vocabulary, filters.signature()
         return
+    yield from _match_stream_tallies(predictions, truth, vocabulary, chosen, filters, policy, named=named, views=views)
+
+
+def _match_stream_tallies(
+    predictions: Predictions,
+    truth: GroundTruth | None,
+    vocabulary: Vocabulary,
+    chosen: Sequence[Protocol],
+    filters: Filters,
+    policy: ErrorPolicy,
+    *,
+    named: Collection[str],
+    views: Views,
+) -> Iterator[tuple[Tally, Vocabulary, dict[str, str]]]:
+    """Yield what `tallies` does for match records: for each view of a protocol its tally, the vocabulary, and settings
+    for signatures. truth: the ground truth of images that the records lack, None if they must have all."""
     from hoicli.evaluation.match_stream import MatchStream, read_matches
 
     if filters.removes:
@@ -292,14 +327,15 @@ def tallies(
     keys = list(requested) if views.thresholds.values or views.of_data else stream.view_keys(names)
     for key in keys:
         _check_matched(stream, key, requested[key] if key in requested else rows[stream.views[key].row.name])
-    for key in keys:
-        stream.views[key].check_whole(truth, stream.unread, predictions.name)
-    lacking = find_unlabelled_views(
-        {stream.views[key].row: stream.views[key].tally for key in keys}, named, predictions.name
-    )
+    matched_views = [stream.views[key] for key in keys]
+    for view in matched_views:
+        view.check_whole(truth, stream.unread, predictions.name)
+    unlabelled = find_unlabelled_views({view.row: view.tally for view in matched_views}, named, predictions.name)
     if truth is not None:
-        tell_absent(truth, [stream.views[key].row for key in keys])
-    for view in (stream.views[key] for key in keys if stream.views[key].row not in lacking):
+        tell_absent(truth, [view.row for view in matched_views])
+    for view in matched_views:
+        if view.row in unlabelled:
+            continue
         if truth is not None:
             view.add_missed(truth, requested.get(view.row.key, view.row))
         view.check_counted(vocabulary, predictions.name, allowed=filters.allow_uncounted)
@@ -307,8 +343,8 @@ def tallies(
 
 
 def _names_in_stream(stream: MatchStream, rows: Mapping[str, Protocol], chosen: Sequence[Protocol] | None) -> list[str]:
-    """Return the names of the chosen protocols, or of those of `rows` that a match stream has. rows: the protocols of
-    the dataset by name; chosen: None for all of the stream. Raises `UsageError` if the stream lacks a chosen one."""
+    """Return the names of the protocols to evaluate of a match stream: the chosen ones, or if `chosen` is None, those
+    of the dataset's protocols (`rows`, by name) that the stream has. Raises `UsageError` if it lacks a chosen one."""
     protocols_seen = {view.row.name for view in stream.views.values()}
     if chosen is None:
         return [name for name in rows if name in protocols_seen]
@@ -322,8 +358,8 @@ def _names_in_stream(stream: MatchStream, rows: Mapping[str, Protocol], chosen: 
 
 
 def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
-    """Raise `UsageError` if a match stream does not have the view `row`, or its lines were matched with another
-    protocol file or slice file of that name. key: the view's key."""
+    """Raise `UsageError` if a match stream lacks a requested view of a protocol, or its lines were matched with another
+    protocol file or slice file of the same name. row: the requested view; key: its `Protocol.key`."""
     if row.mean_of:
         raise UsageError(
             f"{arg('iou', dict(row.view)['iou'])}: a mean over thresholds needs the predictions, with {arg('gt')}"
@@ -331,12 +367,13 @@ def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
     if key not in stream.views:
         options_text = " ".join(f"--{option} {value}" for option, value in row.view if option != "part")
         if not options_text:
-            views = set(
+            options_there = set(
                 chain.from_iterable(view.row.view for view in stream.views.values() if view.row.name == row.name)
             )
-            have = " or ".join(sorted(f"--{option} {value}" for option, value in views if option != "part"))
+            have = " or ".join(sorted(f"--{option} {value}" for option, value in options_there if option != "part"))
             raise UsageError(f"the matches of {row.name} have only {have}: ask for one, or match again without")
         raise UsageError(f"{options_text}: the matches of {row.name} do not have it; give it to hoicli match")
-    theirs, ours = stream.views[key].settings, row.settings()
-    if any(ours[name] != theirs.get(name) for name in ("row", "slice") if name in ours):
+    settings_there, settings_wanted = stream.views[key].settings, row.settings()
+    files = [name for name in ("row", "slice") if name in settings_wanted]  # settings with a digest of a file
+    if any(settings_wanted[name] != settings_there.get(name) for name in files):
         raise UsageError(f"{key}: was matched with another file of that name; match again")

@@ -30,9 +30,9 @@ METRICS = ("mAP", RECALL, "mPD")
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which rows to write. split: also the subsets of this split, a key of `vocabulary.unseen`; ignore_no_interaction:
-    means without that verb's classes; per_class: also a row for each class; slices: also the means on each part of
-    these slices of classes; metrics: which of METRICS besides mAP."""
+    """Which result rows the user asked for. split: also the subsets seen and unseen of this zero-shot split (a key of
+    `vocabulary.unseen`); ignore_no_interaction: means without the classes of that verb; per_class: also a row for each
+    class; slices: also the means over each part of these slices of classes; metrics: which of METRICS besides mAP."""
 
     split: str | None = None
     ignore_no_interaction: bool = False
@@ -41,15 +41,16 @@ class Wanted:
     metrics: Collection[str] = ()
 
     def settings(self) -> dict[str, str]:
-        """Return the settings that these options add to signatures."""
+        """Return the settings that these options add to signatures, as text by key; empty if neither is used."""
         settings = {"split": self.split} if self.split else {}
         return settings | ({"noint": "ignored"} if self.ignore_no_interaction else {})
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """The 95 % intervals of each subset's mAP and each class's AP, in [0, 1], and the settings of the resampling. An
-    interval is None or missing if fewer than FEWEST_IMAGES images have ground truth of the subset or class."""
+    """The 95 % intervals (low, high) in [0, 1] of the mAP of each subset, by its name, and of the AP of each class, by
+    its number. An interval is None or missing if fewer than FEWEST_IMAGES images have ground truth of the subset or
+    class. settings: how was resampled, for signatures."""
 
     settings: Settings
     of_means: Mapping[str, tuple[float, float] | None]
@@ -58,9 +59,10 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """One model's results under one protocol, and the rows to write. settings: what goes into the rows' signatures.
-    view: the tags of the threshold and the part of the data that this is about. within: the only classes that are
-    averaged, None for all."""
+    """One model's results under one protocol, which it turns into result rows. requested: which rows; results: of each
+    class; settings: what the rows' signatures state; tags: further fields of all rows, such as the model's name; view:
+    the fields that say which IoU threshold and part of the data the rows are about; within: the only classes that are
+    averaged (a part of a slice of classes), None for all."""
 
     protocol: Protocol
     vocabulary: Vocabulary
@@ -81,33 +83,37 @@ class Evaluated:
         settings: Settings,
         tags: Mapping[str, str],
     ) -> list[Evaluated]:
-        """Return the results as a whole, then once for each part of the slices of classes."""
+        """Return the results of all classes, then once more for each part of the requested slices of classes. The
+        arguments are the fields of the first. Raises `UsageError` if the user's tags have a name that views use."""
         view = dict(protocol.view)
         if taken := sorted(view.keys() & tags.keys()):
             raise UsageError(f"{arg('tag', ', '.join(taken))}: rows of views have a {taken[0]} of their own")
-        whole = cls(protocol, vocabulary, requested, results, settings, tags, view)
-        parts = () if "slice" in view else requested.slices
-        return [whole] + [
-            replace(whole, within=members, view=view | slice_.tags(part), settings={**settings, **slice_.setting(part)})
-            for slice_ in parts
-            for part, members in zip(slice_.parts, slice_.classes, strict=True)
-        ]
+        evaluated = [cls(protocol, vocabulary, requested, results, settings, tags, view)]
+        if "slice" in view:  # a part of the data is not divided further
+            return evaluated
+        for slice_ in requested.slices:
+            for part, classes in zip(slice_.parts, slice_.classes, strict=True):
+                part_settings = {**settings, **slice_.setting(part)}
+                part_view = view | slice_.tags(part)
+                evaluated.append(replace(evaluated[0], within=classes, view=part_view, settings=part_settings))
+        return evaluated
 
     @cached_property
     def classes(self) -> Vocabulary:
-        """The vocabulary of the protocol's classes."""
+        """The vocabulary whose interactions are the protocol's classes (verbs alone, if it ranks verbs)."""
         return class_vocabulary(self.vocabulary, self.protocol)
 
     @cached_property
     def members(self) -> dict[str, Ints]:
-        """The classes that each subset's mean is over."""
+        """The numbers of the classes that each subset's mean is over, by the subset's name. In a part of a slice of
+        classes, subsets without classes are left out."""
         ignored, split = self.requested.ignore_no_interaction, self.requested.split
         subsets = subset_classes(self.vocabulary, self.protocol, split=split, ignore_no_interaction=ignored)
-        members = self.results.average_subsets(subsets)
+        averaged = self.results.average_subsets(subsets)
         if self.within is None:
-            return members
-        members_kept = {name: classes[np.isin(classes, sorted(self.within))] for name, classes in members.items()}
-        return {name: classes for name, classes in members_kept.items() if len(classes)}
+            return averaged
+        in_part = {name: classes[np.isin(classes, sorted(self.within))] for name, classes in averaged.items()}
+        return {name: classes for name, classes in in_part.items() if len(classes)}
 
     @cached_property
     def means(self) -> list[Mean]:
@@ -115,7 +121,8 @@ class Evaluated:
         return subset_means(self.results.ap, self.results.max_recall, self.members)
 
     def intervals(self, lists: RankedLists, rounds: Rounds, resampling: Resampling) -> Intervals:
-        """Return the intervals of all means, and of the classes if requested, from the model's resamples."""
+        """Return the 95 % intervals of all means, and of the classes if rows for them are requested. lists: the ranked
+        predictions that the results come from; rounds: the same on resampled images; resampling: how was resampled."""
         from hoicli.resampling.intervals import interval
 
         limits = {"lowest": 0.0, "highest": 1.0}
@@ -132,10 +139,12 @@ class Evaluated:
         return Intervals(resampling.signature(), of_means, of_classes)
 
     def rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
-        """Yield the mAP of each subset in percent, with its interval if given; `n` is the number of classes. If it is
-        requested, also yield mPD, and the mean maximal recall, which rows for each class bring as well."""
+        """Yield a row for the mAP of each subset, in percent, with its interval if given; `n` is the number of classes.
+        Then yield the mean maximal recall of each subset, if it or rows for each class are requested, and mPD, if that
+        is."""
         with_recall = self.requested.per_class or RECALL in self.requested.metrics
-        for metric, last_keys in self._metrics("mAP", *[RECALL] * with_recall, intervals=intervals):  # once, or not
+        metrics = ("mAP", RECALL) if with_recall else ("mAP",)
+        for metric, last_keys in self._metrics(*metrics, intervals=intervals):
             for mean in self.means:
                 value = mean.ap if metric == "mAP" else mean.max_recall
                 numbers = {"value": percent(value), "n": mean.classes}
@@ -146,8 +155,9 @@ class Evaluated:
             yield self._degradation_row()
 
     def class_rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
-        """Yield the AP (with its interval, if given) and the maximal recall of each class that the protocol averages,
-        in percent. `n` is the count of the class's ground truth, and `subset` as in `class_subsets`."""
+        """Yield a row for the AP of each class that the protocol averages, in percent, with its interval if given; then
+        one for the maximal recall of each. `n` is the number of the class's ground-truth triplets, and `subset` its
+        frequency group, or the smallest of the protocol's own subsets that it is in."""
         vocabulary, results = self.classes, self.results
         group = class_subsets(vocabulary, self.protocol)
         for metric, last_keys in self._metrics("AP", "max_recall", intervals=intervals):
@@ -161,30 +171,31 @@ class Evaluated:
                 yield result_row(metric, **class_, **numbers, **last_keys)
 
     def _degradation_row(self) -> Row:
-        """Return the row of mPD, mean performance degradation (Foruck/OC-Immunity HICO_DET_utils.py `get_mpd`), in
-        percent: how far the mean AP of a verb's classes stays below the best, (best - mean) / best, on average.
+        """Return the row of mPD, the mean performance degradation (Foruck/OC-Immunity HICO_DET_utils.py `get_mpd`), in
+        percent: by what share the mean AP of a verb's classes is below the best AP of one, averaged over verbs.
 
         The average is over the verbs except no_interaction that have several classes in the mean; `n` is their number.
-        A verb whose best AP is 0 counts 100. Raises as `check_metrics` does."""
+        A verb whose best AP is 0 counts 100. Raises `UsageError` if the protocol's classes are no pairs of a verb and
+        an object."""
         check_metrics(["mPD"], [self.protocol])
         vocabulary, ap = self.classes, self.results.ap
-        left_out = vocabulary.no_interaction_ids
-        aps: dict[str, list[float]] = {}
+        aps_by_verb: dict[str, list[float]] = {}
         for number in np.flatnonzero(self.results.in_mean).tolist():
-            if number not in left_out and (self.within is None or number in self.within):
-                aps.setdefault(vocabulary.interactions[number][0], []).append(float(ap[number]))
-        best_and_mean = [
-            (max(aps_of_verb), float(np.mean(aps_of_verb))) for aps_of_verb in aps.values() if len(aps_of_verb) > 1
-        ]
-        degradation = [(best - mean) / best if best else 1.0 for best, mean in best_and_mean]
+            if number not in vocabulary.no_interaction_ids and (self.within is None or number in self.within):
+                verb, _ = vocabulary.interactions[number]
+                aps_by_verb.setdefault(verb, []).append(float(ap[number]))
+        degradation = []
+        for aps in aps_by_verb.values():
+            if len(aps) > 1:
+                best = max(aps)
+                degradation.append((best - float(np.mean(aps))) / best if best else 1.0)
         value = float(np.mean(degradation)) if degradation else None
         last_keys = row_ends(self.protocol.name, {**self.tags, **self.view}, self.settings)
         return result_row("mPD", subset="full", value=percent(value), n=len(degradation), unit="%", **last_keys)
 
     def _metrics(self, *metrics: str, intervals: Intervals | None) -> Iterator[tuple[str, Row]]:
-        """Yield the name of each metric with the keys that end its rows: unit, protocol, tags and signature. The first
-        metric is a mean of AP or an AP, which alone has intervals, so its signature alone states how they were
-        resampled."""
+        """Yield each metric's name with the keys and values that its rows end with: unit, protocol, tags and signature.
+        Only the first metric (mAP or AP) can have intervals, so only its signature states how was resampled."""
         for metric in metrics:
             interval_settings = {} if intervals is None or metric != metrics[0] else intervals.settings
             last_keys = row_ends(self.protocol.name, {**self.tags, **self.view}, {**self.settings, **interval_settings})
@@ -192,11 +203,11 @@ class Evaluated:
 
 
 def check_metrics(metrics: Collection[str], protocols: Iterable[Protocol]) -> None:
-    """Raise `UsageError` if mPD is requested under a protocol whose classes are not (verb, object)."""
-    for row in protocols if "mPD" in metrics else ():
-        if row.roles or row.by_verb:
+    """Raise `UsageError` if mPD is among the metrics and the classes of a protocol are not pairs (verb, object)."""
+    for protocol in protocols if "mPD" in metrics else ():
+        if protocol.roles or protocol.by_verb:
             raise UsageError(
-                f"{arg('metric', 'mPD')}: the classes of {row.name} are no verbs with objects; leave it out"
+                f"{arg('metric', 'mPD')}: the classes of {protocol.name} are no verbs with objects; leave it out"
             )
 
 
@@ -209,14 +220,17 @@ def tally_rows(
     settings: Settings,
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
-    """Yield all result rows of a tally: the means of each protocol, and the classes if requested. resampling: how to
-    compute their intervals, None for rows without."""
+    """Yield all result rows of a tally: the means under each protocol, and the classes if requested.
+
+    resampling: how to compute 95 % intervals, None for rows without. settings: what signatures state besides the
+    protocol, the dataset and what is requested; tags: further fields of all rows, such as the model's name."""
     settings = {**settings, "data": vocabulary.signed, **requested.settings()}
 
     def protocol_rows(
         protocol: Protocol, results: ClassResults, intervals: Callable[[Evaluated], Intervals | None] = lambda _: None
     ) -> Iterator[Row]:
-        """Yield the rows of one protocol: of the results as a whole, then of each part of the slices."""
+        """Yield the rows of one protocol: of the results of all classes, then of each part of the slices of classes.
+        intervals: computes the intervals of the results it is given; by default there are none."""
         protocol_settings = {**settings, **tally.settings(protocol)}
         for evaluated in Evaluated.split_by_slices(protocol, vocabulary, requested, results, protocol_settings, tags):
             intervals_of = intervals(evaluated)
@@ -232,13 +246,14 @@ def tally_rows(
 
     for protocol, results, lists in tally.ranked_results(vocabulary, tally.image_ids):
         (rounds,) = resample([lists], resampling, f"{protocol.key}: resamples")
-        intervals_maker = partial(Evaluated.intervals, lists=lists, rounds=rounds, resampling=resampling)
-        yield from protocol_rows(protocol, results, intervals_maker)
+        compute_intervals = partial(Evaluated.intervals, lists=lists, rounds=rounds, resampling=resampling)
+        yield from protocol_rows(protocol, results, compute_intervals)
 
 
 def class_subsets(vocabulary: Vocabulary, protocol: Protocol) -> dict[int, str]:
-    """Return each class's subset: its frequency group, or the smallest of the protocol's own subsets that has it."""
-    group = vocabulary.group_of
-    for subset in sorted(protocol.subsets, key=lambda name: -len(vocabulary.members(name))):
-        group |= dict.fromkeys(vocabulary.members(subset), subset)
-    return group
+    """Return the name of a subset for each class number: its frequency group (rare, non_rare), or if the protocol has
+    subsets of its own, the smallest of these that the class is in. A class in none is left out."""
+    subset_of_class = vocabulary.group_of
+    for subset in sorted(protocol.subsets, key=lambda name: -len(vocabulary.members(name))):  # the smallest comes last
+        subset_of_class |= dict.fromkeys(vocabulary.members(subset), subset)
+    return subset_of_class

@@ -1,4 +1,4 @@
-"""The ground truth of a dataset, indexed for matching; and which images and triplets are in each part of a slice."""
+"""The ground truth of a dataset, indexed for matching."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hoicli.converters.named import truth_settings
 from hoicli.errors import DataError
 from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.slices import FILE, IMAGES, Part, Slice
+from hoicli.evaluation.slices import IMAGES, Part, Slice, image_parts, triplet_parts
 from hoicli.records import caveats
 from hoicli.records.fingerprint import Hashes, orders, row_hashes, total_of
 from hoicli.records.kit import Bools, Floats, Ints, among, distinct, expand_runs, find, run_starts, starts_of
@@ -25,48 +25,52 @@ Column = TypeVar("Column", bound="NDArray[Any]")
 
 
 def _cache_columns(method: Callable[[GroundTruth, Argument], Column]) -> Callable[[GroundTruth, Argument], Column]:
-    """Decorate a method of `GroundTruth` so that it is computed once for each argument (a protocol, slice or part).
-    The column that it returns is shared, and so read-only."""
+    """Decorate a method of `GroundTruth` that computes an array from one argument (a protocol, slice or part), so that
+    it is computed only once for each argument. Callers share the array, so it is made read-only."""
 
     @wraps(method)
-    def cached(self: GroundTruth, argument: Argument) -> Column:
+    def compute_once(self: GroundTruth, argument: Argument) -> Column:
+        """Return the method's array for this argument, from the cache if it is there."""
         key = (method.__name__, argument)
-        if key not in self.kept:
-            self.kept[key] = method(self, argument)
-            self.kept[key].setflags(write=False)
-        column: Column = self.kept[key]
+        if key not in self.cache:
+            self.cache[key] = method(self, argument)
+            self.cache[key].setflags(write=False)
+        column: Column = self.cache[key]
         return column
 
-    return cached
+    return compute_once
 
 
-class Annotations:
-    """An index of the ground-truth triplets of a few images, which finds them by owner and class. The owner is an image
-    or a person. Triplets of one owner and class are in the order of annotation. The time that a search takes does not
-    depend on how many other images the ground truth has."""
+class TripletIndex:
+    """An index of the ground-truth triplets of a few images, which finds them by their owner (an image, or a person)
+    and their class. Triplets of one owner and class are in the order of annotation. The time that a search takes does
+    not depend on how many other images the ground truth has."""
 
     def __init__(self, owner: Ints, triplet: Ints, interaction: Ints, classes: int) -> None:
-        """owner, triplet, interaction [K]: the owner of each triplet, its row in the ground truth, and its class, -1
-        for none; a triplet without a class is never found. classes: how many classes there are."""
+        """Sort K triplets by owner and class. owner, triplet, interaction [K]: the number of each triplet's owner, the
+        triplet's row in the ground truth, and its class, -1 for none; a triplet without a class is never found.
+        classes: how many classes there are."""
         self._classes = classes
-        key = np.where(interaction < 0, -1, owner * classes + interaction)
+        key = np.where(interaction < 0, -1, owner * classes + interaction)  # one number for each (owner, class)
         order = np.argsort(key, kind="stable")
         self._triplet, key = triplet[order], key[order]
         first = run_starts(key)
         self._keys, self._bounds = key[first], np.append(first, len(key))
 
     def find(self, owner: Ints, interaction: Ints) -> tuple[Ints, Ints, Ints]:
-        """Look up each pair of owner and class [M]. Return the rows of the arguments that have triplets, and for each
-        of these rows where its triplets begin in the index, and how many there are."""
+        """Look up M pairs of an owner and a class: owner [M], interaction [M], where -1 is never found.
+
+        Return three columns about the pairs that have triplets: the pair's position in the arguments, where its
+        triplets begin in this index, and how many there are. `join_rows` takes these."""
         keys = owner * self._classes + interaction
-        key_index, known = find(self._keys, keys)
-        rows = np.flatnonzero(known & (owner >= 0) & (interaction >= 0))
+        key_index, is_key = find(self._keys, keys)
+        rows = np.flatnonzero(is_key & (owner >= 0) & (interaction >= 0))
         first = self._bounds[key_index[rows]]
         return rows, first, self._bounds[key_index[rows] + 1] - first
 
     def join_rows(self, rows: Ints, first: Ints, count: Ints) -> tuple[Ints, Ints]:
-        """Return every pair of a row and one of its triplets, as two columns, given what `find` returned (or some rows
-        of it): the rows ascending, the triplets as rows of `scenes`."""
+        """Return every combination of a row and one of its triplets, as two columns: the row, ascending, and the
+        triplet's row in the ground truth. rows, first, count: what `find` returned, or some entries of it."""
         run, entry = expand_runs(first, count)
         return rows[run], self._triplet[entry]
 
@@ -77,23 +81,25 @@ class GroundTruth:
     """
 
     def __init__(self, scenes: Scenes, vocabulary: Vocabulary, name: str = "ground truth") -> None:
-        """name: what messages call the ground truth."""
+        """Index annotated images. scenes: the N images, with all their boxes and triplets; vocabulary: the dataset's
+        classes; name: what messages call the ground truth."""
         self.scenes = scenes
         self.vocabulary = vocabulary
         self.name = name
         self.position = {image_id: place for place, image_id in enumerate(scenes.image_ids)}
         self.told_of_labels = False
-        """Whether a note said that its image-level labels are derived."""
-        self.kept: dict[tuple[str, Hashable], Any] = {}
+        """Whether the user was told already that image-level labels are derived from triplets."""
+        self.cache: dict[tuple[str, Hashable], Any] = {}
+        """Arrays by (name of the method that computes them, its argument), for `_cache_columns`."""
         self.caveats = scenes.every_caveat & caveats.TRUTH
 
     def serves(self, protocol: Protocol) -> bool:
-        """Return whether the protocol can be computed, given the caveats of the ground truth."""
+        """Return whether the protocol can be computed: none of the caveats of the ground truth rules it out."""
         return not protocol.refuses & self.caveats
 
     def settings(self, protocol: Protocol) -> dict[str, str]:
-        """Return the settings that the ground truth adds to the signatures of a protocol's rows: which annotations it
-        has, in which order where the protocol depends on it, and caveats."""
+        """Return the settings that the ground truth adds to the signatures of a protocol's rows, as text by key:
+        digests of its annotations and, where the protocol depends on it, of their order; and its caveats."""
         return {
             **self.signed,
             **truth_settings(self.total, self.order(protocol)),
@@ -102,73 +108,82 @@ class GroundTruth:
 
     @property
     def signed(self) -> dict[str, str]:
-        """The settings in signatures that say which annotations these are, and whether most are left uncounted."""
+        """The settings that identify this ground truth in any signature, as text by key: a digest of its annotations,
+        and UNCOUNTED if most of its triplets have no class and are left out."""
         return {**truth_settings(self.total), **(UNCOUNTED if self.uncounted else {})}
 
     @cached_property
     def classless(self) -> Ints:
-        """[N, 2] how many triplets of each image have no class, and how many triplets it has."""
+        """An array [N, 2] with two numbers for each image: its triplets without a class, and all of its triplets."""
         image = self.scenes.image_of_hoi[self.scenes.interaction < 0]
         start = self.scenes.hoi_start
         return np.stack([np.bincount(image, minlength=len(start) - 1), np.diff(start)], axis=1)
 
     @cached_property
     def uncounted(self) -> bool:
-        """Whether more than half of the triplets have no class. Numbers, which would be about the smaller part alone,
-        then need the user's leave (`allow_uncounted`)."""
+        """Whether more than half of the triplets have no class. Metrics would then be about the smaller part alone, so
+        the user must ask for them explicitly (`allow_uncounted`)."""
         return 2 * int((self.scenes.interaction < 0).sum()) > len(self.scenes.interaction)
 
     @cached_property
     def total(self) -> int:
-        """The sum of the images' hashes, from which the digest in signatures is made."""
+        """The sum of the hashes of all images' annotations, which identifies the ground truth (signatures have a digest
+        of it). A sum, so that the order of images is no matter."""
         return total_of(self.scenes.hashes)
 
     def order(self, protocol: Protocol) -> int:
-        """Return the sum of the images' `orders` under a protocol, for signatures."""
+        """Return one number that identifies the order of annotations within images, where a protocol's results may
+        depend on it: the sum of the hashes that `orders` returns. Signatures state it."""
         return total_of(self.orders(protocol))
 
     def orders(self, protocol: Protocol) -> Hashes:
-        """Return [N] a hash, for each image, of the order of annotations that results under a protocol may depend on: a
-        prediction belongs to the first of several triplets of its class, or people, that it overlaps equally. The hash
-        is 0 where no order would change a result."""
+        """Return a hash for each of the N images of the order of its annotations, 0 where no other order could change a
+        result. Order matters because of ties: a prediction that overlaps several triplets of its class (or several
+        people) equally belongs to the first of them."""
         if protocol.whole_image:
             return np.zeros(len(self.scenes.image_ids), dtype=np.uint64)
         return self._orders_of_people if protocol.person_first else self._orders_of_triplets
 
     @cached_property
     def _orders_of_triplets(self) -> Hashes:
-        """[N] a hash of the order in which each image lists the triplets of one class, which differ by their boxes."""
+        """[N] for each image, a hash of the order in which it lists triplets of the same class with different boxes; 0
+        if it has none."""
         rows = np.flatnonzero(self.scenes.interaction >= 0)
-        item = row_hashes(*self._corners(rows).T)
-        return orders(self.scenes.image_of_hoi[rows], self.scenes.interaction[rows], item, self.scenes.hashes)
+        box_hashes = row_hashes(*self._corners(rows).T)
+        return orders(self.scenes.image_of_hoi[rows], self.scenes.interaction[rows], box_hashes, self.scenes.hashes)
 
     @cached_property
     def _orders_of_people(self) -> Hashes:
-        """[N] a hash of the order in which each image lists its people, who differ by their boxes and actions."""
+        """[N] for each image, a hash of the order in which it lists people who differ by their boxes or actions; 0 if
+        it has no two such people."""
         scenes, (rows, _) = self.scenes, self.people
-        actions = np.zeros(len(scenes.boxes), dtype=np.uint64)
+        actions = np.zeros(len(scenes.boxes), dtype=np.uint64)  # by box: the sum of the hashes of the person's triplets
         every_triplet = np.arange(len(scenes.subject))
         np.add.at(actions, scenes.subject, row_hashes(scenes.interaction, *self._corners(every_triplet).T))
-        item = row_hashes(*scenes.boxes[rows].T, actions[rows])
-        return orders(scenes.image_of_box[rows], np.zeros_like(rows), item, scenes.hashes)
+        person_hashes = row_hashes(*scenes.boxes[rows].T, actions[rows])
+        same_key = np.zeros_like(rows)  # all people of an image are compared with each other
+        return orders(scenes.image_of_box[rows], same_key, person_hashes, scenes.hashes)
 
     @cached_property
     def order_of_boxes(self) -> int:
-        """The sum of hashes of the order in which each image lists the boxes of one label; compare `order`."""
+        """One number that identifies the order in which images list different boxes of the same label. Signatures of
+        box metrics state it, since of several boxes that a detection overlaps equally the first is matched."""
         scenes = self.scenes
         rows = np.flatnonzero(scenes.labels >= 0)
-        item = row_hashes(*scenes.boxes[rows].T, scenes.crowd[rows])
-        return total_of(orders(scenes.image_of_box[rows], scenes.labels[rows], item, scenes.hashes))
+        box_hashes = row_hashes(*scenes.boxes[rows].T, scenes.crowd[rows])
+        return total_of(orders(scenes.image_of_box[rows], scenes.labels[rows], box_hashes, scenes.hashes))
 
     def _corners(self, rows: Ints) -> Floats:
-        """Return [M, 8] the corners of the subject and object box of some triplets, zeros for no object."""
+        """Return an array [M, 8] of the subject and object box of M triplets, zeros where there is no object. rows: the
+        triplets' rows in `scenes`."""
         boxes = np.concatenate([self.scenes.boxes, np.zeros((1, 4))])  # no object is -1: the last row
         return np.concatenate([boxes[self.scenes.subject[rows]], boxes[self.scenes.object[rows]]], axis=1)
 
     @cached_property
     def image_labels(self) -> tuple[Ints, Ints]:
-        """The classes that happen in each image, and those that are ambiguous there, as two ascending columns of keys
-        (image * interactions + class). In an image without image-level labels, the classes of its triplets happen."""
+        """The image-level labels of all images as two ascending columns: the classes that happen in an image, and those
+        that are ambiguous there. An entry is (image * number of classes + class). In an image without image-level
+        labels, the classes of its triplets happen."""
         scenes, classes = self.scenes, len(self.vocabulary.interactions)
         image = np.repeat(np.arange(len(scenes.image_ids)), scenes.label_count)
         unclear = scenes.label < 0  # an ambiguous class c is stored as ~c
@@ -178,7 +193,7 @@ class GroundTruth:
         return distinct(np.concatenate([stated[~unclear], labelled_here])), distinct(stated[unclear])
 
     def rows_of(self, image_ids: Sequence[str]) -> Ints:
-        """Return [M] the index of each image in `scenes`. Raises `DataError` for an image that is not there."""
+        """Return the indices in `scenes` of images given by id. Raises `DataError` for an image that is not there."""
         try:
             return np.fromiter(map(self.position.__getitem__, image_ids), dtype=np.int64, count=len(image_ids))
         except KeyError as error:
@@ -187,35 +202,40 @@ class GroundTruth:
     def unseen(self, protocol: Protocol, seen_ids: Iterable[str]) -> tuple[list[str], Ints, Ints]:
         """Return the ids of the images that are not among `seen_ids`, and two columns about the triplets that a
         protocol counts in them: the image of each, as an index into these ids, and its row in `scenes`."""
-        known_ids = set(seen_ids)
-        absent = np.array([image_id not in known_ids for image_id in self.position], dtype=bool)
-        rows = np.flatnonzero(self.counted_triplets(protocol) & absent[self.scenes.image_of_hoi])
-        image_ids = [self.scenes.image_ids[image] for image in np.flatnonzero(absent).tolist()]
-        return image_ids, (np.cumsum(absent) - 1)[self.scenes.image_of_hoi[rows]], rows
+        ids_to_skip = set(seen_ids)
+        unseen = np.array([image_id not in ids_to_skip for image_id in self.position], dtype=bool)
+        rows = np.flatnonzero(self.counted_triplets(protocol) & unseen[self.scenes.image_of_hoi])
+        image_ids = [self.scenes.image_ids[image] for image in np.flatnonzero(unseen).tolist()]
+        index_in_ids = np.cumsum(unseen) - 1  # by image: how many unseen images come before it
+        return image_ids, index_in_ids[self.scenes.image_of_hoi[rows]], rows
 
-    def index_by_class(self, images: Ints) -> Annotations:
-        """Return an index of the triplets of some images, whose owner is the image, as an index into `images`."""
-        owner, rows = self._triplets_of(images)
-        return Annotations(owner, rows, self.scenes.interaction[rows], len(self.vocabulary.interactions))
+    def index_by_class(self, images: Ints) -> TripletIndex:
+        """Return an index that finds the triplets of some images by image (its position in `images`) and class."""
+        image, rows = self._triplets_of(images)
+        return TripletIndex(image, rows, self.scenes.interaction[rows], len(self.vocabulary.interactions))
 
-    def index_by_person(self, images: Ints) -> Annotations:
-        """Return an index of the triplets of some images, whose owner is the person (the row of the subject's box)."""
+    def index_by_person(self, images: Ints) -> TripletIndex:
+        """Return an index that finds the triplets of some images by person (the row of the subject's box) and class."""
         _, rows = self._triplets_of(images)
         subject, interaction = self.scenes.subject[rows], self.scenes.interaction[rows]
-        return Annotations(subject, rows, interaction, len(self.vocabulary.interactions))
+        return TripletIndex(subject, rows, interaction, len(self.vocabulary.interactions))
 
     def _triplets_of(self, images: Ints) -> tuple[Ints, Ints]:
-        """Return, of each triplet of some images, the image as an index into `images`, and the row in `scenes`."""
+        """Return two columns about all triplets of some images: the image of each triplet, as a position in `images`,
+        and the triplet's row in `scenes`. images: rows of `scenes`."""
         start = self.scenes.hoi_start
         return expand_runs(start[images], start[images + 1] - start[images])
 
     @cached_property
     def _known_start(self) -> Ints:
-        """[N + 1] where the known objects of each image begin."""
+        """[N + 1] where the known objects of each image begin in `scenes.known`. An object is known in an image if some
+        image-level label of the image names it (HICO-DET's Known Object setting)."""
         return starts_of(self.scenes.known_count)
 
     def knows(self, images: Ints, image: Ints, label: Ints) -> Bools:
-        """Return [M] whether an image-level label of `image` [M] (indexes `images`) names the object `label` [M]."""
+        """Return a mask of the M predictions whose object is known, that is, named by an image-level label of their
+        image. images: the images of a batch, as rows of `scenes`; image, label [M]: the image of each prediction, as a
+        position in `images`, and the label of its object."""
         start = self._known_start
         owner, entry = expand_runs(start[images], start[images + 1] - start[images])
         known_labels = np.zeros((len(images), len(self.vocabulary.objects)), dtype=bool)
@@ -225,17 +245,19 @@ class GroundTruth:
 
     @cached_property
     def kinds(self) -> Ints:
-        """[B] the label by which each box is compared (`box_kinds`)."""
+        """[B] the label of each box as matching compares it: as recorded, but one and the same for all labels of
+        subjects if the dataset has several (`box_kinds`)."""
         return box_kinds(self.scenes.labels, self.vocabulary)
 
     @cached_property
     def people(self) -> tuple[Ints, Ints]:
-        """[P] the boxes labelled person (a label of `subjects`), and [N + 1] where those of each image begin."""
+        """Two columns: [P] the rows of the boxes that are labelled as a subject (person), ascending; and [N + 1] where
+        those of each image begin in the first column."""
         rows = np.flatnonzero(are_subjects(self.scenes.labels, self.vocabulary))
         return rows, np.searchsorted(rows, self.scenes.box_start)
 
     def scored_classes(self, protocol: Protocol) -> Bools:
-        """Return [interactions] whether a protocol scores each class."""
+        """Return a mask of the dataset's classes that a protocol scores."""
         numbers = np.arange(len(self.vocabulary.interactions))
         if not protocol.classes:
             return numbers >= 0
@@ -243,19 +265,22 @@ class GroundTruth:
 
     @_cache_columns
     def members(self, part: Part) -> Bools:
-        """Return [T] whether each triplet is in a part of the data, by its image or by its boxes."""
+        """Return a mask of the T triplets that are in one part of a slice (`--slice` divides images or triplets into
+        named parts): by their image in a slice of images, else by their boxes (small objects, for example)."""
         members: Bools = self.slice_members(part.slice)[part.number]
         return members[self.scenes.image_of_hoi] if part.slice.of == IMAGES else members
 
     @_cache_columns
     def slice_members(self, slice_: Slice) -> Bools:
-        """Return [parts, N or T] whether each image, or each triplet, is in each part of a slice."""
+        """Return a mask for each part of a slice (`--slice` divides images or triplets into named parts): [parts, N] of
+        the images in each part, or [parts, T] of the triplets in it if it is a slice of triplets."""
         parts_of = image_parts if slice_.of == IMAGES else triplet_parts
         return parts_of(slice_, self.scenes, self.vocabulary)
 
     @_cache_columns
     def counted_triplets(self, protocol: Protocol) -> Bools:
-        """Return [T] whether a protocol counts each triplet of the ground truth."""
+        """Return a mask of the T triplets that a protocol counts: those of a class that it scores, without
+        no_interaction if it drops that; for a view, also only those in the view's part of the data."""
         if protocol.view:
             on_all_data = self.counted_triplets(protocol.matching)
             return on_all_data if protocol.part is None else on_all_data & self.members(protocol.part)
@@ -267,106 +292,37 @@ class GroundTruth:
         return counts
 
     def annotated_classes(self, protocol: Protocol) -> tuple[Ints, Ints]:
-        """Return what is to be found under a protocol, triplets or image-level labels: the image and class of each."""
+        """Return two columns, the image and the class of everything that a detector has to find under a protocol: of
+        each triplet that counts, or of each image-level label if the protocol classifies whole images."""
         if protocol.whole_image:
             return np.divmod(self.image_labels[0], len(self.vocabulary.interactions))
-        rows, columns = self.counted_triplets(protocol), (self.scenes.image_of_hoi, self.scenes.interaction)
-        image, interaction = columns if rows.all() else (column[rows] for column in columns)
-        return image, interaction
+        counted = self.counted_triplets(protocol)
+        if counted.all():  # the columns themselves, which saves a copy of the whole ground truth
+            return self.scenes.image_of_hoi, self.scenes.interaction
+        return self.scenes.image_of_hoi[counted], self.scenes.interaction[counted]
 
     @_cache_columns
     def counted_before(self, protocol: Protocol) -> Ints:
-        """Return [T + 1] how many triplets a protocol counts before each one."""
+        """Return [T + 1] how many of the triplets before each one a protocol counts; the last number counts all."""
         return starts_of(self.counted_triplets(protocol))
 
     @_cache_columns
     def present_boxes(self, protocol: Protocol) -> Bools:
-        """Return [B] whether a protocol uses each ground-truth box: a box of dropped triplets alone is not used."""
-        dropped, used = (np.zeros(len(self.scenes.boxes), dtype=bool) for _ in range(2))
+        """Return a mask of the B boxes that a protocol uses: all but those that belong only to triplets which it does
+        not count. A box without any triplet is used."""
+        in_counted, in_dropped = (np.zeros(len(self.scenes.boxes), dtype=bool) for _ in range(2))
         counted = self.counted_triplets(protocol.matching)
-        for rows, boxes in ((~counted, dropped), (counted, used)):
-            boxes[self.scenes.subject[rows]] = True
-            boxes[self.scenes.object[rows]] = True
-        return used | ~dropped
+        for triplets, in_triplets in ((counted, in_counted), (~counted, in_dropped)):
+            in_triplets[self.scenes.subject[triplets]] = True
+            in_triplets[self.scenes.object[triplets]] = True
+        return in_counted | ~in_dropped
 
     @_cache_columns
     def annotated_images(self, protocol: Protocol) -> Bools:
-        """Return [N] whether a protocol counts predictions in each image."""
+        """Return a mask of the N images in which a protocol counts predictions: all, or those with boxes, or those with
+        triplets, as `Protocol.images` says."""
         if protocol.images == "all":
             return np.ones(len(self.scenes.image_ids), dtype=bool)
         if protocol.images == "boxes":
             return np.diff(self.scenes.box_start) > 0
         return np.diff(self.counted_before(protocol.matching)[self.scenes.hoi_start]) > 0
-
-
-def image_parts(slice_: Slice, truth: Scenes, vocabulary: Vocabulary) -> Bools:
-    """Return [parts, N] whether each image is in each part. Raises `DataError` for a FILE that names none of them."""
-    if slice_.measure == FILE:
-        members = np.zeros((len(slice_.parts), len(truth.image_ids)), dtype=bool)
-        for image, image_id in enumerate(truth.image_ids):
-            members[list(slice_.images.get(image_id, ())), image] = True
-        if not members.any():
-            raise DataError(
-                f"names {min(slice_.images)!r} and others, but no image of the ground truth", place=slice_.name
-            )
-        return members
-    if slice_.measure == "people":
-        people = np.isin(truth.labels, sorted(vocabulary.subject_ids))
-        counts = _distinct(truth.image_of_box[people], truth.boxes[people], len(truth.image_ids))
-    else:
-        paired = truth.object >= 0
-        pairs = np.stack([truth.subject[paired], truth.object[paired]], axis=1)
-        counts = _distinct(truth.image_of_hoi[paired], pairs, len(truth.image_ids))
-    return _one_of(np.searchsorted(slice_.cuts, counts, side="right"), len(slice_.parts))
-
-
-def triplet_parts(slice_: Slice, scenes: Scenes, vocabulary: Vocabulary) -> Bools:
-    """Return [parts, T] whether each triplet, predicted or annotated, is in each part of a slice of triplets, by its
-    boxes. A triplet whose subject has no label of a subject is in no part of the slice `subject`."""
-    if slice_.measure == "subject":
-        labels = scenes.labels[scenes.subject] if len(scenes.labels) else scenes.subject
-        members: Bools = np.array([[vocabulary.object_ids[part]] for part in slice_.parts]) == labels
-        return members
-    if not len(scenes.boxes):
-        return _one_of(np.full(len(scenes.subject), len(slice_.parts) - 1), len(slice_.parts))
-    subject, object_ = scenes.boxes[scenes.subject], scenes.boxes[scenes.object]
-    value = object_area(object_) if slice_.measure == "objects" else centre_distance(subject, object_)
-    number = np.searchsorted(slice_.cuts, value, side="right")
-    number[scenes.object < 0] = len(slice_.parts) - 1  # `no_object`, the last part in a dataset with roles
-    return _one_of(number, len(slice_.parts))
-
-
-def object_area(boxes: Floats) -> Floats:
-    """Return [M] the area of each box [M, 4], (x2 - x1) * (y2 - y1) in pixels; 0 for an inverted box."""
-    with np.errstate(over="ignore"):
-        area: Floats = np.maximum(boxes[:, 2:] - boxes[:, :2], 0.0).prod(axis=1)
-    return area
-
-
-def centre_distance(subject: Floats, object_: Floats) -> Floats:
-    """Return [M] the distance of the centres of two boxes, divided by the mean of their diagonals; 0 for one centre.
-
-    So it does not depend on the size of the image: two equal squares side by side are 0.71 apart."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        apart = _length((subject[:, :2] + subject[:, 2:]) / 2 - (object_[:, :2] + object_[:, 2:]) / 2)
-        size = (_length(subject[:, 2:] - subject[:, :2]) + _length(object_[:, 2:] - object_[:, :2])) / 2
-        distance = np.where(apart > 0, np.inf, 0.0)
-        np.divide(apart, size, out=distance, where=size > 0)
-    return distance
-
-
-def _length(vectors: Floats) -> Floats:
-    length: Floats = np.sqrt(vectors[:, 0] ** 2 + vectors[:, 1] ** 2)
-    return length
-
-
-def _distinct(image: Ints, rows: Floats | Ints, images: int) -> Ints:
-    """Return [images] how many different rows each image has. image, rows: the image of each row, and the rows."""
-    keys = np.unique(np.column_stack([image, rows]), axis=0)
-    return np.bincount(keys[:, 0].astype(np.int64), minlength=images)
-
-
-def _one_of(number: Ints, parts: int) -> Bools:
-    """Return [parts, M] whether each of M members is in each part, where it is in the one part of its number [M]."""
-    members: Bools = np.arange(parts)[:, np.newaxis] == number
-    return members

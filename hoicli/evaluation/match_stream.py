@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from hoicli.errors import DataError, arg
 from hoicli.evaluation.coverage import check_counted
 from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.match_checks import match_problems
 from hoicli.evaluation.pairing import OUTCOME_CODES
 from hoicli.evaluation.protocols import PROTOCOLS, Protocol, view_key
 from hoicli.evaluation.tally import Tally
@@ -24,23 +23,15 @@ from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.columns import BATCH
 from hoicli.records.fingerprint import total_of
-from hoicli.records.image import image_id_problems, unknown_label
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE, ErrorPolicy, ImageRegister
 from hoicli.records.kit import Ints
-from hoicli.records.parsing import Problem, Record, is_number, parse, short
-from hoicli.records.result_rows import BAR, SIGNATURE_KEYS
-from hoicli.vocabulary.datasets import DATASETS
+from hoicli.records.parsing import Record, parse
 from hoicli.vocabulary.labels import Vocabulary
-
-UNKNOWN_PROTOCOL = "unknown-protocol"
-COUNTED = ("true_positive", "false_positive")
-"""The outcomes of predictions that count; such a prediction has a class."""
-AGAIN = "missing, or not as hoicli match writes it; match again"
 
 
 class Origin(NamedTuple):
     """The ground truth that match records were made with: its digest, how many images it has, and whether images
-    without predictions were left out."""
+    without predictions have no records (`partial`)."""
 
     digest: str
     images: int
@@ -49,11 +40,13 @@ class Origin(NamedTuple):
 
 @dataclass
 class MatchedView:
-    """The match records of one view of a protocol, gathered. row: the view. settings: the settings of its lines. tally:
-    their outcomes. register: the images seen. caveats: the mask of their caveats. classless: how many more triplets of
-    the ground truth have no class than have one. order: the sum of its images' `gt_order` (0 in a stream of hoicli
-    1.0). skipped: the lines that `match` dropped. origins: for each origin, the number of its images and the sum of
-    their hashes."""
+    """The gathered match records of one view: of a protocol, perhaps at another threshold or on a part of the data.
+
+    row: the view, as a protocol. settings: the field `settings`, which all of the records have in common. tally: their
+    outcomes. register: the images seen. caveats: the mask of the records' caveats. classless: how many more triplets of
+    the ground truth have no class than have one. order: the sum of the images' `gt_order` (0 in a stream of hoicli
+    1.0). skipped: how many lines `match` dropped. origins: for each ground truth that records were made with, the
+    number of images seen and the sum of the hashes of their annotations."""
 
     row: Protocol
     settings: dict[str, str]
@@ -66,7 +59,8 @@ class MatchedView:
     origins: dict[Origin, tuple[int, int]] = field(default_factory=dict)
 
     def add_heads(self, records: Iterable[Record]) -> None:
-        """Add what checked records tell about their ground truth: everything but the predictions and triplets."""
+        """Add what the first keys of checked records say about their ground truth: caveats, hashes and counts, but not
+        the predictions and triplets."""
         for record in records:
             self.caveats |= caveats.read_caveats(record.get("caveats"))
             self.skipped += record.get("skipped", 0)
@@ -79,11 +73,12 @@ class MatchedView:
 
     @property
     def truth_total(self) -> int:
-        """The sum of the hashes of the images' annotations, as `GroundTruth.total`."""
+        """The sum of the hashes of the images' annotations, which identifies the ground truth (`GroundTruth.total`)."""
         return sum(total for _, total in self.origins.values())
 
     def truth_settings(self) -> dict[str, str]:
-        """Return the settings that the ground truth adds to signatures, as `GroundTruth.settings` does."""
+        """Return the settings that the ground truth adds to signatures: digests of its annotations and their order,
+        whether most of it has no class, and caveats; the same as `GroundTruth.settings` gives for the ground truth."""
         uncounted = UNCOUNTED if self.classless > 0 else {}
         return {
             **truth_settings(self.truth_total, self.order),
@@ -92,21 +87,24 @@ class MatchedView:
         }
 
     def signed_settings(self) -> dict[str, str]:
-        """Return the settings of the lines for signatures. The leave to count a smaller part alone (UNCOUNTED), which
-        lines pass on, is among them only if the predictions needed it."""
-        own_settings = {key: value for key, value in self.settings.items() if key not in UNCOUNTED}
-        return own_settings | self.tally.leave
+        """Return the settings of the records for signatures. Records made with `--allow-uncounted` all have the setting
+        UNCOUNTED; signatures have it only if most triplets or predictions indeed have no class."""
+        other_settings = {key: value for key, value in self.settings.items() if key not in UNCOUNTED}
+        return other_settings | self.tally.leave
 
     def check_counted(self, vocabulary: Vocabulary, place: str, *, allowed: bool) -> None:
-        """Check the tally as `coverage.check_counted` does; leave that was given to `match` need not be given again."""
+        """Raise `DataError` if most predictions have no class, so that they do not count, unless that is `allowed` here
+        or was allowed when the records were made. place: what the message calls the stream."""
         allowed = allowed or UNCOUNTED.keys() <= self.settings.keys()
         check_counted(self.tally, vocabulary, place, allowed=allowed)
 
     def check_whole(self, truth: GroundTruth | None, unread: int, place: str) -> None:
-        """Check that no image of the ground truth is missing. Raises `DataError` at `place` otherwise. The lines must
-        have all images of the ground truth they were matched with. If they are partial (matched without the images that
-        have no predictions), `truth` must be given. If they are not, and `truth` is given, they must have all of its
-        images. unread: as many images may be missing as lines were skipped."""
+        """Raise `DataError` if records of some images are missing. place: what the message calls the stream.
+
+        Records must be there for all images of the ground truth that they were made with, and of `truth`, if it is
+        given. If they are partial (made without the images that have no predictions), `truth` must be given instead,
+        and supplies the missing images. unread: how many lines were skipped as bad, so that as many images may be
+        missing."""
         name = self.row.key
         images_seen = sum(count for count, _ in self.origins.values())
         partial = any(origin.partial for origin in self.origins)
@@ -126,21 +124,24 @@ class MatchedView:
             _check_count(f"{name}: of {truth.name}", images_seen, len(truth.position), unread, place)
 
     def add_missed(self, truth: GroundTruth, row: Protocol) -> None:
-        """Count as missed the ground truth of images that the lines lack, as those of a shard do. row: the view, with
-        its part of the data. Raises `UsageError` if only the name of that part is known."""
+        """Add the ground truth of images without records to the tally, so that it counts as missed. row: the view as
+        requested, which knows the images or triplets of its part of the data. Raises `UsageError` if it knows only the
+        name of that part."""
         tally = self.tally
         image_ids, image, missed = truth.unseen(check_part(row), tally.listed.image_ids)
         tally.caveats |= truth.caveats
-        # The order is that of the whole ground truth only if the lines read their images in its order.
-        known_orders = truth.orders(row)[truth.rows_of(tally.listed.image_ids)]
-        tally.orders[row.key] = truth.order(row) if total_of(known_orders) == self.order % (1 << 64) else self.order
+        # Only records that know the order of annotations, and have the same as `truth`, take on its whole order.
+        orders_of_records = truth.orders(row)[truth.rows_of(tally.listed.image_ids)]
+        same_order = total_of(orders_of_records) == self.order % (1 << 64)
+        tally.orders[row.key] = truth.order(row) if same_order else self.order
         tally.truth_total = truth.total
         tally.uncounted = truth.uncounted
         tally.add_annotated(row.key, image_ids, image, truth.scenes.interaction[missed])
 
 
 def _check_count(what: str, count: int, images: int, allowed_missing: int, place: str) -> None:
-    """Raise `DataError` unless all `images` are there, or all but `allowed_missing`. what: how the message begins."""
+    """Raise `DataError` if the `count` of images that are there is above `images`, or more than `allowed_missing` below
+    it. what: how the message begins; place: what it calls the stream."""
     if not images - allowed_missing <= count <= images:
         problem = f"{what}: {count:,} of {images:,} images are there, {images - count:,} missing"
         raise DataError(f"{problem}; the stream is not whole, match again", place=place, code="not-whole")
@@ -148,9 +149,12 @@ def _check_count(what: str, count: int, images: int, allowed_missing: int, place
 
 @dataclass
 class MatchStream:
-    """A whole match stream, gathered view by view. views: by `Protocol.key`. protocols: the rows that lines may name,
-    besides the published ones. truth: the ground truth that the user gives with the stream, with which all lines must
-    have been matched. unread: how many skipped lines may have held an image that is now missing."""
+    """All match records of a stream, gathered by view. A view is a protocol, perhaps at another threshold or on a part
+    of the data.
+
+    protocols: those that records may name besides the published ones, by name. truth: the ground truth that the user
+    gives with the stream; all records must have been made with the same annotations. views: by `Protocol.key`. unread:
+    how many skipped lines may have held an image that is now missing."""
 
     vocabulary: Vocabulary
     protocols: Mapping[str, Protocol]
@@ -161,34 +165,38 @@ class MatchStream:
     def batches(
         self, lines: Iterable[Line], policy: ErrorPolicy, check: Callable[[Record, Line], None] | None = None
     ) -> Iterator[tuple[MatchedView, list[Record]]]:
-        """Yield the checked records of the lines, some records of one view at a time with that view, to which what they
-        tell about their ground truth is added. check: a further check of a record, which raises `DataError`.
+        """Read and check match records; yield them in batches, each of records of one view, with that view. What the
+        records say about their ground truth is added to the view; the caller gathers the predictions.
 
-        Raises `DataError` (or counts it in `policy`) for a bad line, an image that occurs twice for one view, lines
-        matched with different settings, and an image that `truth` does not have, or with other annotations.
-        """
+        check: a further check of a record and its line, which raises `DataError`. policy: whether a bad line is an
+        error or is skipped. Bad are lines that are no match records, an image that occurs twice for one view, records
+        made with different settings, and an image that `truth` does not have, or has with other annotations;
+        `DataError`."""
         lines = iter(lines)
         while chunk := list(islice(lines, BATCH)):
-            grouped: dict[str, list[Record]] = {}
+            records_by_view: dict[str, list[Record]] = {}
             for line in chunk:
                 try:
                     record = parse(line)
-                    view = self._view(record, line)
+                    view = self._register_record(record, line)
                     if check is not None:
                         check(record, line)
                 except DataError as error:
-                    policy.handle(error)  # a line of an image that is there already, or of none, loses nothing
+                    policy.handle(error)
+                    # The image of a skipped line is missing now, unless it is there already, or no image of `truth`.
                     self.unread += error.code not in (DUPLICATE_IMAGE, UNKNOWN_IMAGE)
                     continue
-                grouped.setdefault(view.row.key, []).append(record)
-            for key, records in grouped.items():
+                records_by_view.setdefault(view.row.key, []).append(record)
+            for key, records in records_by_view.items():
                 self.views[key].add_heads(records)
                 yield self.views[key], records
         policy.earlier += max((view.skipped for view in self.views.values()), default=0)
 
-    def _view(self, record: Record, line: Line) -> MatchedView:
-        """Return the view that a record belongs to, and register the record's image there. Raises `DataError` that
-        names the field if the record is bad, or does not go together with the lines before it or with `truth`."""
+    def _register_record(self, record: Record, line: Line) -> MatchedView:
+        """Check a match record and register its image with the view that it belongs to: its protocol, threshold and
+        part of the data. Return that view, which is made if it is new. line: where the record is from. Raises
+        `DataError` that names the field if the record is bad, or does not go together with the lines before it or with
+        `truth`."""
         problem = next(match_problems(record, self.vocabulary, self.protocols), None)
         if problem is not None:
             raise problem.error(line.place)
@@ -202,34 +210,40 @@ class MatchStream:
         if settings != view.settings:
             text = f"{settings} here and {view.settings} before; match the whole stream with one setting"
             raise DataError(text, place=line.place, field="settings", code="mixed")
-        image_id, truth = str(record["image_id"]), self.truth
-        image = None if truth is None else truth.position.get(image_id)
-        if truth is not None and image is not None and int(truth.scenes.hashes[image]) != int(record["gt_hash"], 16):
-            text = f"was matched with other annotations of {image_id!r} than those in {truth.name}; match again"
-            raise DataError(text, place=line.place, field="gt_hash", code="mixed")
-        if (
-            truth is not None
-            and image is not None
-            and "gt_order" in record
-            and int(truth.orders(view.row)[image]) != int(record["gt_order"], 16)
-        ):
-            text = f"was matched with annotations of {image_id!r} in another order than those in {truth.name}"
-            raise DataError(f"{text}; match again", place=line.place, field="gt_order", code="mixed")
-        view.register.add(image_id, line)
+        if self.truth is not None:
+            _check_annotations(record, self.truth, view.row, line)
+        view.register.add(str(record["image_id"]), line)
         self.views[view.row.key] = view
         return view
 
     def view_keys(self, names: Container[str]) -> list[str]:
-        """Return the keys of the views of some protocols, in an order that the order of the lines does not change."""
+        """Return the keys of the views of some protocols, which are given by name. They are sorted by protocol, then by
+        part of the data and threshold, so that the order of the lines is no matter."""
         rows = [view.row for view in self.views.values() if view.row.name in names]
         rank = {name: number for number, name in enumerate(self.protocols)}
         return [row.key for row in sorted(rows, key=lambda row: (rank[row.name], view_order(dict(row.view))))]
 
 
+def _check_annotations(record: Record, truth: GroundTruth, row: Protocol, line: Line) -> None:
+    """Raise `DataError` if a match record was made with other annotations of its image than `truth` has, or in another
+    order, where that may change a result under the protocol `row`. An image that `truth` lacks is not looked at."""
+    image_id = str(record["image_id"])
+    image = truth.position.get(image_id)
+    if image is None:
+        return
+    if int(truth.scenes.hashes[image]) != int(record["gt_hash"], 16):
+        text = f"was matched with other annotations of {image_id!r} than those in {truth.name}; match again"
+        raise DataError(text, place=line.place, field="gt_hash", code="mixed")
+    if "gt_order" in record and int(truth.orders(row)[image]) != int(record["gt_order"], 16):
+        text = f"was matched with annotations of {image_id!r} in another order than those in {truth.name}"
+        raise DataError(f"{text}; match again", place=line.place, field="gt_order", code="mixed")
+
+
 def read_matches(lines: Iterable[Line], stream: MatchStream, policy: ErrorPolicy) -> None:
-    """Gather the lines of a match stream into the tallies of its views. Raises as `MatchStream.batches` does."""
+    """Read match records and add their outcomes and ground truth to the tallies of the stream's views. policy: whether
+    a bad line is an error (`DataError`) or is skipped."""
     for view, records in stream.batches(lines, policy):
-        _gather(view, records, stream.vocabulary)
+        _add_to_tally(view, records, stream.vocabulary)
     for view in stream.views.values():
         view.tally.caveats |= view.caveats
         view.tally.truth_total = view.truth_total
@@ -237,16 +251,11 @@ def read_matches(lines: Iterable[Line], stream: MatchStream, policy: ErrorPolicy
         view.tally.uncounted = view.classless > 0
 
 
-def _gather(view: MatchedView, records: Sequence[Record], vocabulary: Vocabulary) -> None:
-    """Add the predictions and the ground truth of checked match records to the tally of their view, which counts what
-    one protocol and one part of the data need."""
+def _add_to_tally(view: MatchedView, records: Sequence[Record], vocabulary: Vocabulary) -> None:
+    """Add the predictions and the ground truth of checked match records to the tally of their view."""
     image_ids = [str(record["image_id"]) for record in records]
-    predictions, truth = (
-        list(chain.from_iterable(record[side] for record in records)) for side in ("predictions", "gt")
-    )
-    image, truth_image = (
-        np.repeat(np.arange(len(records)), [len(record[side]) for record in records]) for side in ("predictions", "gt")
-    )
+    predictions, image = _join_items(records, "predictions")
+    truth, truth_image = _join_items(records, "gt")
     # files of V-COCO detections may not label their objects; elsewhere every object has a label
     with_object = [item for item in predictions if vocabulary.roles and item.get("object") is not None]
     view.tally.objects += len(with_object)
@@ -259,139 +268,17 @@ def _gather(view: MatchedView, records: Sequence[Record], vocabulary: Vocabulary
     view.tally.add_annotated(key, image_ids, truth_image[annotated >= 0], annotated[annotated >= 0])
 
 
+def _join_items(records: Sequence[Record], key: str) -> tuple[list[Record], Ints]:
+    """Return (the items of all records, the index of each item's record). key: `predictions` or `gt`, the field of the
+    records that lists their items."""
+    items = list(chain.from_iterable(record[key] for record in records))
+    return items, np.repeat(np.arange(len(records)), [len(record[key]) for record in records])
+
+
 def interactions(items: list[Record], vocabulary: Vocabulary) -> Ints:
-    """Return [M] the class of each prediction or ground-truth triplet of checked match records, -1 for none."""
+    """Return [M] the class number of each of M predictions or ground-truth triplets of checked match records, -1 for
+    a verb and object that are no class."""
     ids = vocabulary.interaction_ids
     if vocabulary.roles:
         return np.array([ids[item["verb"], item.get("role") or ""] for item in items], dtype=np.int64)
     return np.array([ids.get((item["verb"], item["label"]), -1) for item in items], dtype=np.int64)
-
-
-def _strings(value: Any) -> bool:
-    return type(value) is dict and all(type(item) is str for item in value.values())
-
-
-_HEAD: Mapping[str, tuple[Any, Callable[[Any], bool]]] = {
-    "gt_hash": (None, lambda text: type(text) is str and re.fullmatch("[0-9a-f]{1,16}", text) is not None),
-    "gt_order": ("0", lambda text: type(text) is str and re.fullmatch("[0-9a-f]{1,16}", text) is not None),
-    "gt_digest": (None, lambda text: type(text) is str and re.fullmatch("[0-9a-f]{8}", text) is not None),
-    "gt_images": (None, lambda number: type(number) is int and number >= 1),
-    "skipped": (0, lambda number: type(number) is int and 0 <= number < 1 << 40),
-    "partial": (False, lambda value: type(value) is bool),
-    "gt_classless": (
-        [0, 0],
-        lambda two: type(two) is list and len(two) == 2 and all(type(n) is int and 0 <= n < 1 << 40 for n in two),
-    ),
-    "settings": (
-        {},
-        lambda settings_value: (
-            _strings(settings_value)
-            and settings_value.keys() <= set(SIGNATURE_KEYS)
-            and not any(BAR in value for value in settings_value.values())
-        ),
-    ),
-    "view": ({}, lambda view: _strings(view) and view.keys() <= {"iou", "slice", "part"}),
-}
-"""The first keys of a match record: the value of each where a record does not have it (None is refused), and the check
-that tells whether a value is allowed."""
-
-
-def match_problems(
-    record: Record, vocabulary: Vocabulary, protocols: Mapping[str, Protocol] | None = None
-) -> Iterator[Problem]:
-    """Yield every problem of a match record that keeps it from being evaluated; what `match` writes has none."""
-    if not {"protocol", "predictions", "gt"} <= record.keys():
-        hint = f"give the ground truth with {arg('gt')}" if "hois" in record else "hoicli match writes them"
-        yield Problem("", f"not a match record; {hint}")
-        return
-    name = record["protocol"] if type(record["protocol"]) is str else ""
-    protocol = (protocols or {}).get(name) or PROTOCOLS.get(name)
-    published = PROTOCOLS.get(name, protocol)  # a record without a dataset is of the one its protocol was published for
-    dataset = record.get("dataset", vocabulary.name if published is None else published.dataset)
-    if dataset != (vocabulary.signed if "dataset" in record else vocabulary.name):
-        yield _other_dataset(record, str(dataset), vocabulary)
-        return
-    if protocol is None:
-        text = f"unknown protocol {record['protocol']!r}; choose from {', '.join(PROTOCOLS)}, or give its file"
-        yield Problem("protocol", text, UNKNOWN_PROTOCOL)
-    yield from image_id_problems(record)
-    yield from _caveat_problems(record.get("caveats"), protocol)
-    for key, (absent, sound) in _HEAD.items():
-        if not sound(record.get(key, absent)):
-            yield Problem(key, AGAIN)
-    for key in ("predictions", "gt"):
-        if type(record[key]) is not list:
-            yield Problem(key, AGAIN)
-            continue
-        for index, item in enumerate(record[key]):
-            yield from _item_problems(f"{key}[{index}]", item, vocabulary, predicted=key == "predictions")
-    yield from _balance_problems(record, "role" if vocabulary.roles else "label")
-
-
-def _other_dataset(record: Record, dataset: str, vocabulary: Vocabulary) -> Problem:
-    """Return the problem of a match record that is of another dataset, or of a dataset whose file has changed since."""
-    if "dataset" not in record:
-        text = f"{record['protocol']} is of {dataset}, not {vocabulary.name}; match one dataset a stream"
-        return Problem("protocol", text)
-    if vocabulary.own and dataset.startswith(f"{vocabulary.name}-"):
-        fix = f"{vocabulary.path} has changed since; match the predictions again"
-    else:
-        fix = (
-            arg("dataset", dataset) if dataset in DATASETS else f"give its file with {arg('dataset', like='FILE.json')}"
-        )
-    return Problem("dataset", f"matches of {short(dataset)}, not of {vocabulary.signed}; {fix}")
-
-
-def _caveat_problems(value: Any, protocol: Protocol | None) -> Iterator[Problem]:
-    """Yield the problems of a record's caveats: names that do not exist, and caveats that rule the protocol out."""
-    try:
-        refused = caveats.names(caveats.read_caveats(value) & (0 if protocol is None else protocol.refuses))
-    except (KeyError, TypeError):
-        yield Problem("caveats", f"must be an array of {', '.join(caveats.CAVEATS)}; hoicli match writes one")
-        return
-    for name in refused:
-        yield Problem("protocol", caveats.CAVEATS[name].lacks)
-
-
-def _balance_problems(record: Record, qualifier: str) -> Iterator[Problem]:
-    """Yield a problem if a record has more true positives of a class than ground truth, so that recall would exceed 1:
-    some of its ground truth was lost. qualifier: the key that makes a class together with the verb."""
-    if type(record["predictions"]) is not list or type(record["gt"]) is not list:
-        return
-    try:
-        unmatched = Counter((item["verb"], item.get(qualifier) or "") for item in record["gt"])
-        for index, item in enumerate(record["predictions"]):
-            name = item["verb"], item.get(qualifier) or ""
-            unmatched[name] -= item["outcome"] == "true_positive"  # True is 1
-            if unmatched[name] < 0:
-                text = "a true positive, but the line has no ground truth left for it; match the predictions again"
-                yield Problem(f"predictions[{index}].outcome", text)
-                return
-    except (KeyError, TypeError, AttributeError):  # `_item_problems` reports a bad item
-        return
-
-
-def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predicted: bool) -> Iterator[Problem]:
-    """Yield the problems of one prediction, or of one ground-truth triplet. field_name: where it is, for messages."""
-    if type(item) is not dict:
-        yield Problem(field_name, AGAIN)
-        return
-    verb, label, role = item.get("verb"), item.get("label"), item.get("role") or ""
-    known_verb = type(verb) is str and verb in vocabulary.verb_ids
-    if not known_verb:
-        of_verb = f"{field_name}.verb"
-        yield unknown_label(of_verb, "verb", verb, vocabulary) if type(verb) is str else Problem(of_verb, AGAIN)
-    if vocabulary.roles:
-        if known_verb and (type(role) is not str or (verb, role) not in vocabulary.interaction_ids):
-            yield Problem(f"{field_name}.role", f"{role!r} is no role of {verb}; match the predictions again")
-    elif type(label) is not str:
-        yield Problem(f"{field_name}.label", AGAIN)
-    elif label not in vocabulary.object_ids:
-        yield unknown_label(f"{field_name}.label", "object", label, vocabulary)
-    elif known_verb and (verb, label) not in vocabulary.interaction_ids and item.get("outcome", COUNTED[0]) in COUNTED:
-        text = f"{verb} {label} is no {vocabulary.name} interaction, and cannot count; match the predictions again"
-        yield Problem(f"{field_name}.label", text)
-    if predicted and not is_number(item.get("score")):
-        yield Problem(f"{field_name}.score", AGAIN)
-    if predicted and (type(item.get("outcome")) is not str or item["outcome"] not in OUTCOME_CODES):
-        yield Problem(f"{field_name}.outcome", AGAIN)

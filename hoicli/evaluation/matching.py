@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hoicli.errors import DataError, Place
 from hoicli.evaluation.filters import Filters, PairNms
-from hoicli.evaluation.ground_truth import GroundTruth, triplet_parts
+from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import (
     FALSE_POSITIVE,
     OUTCOME_CODES,
@@ -23,7 +23,7 @@ from hoicli.evaluation.pairing import (
     reaches,
 )
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.slices import IMAGES, Part, Slice
+from hoicli.evaluation.slices import IMAGES, Part, Slice, triplet_parts
 from hoicli.records import caveats
 from hoicli.records.boxes import best_per_image, pair_nms
 from hoicli.records.kit import Bools, Floats, Ints, find, run_starts, sorted_by
@@ -32,7 +32,8 @@ from hoicli.records.scenes import Scenes, are_subjects
 
 @dataclass(frozen=True)
 class Outcomes:
-    """The outcomes of the T predictions of a batch under one protocol. code [T]: the outcome, an index of OUTCOMES.
+    """The outcomes of the T predictions of a batch under one protocol. code [T]: what each prediction is, an index of
+    OUTCOMES: a true positive, a false positive, or why it does not count.
 
     The other columns are about the K predictions whose image has ground truth of their class. row [K]: the prediction,
     ascending; truth [K]: the ground-truth triplet (a row of the ground truth's Scenes) that it overlaps most;
@@ -46,29 +47,33 @@ class Outcomes:
     iou_object: Floats
     enough: Bools
 
-    def some(self, code: NDArray[np.uint8], rows: Bools) -> Outcomes:
-        """Return outcomes of the same predictions with other codes. rows [K]: what to keep of the other columns."""
-        truth, subject, object_ = self.truth[rows], self.iou_subject[rows], self.iou_object[rows]
-        return Outcomes(code, self.row[rows], truth, subject, object_, self.enough[rows])
+    def replace_codes(self, code: NDArray[np.uint8], keep: Bools) -> Outcomes:
+        """Return a copy with other outcome codes [T]. keep [K]: a mask of the entries of the other columns to keep."""
+        iou_subject, iou_object = self.iou_subject[keep], self.iou_object[keep]
+        return Outcomes(code, self.row[keep], self.truth[keep], iou_subject, iou_object, self.enough[keep])
 
 
 class Batch(Pairing):
-    """A batch of images, which can be matched under any protocol and filters; each result is computed only once."""
+    """The T predictions of some images with their ground truth, to be matched under any protocol and filters. Each
+    intermediate result is computed once and shared by all protocols that need it."""
 
     def __init__(self, predictions: Scenes, truth: GroundTruth) -> None:
+        """Pair the predictions with the ground truth of their images; nothing is matched yet."""
         super().__init__(predictions, truth)
-        self._every: dict[Hashable, Outcomes] = {}
-        self._bests: dict[tuple[Protocol, Filters], Outcomes] = {}
-        self._outcomes: dict[tuple[Protocol, float, Filters], Outcomes] = {}
-        self._kept: dict[int | PairNms, Bools] = {}
-        self._slices: dict[Slice, Bools] = {}
-        self._left: Bools | None = None
+        # Results that are kept, by what they depend on
+        self._best_by_boxes: dict[Hashable, Outcomes] = {}  # of `_best_candidates`
+        self._threshold_free: dict[tuple[Protocol, Filters], Outcomes] = {}  # of `_threshold_free_outcomes`
+        self._outcomes: dict[tuple[Protocol, float, Filters], Outcomes] = {}  # of `_match_all`
+        self._filtered: dict[int | PairNms, Bools] = {}  # of `_best_of_images` and `_survivors`
+        self._slices: dict[Slice, Bools] = {}  # of `parts`
+        self._kept_only: Bools | None = None  # the predictions that `keep_only` leaves, None for all
 
     def keep_only(self, keep: Bools) -> Batch:
-        """Return the same batch where only the predictions `keep` [T] are left and the others count as suppressed. It
-        shares with this batch what was computed from boxes alone."""
+        """Return a copy of this batch in which only some predictions count: keep [T] is a mask of them, the others have
+        the outcome "suppressed". Results that depend on boxes alone are shared with this batch."""
         reduced = copy(self)
-        reduced._bests, reduced._outcomes, reduced._kept, reduced._left = {}, {}, {}, keep
+        reduced._threshold_free, reduced._outcomes, reduced._filtered = {}, {}, {}
+        reduced._kept_only = keep
         return reduced
 
     def match(self, protocol: Protocol, filters: Filters) -> Outcomes:
@@ -77,25 +82,30 @@ class Batch(Pairing):
         A prediction belongs to the ground-truth triplet of its class (under a person-first protocol: of its person's
         actions) with the largest min(IoU_subject, IoU_object), and to the first of several equal ones. Of the
         predictions that belong to one triplet and reach the threshold, the best-scored one is its true positive, the
-        first in the input of equal scores, and the others are false: no released evaluator tries the second best."""
+        first in the input of equal scores, and the others are false: no released evaluator tries the second best.
+
+        filters: what to remove first (top-k, pair NMS), unless the protocol has filters of its own. Raises `DataError`
+        if the predictions lack what the protocol needs."""
         self.check_serves(protocol)
         filters = protocol.filters or filters
         key = protocol.matching, protocol.threshold, filters
         if key not in self._outcomes:
             self._outcomes[key] = self._match_all(protocol, filters)
         outcomes = self._outcomes[key]
-        return outcomes if protocol.part is None else self._within(protocol.part, outcomes)
+        return outcomes if protocol.part is None else self._restrict_to_part(protocol.part, outcomes)
 
     def drop_reasons(self, protocol: Protocol, filters: Filters) -> NDArray[np.uint8]:
-        """Return [T] 0 for each prediction that counts, else the code of the first reason why it does not."""
+        """Return [T] for each prediction 0 if it counts, else the code (an index of OUTCOMES) of the first reason why
+        it does not."""
         scenes, vocabulary = self.predictions, self.truth.vocabulary
         code = np.zeros(len(scenes.score), dtype=np.uint8)
 
         def drop(rows: Bools, reason: str) -> None:
+            """Set the code of the predictions in a mask [T], unless an earlier reason dropped them already."""
             code[rows & (code == 0)] = OUTCOME_CODES[reason]
 
-        if self._left is not None:
-            drop(~self._left, "suppressed")
+        if self._kept_only is not None:
+            drop(~self._kept_only, "suppressed")
         # Predictions that a protocol's dumps never have are dropped before the cap on an image's predictions: those of
         # other classes (V-COCO's about people alone), which take no place under the cap, and no_interaction.
         if protocol.classes:
@@ -104,7 +114,7 @@ class Batch(Pairing):
             drop(scenes.verb == vocabulary.verb_ids[vocabulary.no_interaction or ""], "no_interaction")
         caps = [cap for cap in (filters.top_k, protocol.triplets_per_image) if cap is not None]
         if caps:
-            among = code == 0 if protocol.classes or self._left is not None else None
+            among = code == 0 if protocol.classes or self._kept_only is not None else None
             drop(~self._best_of_images(min(caps), among), "over_the_cap")
         if filters.nms is not None:
             drop(~self._survivors(code == 0, filters.nms, few=bool(caps)), "suppressed")
@@ -114,100 +124,116 @@ class Batch(Pairing):
         if protocol.known_object:
             label_known = self.truth.knows(self.image, scenes.image_of_hoi, scenes.labels[scenes.object])
             drop(~label_known, "object_not_known")
-        if protocol.person_subject:  # the last, as the diagnosis has a type for what counts but for its subject
+        if protocol.person_subject:  # the last, as the diagnosis types predictions that only their subject rules out
             drop(~are_subjects(scenes.labels[scenes.subject], vocabulary), "subject_not_person")
         return code
 
     def _best_of_images(self, count: int, among: Bools | None) -> Bools:
-        """Return [T] the `count` best-scored predictions of each image, of all of them or of those in `among` [T]."""
+        """Return a mask [T] of the `count` best-scored predictions of each image. among [T]: a mask of the predictions
+        that are ranked, None for all."""
         if among is not None:
             return best_per_image(self.predictions, count, among)
-        if count not in self._kept:
-            self._kept[count] = best_per_image(self.predictions, count)
-        return self._kept[count]
+        if count not in self._filtered:
+            self._filtered[count] = best_per_image(self.predictions, count)
+        return self._filtered[count]
 
     def _survivors(self, among: Bools, nms: PairNms, *, few: bool) -> Bools:
-        """Return [T] whether pair NMS leaves each prediction of those in `among` [T]. A triplet is suppressed only by a
-        better-scored one of the same labels and verb. So dropping whole verbs, or the worst of an image, changes
-        nothing for the rest, and one result on all predictions serves every protocol. few: a cap left few predictions,
-        so that without that result NMS of these alone costs less."""
-        if few and nms not in self._kept:
+        """Return a mask [T] in which the predictions of `among` [T] that pair NMS removes are false.
+
+        A triplet is removed only because of a better-scored one of the same labels and verb. So it does not matter for
+        the others whether whole verbs, or the worst of an image, were dropped before, and one result on all predictions
+        serves every protocol. few: a cap left few predictions; unless that result is there already, NMS of these few
+        alone is faster."""
+        if few and nms not in self._filtered:
             return pair_nms(self.predictions, among, **nms._asdict())
-        if nms not in self._kept:
-            every = np.ones(len(among), dtype=bool) if self._left is None else self._left
-            self._kept[nms] = pair_nms(self.predictions, every, **nms._asdict())
-        return self._kept[nms]
+        if nms not in self._filtered:
+            every = np.ones(len(among), dtype=bool) if self._kept_only is None else self._kept_only
+            self._filtered[nms] = pair_nms(self.predictions, every, **nms._asdict())
+        return self._filtered[nms]
 
     def _match_all(self, protocol: Protocol, filters: Filters) -> Outcomes:
-        """Return the outcomes under a protocol on all of the data, whatever part of it the protocol's view is of."""
+        """Return the outcomes under a protocol's rules and threshold on all images, even if the protocol is a view on a
+        part of the data."""
         if protocol.whole_image:
             return self._match_labels(self.drop_reasons(protocol, filters))
         if protocol.every_overlap:
-            return self._by_every_overlap(protocol, self.drop_reasons(protocol, filters))
-        best = self._best(protocol.matching, filters)
+            return self._match_every_overlap(protocol, self.drop_reasons(protocol, filters))
+        best = self._threshold_free_outcomes(protocol.matching, filters)
         code, enough = best.code.copy(), reaches(protocol, np.minimum(best.iou_subject, best.iou_object))
         code[best.row[self._best_claims(best.row, best.truth, enough)]] = TRUE_POSITIVE
         return replace(best, code=code, enough=enough)
 
-    def _best(self, protocol: Protocol, filters: Filters) -> Outcomes:
-        """Return the part of the outcomes that does not depend on the threshold: why predictions do not count, and the
-        triplet that each other one overlaps most. `enough` is false everywhere, and no code is a true positive."""
-        if (protocol, filters) not in self._bests:
-            code, every = self.drop_reasons(protocol, filters), self._best_of_every(protocol)
+    def _threshold_free_outcomes(self, protocol: Protocol, filters: Filters) -> Outcomes:
+        """Return the part of the outcomes that does not depend on the threshold, so that several thresholds share it:
+        why predictions do not count, and the triplet that each other one overlaps most. In it all predictions that
+        count are false positives, and `enough` is false everywhere."""
+        if (protocol, filters) not in self._threshold_free:
+            code, best = self.drop_reasons(protocol, filters), self._best_candidates(protocol)
             remaining = code == 0
-            code[remaining] = every.code[remaining]
-            self._bests[protocol, filters] = every.some(code, remaining[every.row])
-        return self._bests[protocol, filters]
+            code[remaining] = best.code[remaining]
+            self._threshold_free[protocol, filters] = best.replace_codes(code, remaining[best.row])
+        return self._threshold_free[protocol, filters]
 
-    def _best_of_every(self, protocol: Protocol) -> Outcomes:
-        """Return, as outcomes, the triplet that each prediction overlaps most, whether or not the prediction counts. It
-        does not depend on what counts, so all protocols that compare boxes alike share this result."""
+    def _best_candidates(self, protocol: Protocol) -> Outcomes:
+        """Return the triplet that each prediction overlaps most, whether or not the prediction counts. All protocols
+        that compare boxes in the same way share this result. It has the form of outcomes, in which all predictions are
+        false positives (or of ignored people), and `enough` is false everywhere."""
         key = protocol.iou_key, protocol.same_subject, protocol.person_first, protocol.any_object_when_none
-        if key not in self._every:
+        if key not in self._best_by_boxes:
             code = np.zeros(len(self.predictions.score), dtype=np.uint8)
-            candidates = _join_candidates([_best(*block) for block in self._blocks(protocol, code)])
-            self._every[key] = Outcomes(code, *candidates, enough=np.zeros(len(candidates[0]), dtype=bool))
-        return self._every[key]
+            candidates = _join_candidates([_keep_largest(block) for block in self._blocks(protocol, code)])
+            nowhere = np.zeros(len(candidates.row), dtype=bool)
+            self._best_by_boxes[key] = Outcomes(code, *candidates, enough=nowhere)
+        return self._best_by_boxes[key]
 
-    def _by_every_overlap(self, protocol: Protocol, code: NDArray[np.uint8]) -> Outcomes:
+    def _match_every_overlap(self, protocol: Protocol, code: NDArray[np.uint8]) -> Outcomes:
         """Return the outcomes under a protocol where a prediction takes all triplets that it overlaps enough
         (`Protocol.every_overlap`). The best-scored prediction that overlaps a triplet enough takes it, whether it is
         already a true positive or not. So a prediction is a true positive exactly if it is the best-scored one for some
-        triplet, and it belongs to that triplet."""
-        candidate, truth, subject, object_ = _join_candidates(list(self._blocks(protocol, code)))
-        overlap = np.minimum(subject, object_)
+        triplet, and it belongs to that triplet. code [T]: from `drop_reasons`; true positives are marked in it."""
+        row, truth, iou_subject, iou_object = _join_candidates(list(self._blocks(protocol, code)))
+        overlap = np.minimum(iou_subject, iou_object)
         enough = reaches(protocol, overlap)
-        taken = self._best_claims(candidate, truth, enough)
-        code[candidate[taken]] = TRUE_POSITIVE
+        taken = self._best_claims(row, truth, enough)
+        code[row[taken]] = TRUE_POSITIVE
         overlap[taken] += 1.0  # an IoU is at most 1: a triplet that the prediction takes comes before all others
-        best = first_largest(candidate, overlap)
-        return Outcomes(code, candidate[best], truth[best], subject[best], object_[best], enough[best])
+        best = first_largest(row, overlap)
+        return Outcomes(code, row[best], truth[best], iou_subject[best], iou_object[best], enough[best])
 
     def _best_claims(self, row: Ints, truth: Ints, enough: Bools) -> Ints:
-        """Return the best-scored claim on each ground-truth triplet, the first in the input of equal scores, as indices
-        into the arguments. A claim is a prediction (row, ascending) that overlaps a triplet (truth) `enough`."""
+        """Return, for each ground-truth triplet that some prediction overlaps enough, the best-scored of these, the
+        first in the input of equal scores, as positions in the arguments.
+
+        row, truth, enough [K]: K pairs of a prediction and a triplet, ascending by prediction, and whether they overlap
+        enough."""
         claims = np.flatnonzero(enough)
         claims = claims[sorted_by(truth[claims], len(self.truth.scenes.interaction))]
         return claims[first_largest(truth[claims], self.predictions.score[row[claims]])]
 
     def _match_labels(self, code: NDArray[np.uint8]) -> Outcomes:
-        """Return the outcomes by image-level labels, boxes aside. The best-scored prediction of a class in an image,
-        the first of equal scores, stands for the class; the others do not count, nor does a class whose label in the
-        image is ambiguous. code [T]: from `drop_reasons`."""
-        live = np.flatnonzero(code == 0)
-        key = self.image_of_hoi[live] * len(self.truth.vocabulary.interactions) + self.predictions.interaction[live]
-        order = np.lexsort((live, -self.predictions.score[live], key))
-        first = order[run_starts(key[order])]
-        code[live] = OUTCOME_CODES["over_the_cap"]
-        code[live[first]] = FALSE_POSITIVE
-        positive, ambiguous = self.truth.image_labels
-        code[live[first[find(ambiguous, key[first])[1]]]] = OUTCOME_CODES["unannotated_image"]
-        code[live[first[find(positive, key[first])[1]]]] = TRUE_POSITIVE
-        empty = np.zeros(0)
-        return Outcomes(code, empty.astype(np.int64), empty.astype(np.int64), empty, empty, empty.astype(bool))
+        """Return the outcomes by image-level labels, without regard to boxes. Of the predictions of a class in an image
+        only the best-scored counts, the first of equal scores; it is right if the image has the label, and does not
+        count if the label is ambiguous there. code [T]: from `drop_reasons`; the outcomes are written into it."""
+        counted = np.flatnonzero(code == 0)
+        # One number for each (image, class), as in `GroundTruth.image_labels`.
+        key = self.image_of_hoi[counted] * len(self.truth.vocabulary.interactions)
+        key += self.predictions.interaction[counted]
+        order = np.lexsort((counted, -self.predictions.score[counted], key))  # by key, then score, then input order
+        best = order[run_starts(key[order])]
+        best_rows, best_keys = counted[best], key[best]
+        positive_keys, ambiguous_keys = self.truth.image_labels
+        _, is_positive = find(positive_keys, best_keys)
+        _, is_ambiguous = find(ambiguous_keys, best_keys)
+        code[counted] = OUTCOME_CODES["over_the_cap"]
+        code[best_rows] = FALSE_POSITIVE
+        code[best_rows[is_ambiguous]] = OUTCOME_CODES["unannotated_image"]
+        code[best_rows[is_positive]] = TRUE_POSITIVE
+        no_rows, no_overlaps = np.zeros(0, dtype=np.int64), np.zeros(0)
+        return Outcomes(code, no_rows, no_rows, no_overlaps, no_overlaps, np.zeros(0, dtype=bool))
 
     def check_serves(self, protocol: Protocol) -> None:
-        """Raise `DataError` if the caveats of the predictions rule the protocol out."""
+        """Raise `DataError` if a caveat of the predictions rules the protocol out (scores of whole images, for example,
+        cannot be matched by boxes)."""
         if not protocol.refuses & self.predictions.every_caveat:
             return
         refused = self.predictions.caveats & protocol.refuses
@@ -215,17 +241,19 @@ class Batch(Pairing):
         lacks = caveats.CAVEATS[caveats.names(int(refused.max()))[0]].lacks
         raise DataError(f"cannot serve {protocol.name}: {lacks}", place=Place(f"image {image_id}"), code="cannot-serve")
 
-    def _within(self, part: Part, outcomes: Outcomes) -> Outcomes:
+    def _restrict_to_part(self, part: Part, outcomes: Outcomes) -> Outcomes:
         """Return the outcomes on a part of the data, given those on all of it. A prediction that belongs to a
-        ground-truth triplet is in the part of that triplet, and any other in the part that its own boxes or image have;
-        one that does not count anyway keeps its reason."""
+        ground-truth triplet is in the part of that triplet, and any other in the part of its own boxes or image; one
+        that did not count before keeps its code."""
         inside = self.members(part)
         inside[outcomes.row[outcomes.enough]] = self.truth.members(part)[outcomes.truth[outcomes.enough]]
-        code = np.where(inside | (outcomes.code > TRUE_POSITIVE), outcomes.code, OUTCOME_CODES["outside_slice"])
-        return outcomes.some(code.astype(np.uint8), inside[outcomes.row])
+        keeps_code = inside | (outcomes.code > TRUE_POSITIVE)  # the codes of what does not count are larger
+        code = np.where(keeps_code, outcomes.code, OUTCOME_CODES["outside_slice"])
+        return outcomes.replace_codes(code.astype(np.uint8), inside[outcomes.row])
 
     def members(self, part: Part) -> Bools:
-        """Return [T] whether each prediction is in a part of the data, by its image or by its own boxes."""
+        """Return a mask [T] of the predictions in one part of a slice (`--slice` divides images or triplets into named
+        parts): by their image, or by their own boxes."""
         if part.slice.of == IMAGES:
             images: Bools = self.truth.slice_members(part.slice)[part.number]
             return images[self.image_of_hoi]
@@ -233,24 +261,27 @@ class Batch(Pairing):
         return members
 
     def parts(self, slice_: Slice) -> Bools:
-        """Return [parts, T] whether each prediction is in each part of a slice of triplets, by its own boxes."""
+        """Return a mask [parts, T] of the predictions in each part of a slice of triplets (a division by the size of
+        the object, for example), by their own boxes. The result is kept for the next call."""
         if slice_ not in self._slices:
             self._slices[slice_] = triplet_parts(slice_, self.predictions, self.truth.vocabulary)
         return self._slices[slice_]
 
 
 def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> Mapping[str, Outcomes]:
-    """Return the outcomes of a batch under each protocol, by the protocol's key; a mean of views has none."""
+    """Return the outcomes of a batch under each protocol, by `Protocol.key`. A protocol that is the mean over several
+    thresholds has no outcomes of its own and is left out."""
     return {protocol.key: batch.match(protocol, filters) for protocol in protocols if not protocol.mean_of}
 
 
 def _join_candidates(blocks: Sequence[Candidates]) -> Candidates:
-    """Return the candidates of all blocks (at least one) in one."""
-    row, truth, subject, object_ = blocks[0] if len(blocks) == 1 else map(np.concatenate, zip(*blocks, strict=True))
-    return row, truth, subject, object_
+    """Return the candidates of all blocks, of which there is at least one, in one."""
+    return blocks[0] if len(blocks) == 1 else Candidates(*map(np.concatenate, zip(*blocks, strict=True)))
 
 
-def _best(candidate: Ints, truth: Ints, subject: Floats, object_: Floats) -> Candidates:
-    """Return each prediction's candidate with the largest overlap, the first of equal ones, from grouped candidates."""
-    best = first_largest(candidate, np.minimum(subject, object_))
-    return candidate[best], truth[best], subject[best], object_[best]
+def _keep_largest(candidates: Candidates) -> Candidates:
+    """Return only the candidate of each prediction with the largest min(IoU_subject, IoU_object), the first of equal
+    ones."""
+    row, truth, iou_subject, iou_object = candidates
+    best = first_largest(row, np.minimum(iou_subject, iou_object))
+    return Candidates(row[best], truth[best], iou_subject[best], iou_object[best])

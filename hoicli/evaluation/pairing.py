@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +40,16 @@ OUTCOMES = (
 FALSE_POSITIVE, TRUE_POSITIVE = 0, 1
 OUTCOME_CODES = {name: code for code, name in enumerate(OUTCOMES)}
 
-Candidates = tuple[Ints, Ints, Floats, Floats]
-"""Four columns [M], a row for each pair of a prediction and a triplet that it may match: the prediction, ascending; the
-ground-truth triplet; the IoU of their subjects; the IoU of their objects."""
+
+class Candidates(NamedTuple):
+    """M pairs of a prediction and a ground-truth triplet that it may match. row [M]: the prediction, ascending; truth
+    [M]: the triplet, as a row of the ground truth; iou_subject, iou_object [M]: how much their boxes overlap."""
+
+    row: Ints
+    truth: Ints
+    iou_subject: Floats
+    iou_object: Floats
+
 
 _LAST_PIXELS = caveats.mask([caveats.LAST_PIXELS])
 PAIRS_AT_ONCE = 1 << 19
@@ -52,62 +60,68 @@ MOST_PAIRS = 1 << 24
 
 
 class Pairing:
-    """The predictions of some images and their ground truth, with columns that all protocols share."""
+    """The predictions of some images and their ground truth, with columns that all protocols share. Where a method
+    takes or returns arrays, T is the number of predictions, and a "box" is an index of a predicted box."""
 
     def __init__(self, predictions: Scenes, truth: GroundTruth) -> None:
+        """Find the ground truth of each prediction's image and class. Raises `DataError` for an image that the ground
+        truth does not have, and for one with too many pairs to compare."""
         self.predictions = predictions
         self.truth = truth
         self.image = truth.rows_of(predictions.image_ids)
+        """[N] the row of each image in the ground truth."""
         self.image_of_hoi: Ints = self.image[predictions.image_of_hoi]
+        """[T] the row in the ground truth of each prediction's image."""
         self._kinds, self._truth_kinds = box_kinds(predictions.labels, truth.vocabulary), truth.kinds
-        self._annotations = truth.index_by_class(self.image)
-        rows, first, count = self._annotations.find(predictions.image_of_hoi, predictions.interaction)
+        self._triplets_by_class = truth.index_by_class(self.image)
+        rows, first, count = self._triplets_by_class.find(predictions.image_of_hoi, predictions.interaction)
         check_pairs(count, predictions.image_of_hoi[rows], predictions.image_ids, "triplets of one class")
-        self._of_class_at_once = [(rows[part], first[part], count[part]) for part in blocks_of(count)]
-        self._people: dict[object, tuple[Ints, Floats]] = {}
+        self._found_by_block = [(rows[block], first[block], count[block]) for block in blocks_of(count)]
+        self._people: dict[object, tuple[Ints, Floats]] = {}  # results of `best_people` by `Protocol.iou_key`
 
     def _blocks(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
-        """Return the candidates of the predictions that count, block by block, with at least one block. code [T]: 0 for
-        a prediction that counts; under a person-first protocol, ignored people are marked in it."""
-        return (self._of_best_person if protocol.person_first else self._class_candidates)(protocol, code)
+        """Return the ground-truth triplets that each counted prediction may match, in blocks of bounded size, at least
+        one. code [T]: 0 for each prediction that counts. A person-first protocol (V-COCO's official ones) also sets the
+        code of predictions whose person nobody annotated."""
+        return (self._person_candidates if protocol.person_first else self._class_candidates)(protocol, code)
 
     def overlapping_pairs(self, protocol: Protocol) -> tuple[Ints, Ints]:
         """Return every pair of a prediction and a ground-truth triplet of its class whose boxes have the same labels
-        and overlap enough: the rows of the predictions, ascending, and those of the triplets. Unlike in `match`, a
-        prediction may have several triplets, and a triplet several predictions."""
+        and overlap enough, as two columns: the prediction, ascending, and the triplet's row in the ground truth. Unlike
+        in matching, a prediction may have several triplets, and a triplet several predictions."""
         all_count = np.zeros(len(self.predictions.score), dtype=np.uint8)
-        pairs_found = []
-        for row, truth, subject, object_ in self._blocks(protocol, all_count):
-            enough = reaches(protocol, np.minimum(subject, object_))
-            pairs_found.append((row[enough], truth[enough]))
-        row, truth = map(np.concatenate, zip(*pairs_found, strict=True))
+        overlapping = []
+        for row, truth, iou_subject, iou_object in self._blocks(protocol, all_count):
+            enough = reaches(protocol, np.minimum(iou_subject, iou_object))
+            overlapping.append((row[enough], truth[enough]))
+        row, truth = map(np.concatenate, zip(*overlapping, strict=True))
         labels, annotated = self.predictions.labels, self.truth.scenes
         same_label = labels[self.predictions.subject[row]] == annotated.labels[annotated.subject[truth]]
         return row[same_label], truth[same_label]
 
     def _class_candidates(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
-        """Yield the candidates of the predictions that count (code [T] is 0): all triplets of the prediction's class in
-        its image, with the IoU of the subjects and of the objects."""
+        """Yield, block by block, the candidates of each prediction that counts (code [T] is 0): all ground-truth
+        triplets of its class in its image, with the IoU of their subjects and of their objects."""
         predictions, annotated = self.predictions, self.truth.scenes
-        for rows, first, count in self._of_class_at_once:
-            live = code[rows] == 0
-            candidate, truth = self._annotations.join_rows(rows[live], first[live], count[live])
-            box, truth_box = predictions.subject[candidate], annotated.subject[truth]
-            subject = self._iou_where(protocol, box, truth_box, self._kinds, self._truth_kinds)
+        for rows, first, count in self._found_by_block:
+            counts = code[rows] == 0
+            row, truth = self._triplets_by_class.join_rows(rows[counts], first[counts], count[counts])
+            box, truth_box = predictions.subject[row], annotated.subject[truth]
+            iou_subject = self._iou_where(protocol, box, truth_box, self._kinds, self._truth_kinds)
             if protocol.same_subject:
-                subject[predictions.labels[box] != annotated.labels[truth_box]] = 0.0
-            box, truth_box = predictions.object[candidate], annotated.object[truth]
-            object_ = self._iou_where(protocol, box, truth_box, predictions.labels, annotated.labels)
+                iou_subject[predictions.labels[box] != annotated.labels[truth_box]] = 0.0
+            box, truth_box = predictions.object[row], annotated.object[truth]
+            iou_object = self._iou_where(protocol, box, truth_box, predictions.labels, annotated.labels)
             if self.truth.vocabulary.roles:
-                object_[truth_box < 0] = 1.0  # nothing to find: the subject decides (QPIC)
-            yield candidate, truth, subject, object_
+                iou_object[truth_box < 0] = 1.0  # no object to find: the subject alone decides (QPIC)
+            yield Candidates(row, truth, iou_subject, iou_object)
 
     def _iou_where(self, protocol: Protocol, box: Ints, truth_box: Ints, label: Ints, truth_label: Ints) -> Floats:
-        """Return [M] the IoU of each predicted box with the annotated box beside it. For classes with roles it is 0
-        where one of the two is missing (-1) or their labels differ.
+        """Return [M] the IoU of each predicted box with the annotated box beside it. In a dataset with roles (V-COCO),
+        where a class does not fix the object, it is 0 if one of the two is missing (-1) or their labels differ.
 
-        box, truth_box [M]: indices of boxes; label, truth_label [B]: the labels of all predicted and annotated boxes.
-        """
+        box, truth_box [M]: indices of predicted and of annotated boxes; label, truth_label: the labels of all predicted
+        and of all annotated boxes."""
         if not self.truth.vocabulary.roles:
             return self.iou_of(protocol, box, truth_box)
         both = np.flatnonzero((box >= 0) & (truth_box >= 0) & (label[box] == truth_label[truth_box]))
@@ -115,33 +129,36 @@ class Pairing:
         overlap[both] = self.iou_of(protocol, box[both], truth_box[both])
         return overlap
 
-    def _of_best_person(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
-        """Yield candidates as `_class_candidates` does, but only triplets of the person that the prediction's subject
-        overlaps most, even with IoU 0 (s-gupta/v-coco vsrl_eval.py). A prediction whose person has no annotated actions
-        is dropped: its code becomes that of `ignored_person`."""
+    def _person_candidates(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
+        """Yield, block by block, the candidates of each prediction that counts (code [T] is 0) under a person-first
+        protocol: the triplets of its class whose subject is the annotated person that its own subject overlaps most,
+        even with IoU 0 (s-gupta/v-coco vsrl_eval.py). A prediction whose person has no annotated actions is dropped:
+        its code becomes that of `ignored_person`."""
         predictions, annotated = self.predictions, self.truth.scenes
-        person, with_person = self.best_people(protocol)
-        ignored = (person >= 0) & ~annotated.annotated[person] if len(annotated.boxes) else person >= 0
-        code[ignored & (code == 0)] = OUTCOME_CODES["ignored_person"]
-        live = np.flatnonzero(code == 0)
-        annotations = self.truth.index_by_person(self.image)
-        rows, first, count = annotations.find(person[live], predictions.interaction[live])
-        live = live[rows]
-        _, is_agent = class_columns(self.truth.vocabulary)
-        for part in blocks_of(count):
-            row, truth = annotations.join_rows(live[part], first[part], count[part])
+        person, iou_person = self.best_people(protocol)
+        if len(annotated.boxes):  # otherwise there are no people
+            ignored = (person >= 0) & ~annotated.annotated[person]
+            code[ignored & (code == 0)] = OUTCOME_CODES["ignored_person"]
+        counted = np.flatnonzero(code == 0)
+        triplets_by_person = self.truth.index_by_person(self.image)
+        positions, first, count = triplets_by_person.find(person[counted], predictions.interaction[counted])
+        with_triplets = counted[positions]
+        _, is_agent = class_columns(self.truth.vocabulary)  # whether a class is an action itself, not one of its roles
+        for block in blocks_of(count):
+            row, truth = triplets_by_person.join_rows(with_triplets[block], first[block], count[block])
             box, truth_box = predictions.object[row], annotated.object[truth]
-            object_ = np.zeros(len(row))
+            iou_object = np.zeros(len(row))
             both = (box >= 0) & (truth_box >= 0)
-            object_[both] = self.iou_of(protocol, box[both], truth_box[both])
+            iou_object[both] = self.iou_of(protocol, box[both], truth_box[both])
+            # Where no object is annotated, a right object counts as an IoU of 1: none, or for some classes any.
             no_truth_object = truth_box < 0
             any_will_do = protocol.any_object_when_none | is_agent[predictions.interaction[row]]
-            object_[no_truth_object] = (any_will_do | self.empty_object[row])[no_truth_object]  # True is an IoU of 1
-            yield row, truth, with_person[row], object_
+            iou_object[no_truth_object] = (any_will_do | self.empty_object[row])[no_truth_object]
+            yield Candidates(row, truth, iou_person[row], iou_object)
 
     @cached_property
     def empty_object(self) -> Bools:
-        """[T] whether each prediction has no object: null, or a box of zeros as in official dumps."""
+        """A mask of the T predictions without an object: it is null, or a box of zeros as in official V-COCO dumps."""
         absent = self.predictions.object < 0
         if not len(self.predictions.boxes):
             return absent
@@ -149,9 +166,11 @@ class Pairing:
         return absent | zeros[self.predictions.object]
 
     def best_people(self, protocol: Protocol) -> tuple[Ints, Floats]:
-        """Return [T] the ground-truth person (a box) that each subject overlaps most, -1 for nobody, and the IoU."""
+        """Return two columns about the annotated person that each prediction's subject overlaps most, the first of
+        equals: [T] the person's box in the ground truth, -1 in an image without people; [T] the IoU."""
         if protocol.iou_key not in self._people:
-            subjects, of_subject = np.unique(self.predictions.subject, return_inverse=True)
+            # Many predictions share a subject box, so each box is compared once.
+            subjects, index_of_subject = np.unique(self.predictions.subject, return_inverse=True)
             people, starts = self.truth.people
             image = self.image[self.predictions.image_of_box[subjects]]
             count = starts[image + 1] - starts[image]
@@ -161,16 +180,18 @@ class Pairing:
                 overlap = self.iou_of(protocol, subjects[row], people[number])
                 best = first_largest(row, overlap)
                 person[row[best]], largest[row[best]] = people[number[best]], overlap[best]
-            self._people[protocol.iou_key] = person[of_subject], largest[of_subject]
+            self._people[protocol.iou_key] = person[index_of_subject], largest[index_of_subject]
         return self._people[protocol.iou_key]
 
     def found_people(self, protocol: Protocol) -> Ints:
-        """Return [T] the ground-truth person that each subject belongs to, -1 where it overlaps nobody enough."""
+        """Return [T] the box of the annotated person that each prediction's subject overlaps most, -1 where that
+        overlap is below the protocol's threshold."""
         person, overlap = self.best_people(protocol)
         return np.where(reaches(protocol, overlap), person, -1)
 
     def iou_of(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
-        """Return [M] the IoU, as the protocol measures it, of each predicted box and the annotated box beside it."""
+        """Return [M] the IoU, as the protocol measures it, of each predicted box with the ground-truth box beside it.
+        box, truth_box [M]: indices of predicted and of ground-truth boxes, none missing."""
         first = take_columns(self.predictions.boxes, box)
         if protocol.last_pixel_shift != NO_SHIFT and self.predictions.every_caveat & _LAST_PIXELS:
             marked = (self.predictions.caveats & _LAST_PIXELS)[self.predictions.image_of_box[box]] > 0
@@ -179,26 +200,29 @@ class Pairing:
 
     def matched_boxes(self, protocol: Protocol, *, any_label: bool = False) -> tuple[Ints, Ints]:
         """Return every pair of a predicted and a ground-truth box of one image that have the same label and overlap
-        enough, ascending, as two columns of indices. any_label: labels may differ, as under a person-first protocol."""
+        enough: two columns of box indices, sorted by the predicted box, then by the other. any_label: also pairs of
+        different labels, which a person-first protocol always takes."""
         image, start = self.image[self.predictions.image_of_box], self.truth.scenes.box_start
         count = start[image + 1] - start[image]
         check_pairs(count, self.predictions.image_of_box, self.predictions.image_ids, "boxes")
         matches = []
         for box, truth_box in counterparts(start[image], count):
             if not any_label:
-                box, truth_box = self._fitting(protocol, box, truth_box)
+                box, truth_box = self._keep_same_label(protocol, box, truth_box)
             enough = self.meets(protocol, box, truth_box)
             matches.append((box[enough], truth_box[enough]))
         boxes, truth_boxes = map(np.concatenate, zip(*matches, strict=True))
         return boxes, truth_boxes
 
     def meets(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Bools:
-        """Return [M] whether each predicted box and the ground-truth box beside it overlap enough, labels aside."""
+        """Return a mask of the M pairs of boxes whose IoU reaches the protocol's threshold, whatever their labels. box,
+        truth_box [M]: the indices of the predicted and of the ground-truth boxes."""
         return reaches(protocol, self.iou_of(protocol, box, truth_box))
 
-    def _fitting(self, protocol: Protocol, box: Ints, truth_box: Ints) -> tuple[Ints, Ints]:
-        """Return the pairs of boxes that a protocol may match: of the same label (`box_kinds`; a predicted box without
-        a label fits any), and with a ground-truth box that the protocol uses."""
+    def _keep_same_label(self, protocol: Protocol, box: Ints, truth_box: Ints) -> tuple[Ints, Ints]:
+        """Return those of the given pairs of predicted and ground-truth boxes that the protocol may match: pairs of the
+        same label (all labels of subjects count as one; a predicted box without a label fits any), with a ground-truth
+        box that the protocol uses. A person-first protocol takes all."""
         if protocol.person_first:
             return box, truth_box
         label = self._kinds[box]
@@ -208,15 +232,17 @@ class Pairing:
         return box[fits], truth_box[fits]
 
     def box_matches(self, protocol: Protocol) -> list[list[int]]:
-        """Return, for each predicted box, the ground-truth boxes that match it, by their index in their image."""
+        """Return a list for each predicted box: the ground-truth boxes of the same label that it overlaps enough, as
+        indices among the boxes of their image."""
         box, truth_box = self.matched_boxes(protocol)
-        local = (truth_box - self.truth.scenes.box_start[self.image[self.predictions.image_of_box[box]]]).tolist()
+        first_of_image = self.truth.scenes.box_start[self.image[self.predictions.image_of_box[box]]]
+        index_in_image = (truth_box - first_of_image).tolist()
         bounds = np.searchsorted(box, np.arange(len(self.predictions.boxes) + 1)).tolist()
-        return [local[start:end] for start, end in pairwise(bounds)]
+        return [index_in_image[start:end] for start, end in pairwise(bounds)]
 
 
 def reaches(protocol: Protocol, overlap: Floats) -> Bools:
-    """Return [M] whether each overlap reaches the protocol's threshold, or exceeds it if the protocol is strict."""
+    """Return a mask of the overlaps [M] that reach the protocol's threshold, or exceed it if the protocol is strict."""
     enough: Bools = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
     return enough
 
@@ -234,10 +260,10 @@ def protocol_iou(protocol: Protocol, first: Floats, second: Floats) -> Floats:
 
 
 def check_pairs(count: Ints, image: Ints, image_ids: Sequence[str], what: str) -> None:
-    """Refuse an image whose comparison would take minutes; `count` [M] counterparts of each row, which is of `image`.
+    """Raise `DataError` if one image has more than MOST_PAIRS pairs to compare, which would take minutes.
 
-    Raises `DataError`.
-    """
+    count, image [M]: for each predicted thing, with how many annotated ones it is compared, and its image, as an index
+    into `image_ids`. what: the plural of what is compared, for the message."""
     if count.sum() <= MOST_PAIRS:
         return
     total = np.bincount(image, weights=count)
@@ -250,8 +276,9 @@ def check_pairs(count: Ints, image: Ints, image_ids: Sequence[str], what: str) -
 
 
 def blocks_of(count: Ints) -> list[slice]:
-    """Return blocks of consecutive rows that together have at most PAIRS_AT_ONCE counterparts, so that comparing them
-    takes bounded memory; a row that alone has more is a block of its own. count [M]: the counterparts of each row."""
+    """Return slices that cut M rows into blocks of consecutive rows, at least one. The pairs of a block are compared at
+    once, so a block has at most PAIRS_AT_ONCE of them, which bounds memory; a row that alone has more is a block of its
+    own. count [M]: with how many things each row is to be compared."""
     total = np.cumsum(count)
     if not len(total) or total[-1] <= PAIRS_AT_ONCE:
         return [slice(0, len(count))]
@@ -259,12 +286,13 @@ def blocks_of(count: Ints) -> list[slice]:
     while bounds[-1] < len(count):
         done = total[bounds[-1] - 1] if bounds[-1] else 0
         bounds.append(max(int(np.searchsorted(total, done + PAIRS_AT_ONCE, side="right")), bounds[-1] + 1))
-    return [slice(*ends) for ends in pairwise(bounds)]
+    return [slice(start, end) for start, end in pairwise(bounds)]
 
 
 def counterparts(start: Ints, count: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield every pair of a row and one of its counterparts, as two columns, block by block and with at least one
-    block. Row r has the `count[r]` counterparts start[r], start[r] + 1, ..."""
+    """Yield every pair of a row r and one of the numbers start[r], start[r] + 1, ..., of which it has count[r], as two
+    columns. The numbers are most often the annotated boxes of the row's image. The pairs come in blocks that fit into
+    memory, at least one block. start, count: a value for each row."""
     for block in blocks_of(count):
         row, counterpart = expand_runs(start[block], count[block])
         row += block.start
@@ -272,8 +300,8 @@ def counterparts(start: Ints, count: Ints) -> Iterator[tuple[Ints, Ints]]:
 
 
 def first_largest(group: Ints, value: Floats | Ints) -> Ints:
-    """Return the position of the largest value in each run of equal numbers in `group`, the first of several equal
-    values. group, value: columns of one length; the members of a group stand together."""
+    """Return the position of the largest value of each group, the first of equal values. group, value: the group of
+    each item and its value; the items of one group must stand next to each other."""
     starts = run_starts(group)
     if len(starts) == 0:
         return starts

@@ -1,4 +1,5 @@
-"""A stream of predictions or of match records; the first line decides which."""
+"""A stream of predictions, or of match records (predictions that `hoicli match` matched with ground truth already). The
+first line decides which it is."""
 
 from __future__ import annotations
 
@@ -21,33 +22,34 @@ class Predictions(Stream):
     model = ""
     """The model's name, where several may be told apart."""
     tagged = False
-    """Whether rows must name the model."""
+    """Whether result rows must name the model (in their tags)."""
 
     def __init__(self, paths: Sequence[str], opener: Opener = files, lines_held: Sequence[Line] | None = None) -> None:
+        """Name the files to read, `-` for stdin. opener: opens a path; lines_held: lines in memory, to read in place of
+        the files."""
         super().__init__(paths, "predictions", opener, lines_held)
 
     def with_name(self, name: str, *, tagged: bool) -> Predictions:
-        """Set the model's name, and whether rows must have it; return the stream itself."""
+        """Set the model's name; return the stream itself. tagged: whether result rows must name the model."""
         self.model, self.tagged = name, tagged
         return self
 
     @classmethod
     def name_models(cls, paths: Sequence[str], names: Sequence[str], opener: Opener = files) -> list[Predictions]:
-        """Return one stream for each path, whose model is named by `names` in order, or after the file
-        (`names_of_files`). Raises `UsageError` if counts differ, or a name is empty or repeats."""
+        """Return one stream for each path. Its model has the name at the same place in `names`, or without any names
+        that of its file (`names_of_files`). Raises `UsageError` if the counts differ, or a name is empty or repeats."""
         if names and len(names) != len(paths):
             problem = f"{len(names)} names for {len(paths)} streams; give one a stream, in their order"
             raise UsageError(f"{arg('name')}: {problem}")
-        chosen = list(names) or names_of_files(paths)
-        chosen = [
-            name.encode(errors="backslashreplace").decode() for name in chosen
-        ]  # rows are UTF-8, names may not be
+        # names of files need not be UTF-8, as result rows are
+        chosen = [name.encode(errors="backslashreplace").decode() for name in names or names_of_files(paths)]
         if len(set(chosen)) != len(chosen) or "" in chosen:
             raise UsageError(f"{arg('name')}: {', '.join(chosen)}: names must differ; give each stream its own")
         tagged = bool(names) or len(paths) > 1
         return [cls([path], opener).with_name(name, tagged=tagged) for path, name in zip(paths, chosen, strict=True)]
 
     def __iter__(self) -> Iterator[Line]:
+        """Return an iterator over the lines of all files. Raises `DataError` if there is none."""
         self.refuse_empty()
         return super().__iter__()
 
@@ -68,15 +70,19 @@ class Predictions(Stream):
 
     @property
     def dataset(self) -> str | None:
-        """The dataset of match records, None for predictions."""
+        """The name of the dataset that match records are of: the one the first record states, else the one its protocol
+        was published for. None for predictions, and if neither is a shipped dataset."""
         record = self._match_record
-        if record is None or record.get("dataset") in DATASETS:
-            return None if record is None else str(record["dataset"])
+        if record is None:
+            return None
+        if record.get("dataset") in DATASETS:
+            return str(record["dataset"])
         protocol = PROTOCOLS.get(str(record["protocol"]))
         return None if protocol is None else protocol.dataset
 
     def refuse_match_records(self, command: str) -> Predictions:
-        """Return the stream itself. Raises `UsageError` for match records, which the command cannot use."""
+        """Return this stream. Raises `UsageError` if it has match records, which a command that needs the predictions
+        themselves cannot use. command: its name in the message."""
         if self.matched:
             raise UsageError(f"{command} needs the predictions themselves, not match records")
         return self
@@ -85,21 +91,21 @@ class Predictions(Stream):
 def names_of_files(paths: Sequence[str]) -> list[str]:
     """Return a different name for each path: the file's name up to its first dot; "stdin" for `-`.
 
-    Where two would have the same name, all get as many of the folders above as tell them apart (`cdn/preds` and
-    `upt/preds`), or else the endings, too (`preds.json` and `preds.jsonl`). Raises `UsageError` for a path given twice.
-    """
-    parts = [("<stdin>",) if path == "-" else PurePath(os.path.normpath(path)).parts or (path,) for path in paths]
-    twice = next((path for path, count in Counter(parts).items() if count > 1), None)
+    If two names would be equal, all names get as many folders in front as are needed to tell them apart (`cdn/preds`
+    and `upt/preds`), or else their endings, too (`preds.json` and `preds.jsonl`). Raises `UsageError` for a path that
+    is given twice."""
+    full_parts = [("<stdin>",) if path == "-" else PurePath(os.path.normpath(path)).parts or (path,) for path in paths]
+    twice = next((path for path, count in Counter(full_parts).items() if count > 1), None)
     if twice is not None:
         problem = f"{os.path.join(*twice)} is given twice: names must differ"
         raise UsageError(f"{problem}; leave one out, or give each a name with {arg('name')}")
-    bare = [
-        ("stdin",) if path == "-" else (*above, name.split(".")[0] or name)
-        for path, (*above, name) in zip(paths, parts, strict=True)
+    parts_without_ending = [
+        ("stdin",) if path == "-" else (*folders, file.split(".")[0] or file)
+        for path, (*folders, file) in zip(paths, full_parts, strict=True)
     ]
-    candidates = (
-        ["/".join(folder_names[-folders:]).replace("//", "/") for folder_names in named]
-        for named in (bare, parts)
-        for folders in range(1, max(map(len, named)) + 1)
-    )
-    return next(names for names in candidates if len(set(names)) == len(names))
+    for parts_of_paths in (parts_without_ending, full_parts):
+        for count in range(1, max(map(len, parts_of_paths)) + 1):
+            names = ["/".join(parts[-count:]).replace("//", "/") for parts in parts_of_paths]
+            if len(set(names)) == len(names):
+                return names
+    raise AssertionError("different paths have different names")

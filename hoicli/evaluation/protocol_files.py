@@ -51,13 +51,14 @@ _NOT_GIVEN = ("roles", *_OF_VIEWS)
 
 
 def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -> str:
-    """Return in words what the protocol does: five lines made from its row, and its remark as a sixth. subjects: the
-    labels that a subject may have in the dataset."""
+    """Return in words what a protocol does, as `eval --explain` prints it: a line each for its name and source, boxes,
+    matching, what counts and how results are averaged, and one for its remark if it has one. subjects: the labels that
+    a subject may have in the dataset."""
     width = "x2 - x1 + 1 (inclusive pixels)" if protocol.inclusive else "x2 - x1 (edges)"
     touch = "" if protocol.touching_overlap else ", 0 where boxes only touch"
-    pixels = f", {_shift(protocol.last_pixel_shift)} where the record says they are last pixels (.mat)"
-    predictions = _shift(protocol.prediction_shift) + (pixels if protocol.last_pixel_shift != NO_SHIFT else "")
-    shifts = f"predictions {predictions}, ground truth {_shift(protocol.truth_shift)}"
+    pixels = f", {_shift_text(protocol.last_pixel_shift)} where the record says they are last pixels (.mat)"
+    predictions = _shift_text(protocol.prediction_shift) + (pixels if protocol.last_pixel_shift != NO_SHIFT else "")
+    shifts = f"predictions {predictions}, ground truth {_shift_text(protocol.truth_shift)}"
     labels = f"; the subject must be labelled {' or '.join(subjects)}" if protocol.person_subject else ""
     labels = "; subjects of different labels do not overlap" if protocol.same_subject else labels
     if protocol.roles and not protocol.person_first:
@@ -91,7 +92,8 @@ def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -
 
 
 def _match_rule(protocol: Protocol, enough: str) -> str:
-    """Return the rule of matching in words. enough: the overlap that a match needs, as `>= 0.5`."""
+    """Return in words which ground truth a prediction is matched with and when it is true. enough: the overlap that a
+    match needs, as text (`>= 0.5`)."""
     if protocol.whole_image:
         return (
             "the best triplet of a class in an image is the image's score of the class; true if the image has the "
@@ -114,12 +116,14 @@ def _match_rule(protocol: Protocol, enough: str) -> str:
     )
 
 
-def _shift(shift: Shift) -> str:
+def _shift_text(shift: Shift) -> str:
+    """Return in words what is added to the four coordinates of a box."""
     names_of_shifts = {NO_SHIFT: "as recorded (0-based)", ALL_BY_ONE: "+1 on all four", FAR_EDGES: "+1 on x2 and y2"}
     return names_of_shifts.get(shift, "plus " + " ".join(f"{number:g}" for number in shift))
 
 
 def _grid_name(grid: tuple[float, ...]) -> str:
+    """Return in words how average precision is computed with a grid of recall values (EVERY_RECALL for no grid)."""
     names: dict[tuple[float, ...], str] = {
         GRID_ARANGE: "11-point AP at recall arange(0, 1.1, 0.1)",
         GRID_LINSPACE: "11-point AP at recall linspace(0, 1, 11)",
@@ -130,48 +134,50 @@ def _grid_name(grid: tuple[float, ...]) -> str:
 
 
 def protocol_record(row: Protocol) -> Record:
-    """Return the protocol as the object that its file would hold."""
-    record: Record = {name: getattr(row, name) for name in _columns()}
+    """Return the protocol as the JSON object that a protocol file would have for it: a value for each field, and the
+    grid by its name if it has one."""
+    record: Record = {name: getattr(row, name) for name in _file_fields()}
     grids: dict[tuple[float, ...], Any] = {grid: name for name, grid in GRIDS.items()} | {EVERY_RECALL: EVERY}
     return {**record, "grid": grids.get(row.grid, list(row.grid))}
 
 
 def read_protocol(path: str, vocabulary: Vocabulary, rows: Mapping[str, Protocol]) -> Protocol:
-    """Return the protocol of a file, or the one that another package adds under this name, for a dataset.
+    """Return the protocol that a file describes, or that another installed package adds, for a dataset.
 
-    rows: the dataset's own protocols. Signatures get a digest of what the protocol computes, or the package with its
+    path: the file, or the name under which the package adds it. rows: the dataset's published protocols by name, which
+    the file may say it is `like`. Signatures state a digest of what the protocol computes, or the package with its
     version. Raises `DataError` that names the file and the field, `UsageError` if it is of another dataset."""
-    record, bad = record_of(path), _errors(path)
-    named = record.get("dataset", vocabulary.name)
-    if named in DATASETS and named != vocabulary.name:
-        raise UsageError(f"{arg('protocol', path)}: of {named}, not {vocabulary.name}; name protocols of one dataset")
-    row = _row(record, vocabulary, rows, bad)
+    record, bad = record_of(path), _error_maker(path)
+    dataset = record.get("dataset", vocabulary.name)
+    if dataset in DATASETS and dataset != vocabulary.name:
+        raise UsageError(f"{arg('protocol', path)}: of {dataset}, not {vocabulary.name}; name protocols of one dataset")
+    row = _make_protocol(record, vocabulary, rows, bad)
     _check_together(row, vocabulary, bad)
     if not path.endswith(ENDING) and (added := plugin("protocols", path)):
         return replace(row, changed=(("row", added.owner),))
-    numbers = {name: value for name, value in asdict(row).items() if name not in (*WORDS, *_OF_VIEWS)}
-    digest = sha256(orjson.dumps(numbers, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
+    computed = {name: value for name, value in asdict(row).items() if name not in (*WORDS, *_OF_VIEWS)}
+    digest = sha256(orjson.dumps(computed, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
     return replace(row, changed=(("row", digest),))
 
 
-Bad = Callable[[str, str], DataError]
-"""Makes the error to raise from the name of a bad field and what is wrong with it."""
+MakeError = Callable[[str, str], DataError]
+"""Returns the error to raise, given the name of a bad field and what is wrong with it."""
 
 
-def _errors(path: str) -> Bad:
-    """Return the function that makes errors about the fields of a file."""
+def _error_maker(path: str) -> MakeError:
+    """Return a function that makes a `DataError` about a field of this file, from the field's name and the problem."""
     return lambda field, problem: DataError(problem, place=display_name(path), field=field)
 
 
-def _columns() -> dict[str, Field[Any]]:
-    """Return the fields of `Protocol` that a file may have, by name."""
-    return {column.name: column for column in fields(Protocol) if column.name not in _NOT_GIVEN}
+def _file_fields() -> dict[str, Field[Any]]:
+    """Return the dataclass fields of `Protocol` that a protocol file may set, by name."""
+    return {field.name: field for field in fields(Protocol) if field.name not in _NOT_GIVEN}
 
 
 def record_of(path: str) -> Record:
-    """Return the object in a file, or the one that another package adds under this name. Raises `DataError` for a field
-    that does not exist, and for a bad `name`, `like`, `grid` or `dataset`."""
-    bad = _errors(path)
+    """Return the JSON object of a protocol file, or the one that another installed package adds under this name. Its
+    field names, `name`, `like`, and the type of `dataset` are checked; `DataError` says what is wrong."""
+    bad = _error_maker(path)
     if path.endswith(ENDING):
         record = read_object(path, "protocol", "a few fields", limit=LARGEST)
     else:
@@ -179,10 +185,10 @@ def record_of(path: str) -> Record:
         if added is None or not isinstance(added.value, Mapping):
             raise bad("hoicli.protocols", "the entry point must name a dict, with the fields of a protocol's file")
         record = {**added.value, "name": path}
-    columns = ["like", *_columns()]
+    field_names = ["like", *_file_fields()]
     for name in record:
-        if name not in columns:
-            meant = did_you_mean(name, columns, f"the fields are {', '.join(columns)}")
+        if name not in field_names:
+            meant = did_you_mean(name, field_names, f"the fields are {', '.join(field_names)}")
             raise bad(short(name).strip('"'), f"there is no such field; {meant}")
     if "name" not in record:
         raise bad("name", "missing; rows and signatures name the protocol by it")
@@ -202,19 +208,22 @@ def record_of(path: str) -> Record:
 
 
 def dataset_of(path: str) -> str:
-    """Return the shipped dataset that a protocol file is for: the one it names, or that of the protocol it is like."""
+    """Return the name of the shipped dataset that a protocol file is for: the one it names, else that of the protocol
+    it is like, else HICO-DET. Raises `DataError` if it names a dataset that is not shipped."""
     record = record_of(path)
     default = PROTOCOLS[record["like"]].dataset if "like" in record else "hico"
-    named = record.get("dataset", default)
-    if named not in DATASETS:
-        raise _errors(path)("dataset", f"{short(named)} is not shipped; give its file with {arg('dataset')}")
-    return str(named)
+    dataset = record.get("dataset", default)
+    if dataset not in DATASETS:
+        raise _error_maker(path)("dataset", f"{short(dataset)} is not shipped; give its file with {arg('dataset')}")
+    return str(dataset)
 
 
-def _row(record: Record, vocabulary: Vocabulary, rows: Mapping[str, Protocol], bad: Bad) -> Protocol:
-    """Return the protocol that a file describes: the row that it is like, if any, with the fields that the file has."""
-    columns, like = _columns(), record.get("like")
-    values = {name: _value(columns[name], value, bad) for name, value in record.items() if name != "like"}
+def _make_protocol(record: Record, vocabulary: Vocabulary, rows: Mapping[str, Protocol], bad: MakeError) -> Protocol:
+    """Return the protocol that the object of a file describes: the one in `rows` that it is `like`, if it names one,
+    with the file's fields in place of that one's. rows: the dataset's protocols by name; bad: makes the error to raise
+    for a bad field."""
+    file_fields, like = _file_fields(), record.get("like")
+    values = {name: _check_value(file_fields[name], value, bad) for name, value in record.items() if name != "like"}
     values["dataset"] = vocabulary.name
     if like is None:
         return Protocol(
@@ -225,11 +234,12 @@ def _row(record: Record, vocabulary: Vocabulary, rows: Mapping[str, Protocol], b
     return replace(rows[like], **{"title": f"like {like}", "source": "a file", "remark": "", **values})
 
 
-def _value(column: Field[Any], value: Any, bad: Bad) -> Any:
-    """Return a field's value as the row has it, checked without regard to other fields."""
-    name = column.name
+def _check_value(field: Field[Any], value: Any, bad: MakeError) -> Any:
+    """Return the value of one field as `Protocol` has it (arrays become tuples, numbers floats). Raises the error that
+    `bad` makes if its type or range is wrong; `_check_together` checks what fields have to do with each other."""
+    name = field.name
     if name == "grid":
-        return _grid(value, bad)
+        return _check_grid(value, bad)
     if name.endswith("_shift"):
         if type(value) is not list or len(value) != 4 or not all(is_number(x) and abs(x) <= 100 for x in value):
             raise bad(name, "must be four numbers, added to x1, y1, x2, y2: [0, 0, 1, 1]")
@@ -248,7 +258,7 @@ def _value(column: Field[Any], value: Any, bad: Bad) -> Any:
         return tuple(value)
     if name == "images" and value not in COUNTED_IMAGES:
         raise bad(name, f"{short(value)}: choose {', '.join(COUNTED_IMAGES)}")
-    expected_type = type("" if column.default is MISSING else column.default)
+    expected_type = type("" if field.default is MISSING else field.default)
     if type(value) is not expected_type:
         raise bad(name, f"{short(value)}: must be {'true or false' if expected_type is bool else 'a string'}")
     if expected_type is str and not (len(value) <= 1000 and value.isprintable()):
@@ -256,19 +266,21 @@ def _value(column: Field[Any], value: Any, bad: Bad) -> Any:
     return value
 
 
-def _grid(value: Any, bad: Bad) -> tuple[float, ...]:
-    """Return the recall grid that a file names or lists."""
+def _check_grid(value: Any, bad: MakeError) -> tuple[float, ...]:
+    """Return the recall values at which precision is read, from the name of a grid or a list of values; () if the area
+    under the whole curve is taken (EVERY). Raises the error that `bad` makes for anything else."""
     if type(value) is str and value in (*GRIDS, EVERY):
         return GRIDS.get(value, EVERY_RECALL)
-    numbers = type(value) is list and 1 <= len(value) <= MOST_POINTS and all(map(is_number, value))
-    if not numbers or value != sorted(set(value)) or not 0 <= value[0] <= value[-1] <= 1:
+    is_list = type(value) is list and 1 <= len(value) <= MOST_POINTS and all(map(is_number, value))
+    if not is_list or value != sorted(set(value)) or not 0 <= value[0] <= value[-1] <= 1:
         points = f"1 to {MOST_POINTS:,} recall values from 0 to 1, ascending, each once"
         raise bad("grid", f"must be {', '.join(GRIDS)}, {EVERY}, or an array of {points}")
     return tuple(map(float, value))
 
 
-def _check_together(row: Protocol, vocabulary: Vocabulary, bad: Bad) -> None:
-    """Raise `DataError` for fields that mean nothing for the dataset, or that do not go together."""
+def _check_together(row: Protocol, vocabulary: Vocabulary, bad: MakeError) -> None:
+    """Raise the error that `bad` makes if a field of a new protocol means nothing for the dataset, or does not go
+    together with another field."""
     for name, subsets, choices in (
         ("classes", [row.classes] if row.classes else [], list(vocabulary.subsets)),
         ("subsets", row.subsets, ["full", *vocabulary.groups, *vocabulary.subsets]),

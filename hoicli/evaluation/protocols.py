@@ -3,9 +3,9 @@
 A new protocol is a new row, a parity test (tests/evaluation/test_parity.py) and a row of docs/protocols.md. Ground
 truth in records is 0-based inclusive; each row's shifts give the coordinates that the released pipeline used.
 
-A row's rules apply to any dataset (`adapted`): the rows of HICO-DET to one without roles, those of V-COCO to one with
-roles. What a row does to boxes because of HICO-DET's own file, or of the loader of a released code, is left out there;
-the measure (pixels or edges, `>` or `>=`) stays."""
+A row's rules apply to any dataset (`selection.adapt_protocol`): the rows of HICO-DET to one without roles, those of
+V-COCO to one with roles. What a row does to boxes because of HICO-DET's own file, or of the loader of a released code,
+is left out there; the measure (pixels or edges, `>` or `>=`) stays."""
 
 from __future__ import annotations
 
@@ -44,6 +44,9 @@ FAR_EDGES: Shift = (0.0, 0.0, 1.0, 1.0)
 class Protocol:
     """What one released evaluator does, as data. Defaults are the most common choices, so a row shows what is special.
 
+    A "view" of a protocol is the protocol with another IoU threshold, or on one part of the data (`--iou`, `--slice`);
+    it is a `Protocol`, too, and sets the last five fields.
+
     name, title, source: its name, a short description, and the file it was read from.
     dataset: the name of the vocabulary it belongs to. roles: its classes are actions with roles.
     classes: the interactions it scores, a key of the vocabulary's `subsets`; "" is all of them.
@@ -68,11 +71,11 @@ class Protocol:
     whole_image: a class is right or wrong in an image, boxes aside: the image's score is its best triplet's.
     grid: the recall values at which interpolated precision is read, or EVERY_RECALL.
     remark: anything else to know, for `--explain`.
-    changed: what differs from the published row, as (key, value) of signatures.
-    view: what of the protocol this is, as (tag, value) of rows (`hoicli.evaluation.views`): its threshold, its part.
+    changed: the settings that differ from the published row, as (key, value) pairs of a signature: ("iou", "0.75").
+    view: what identifies this view in result rows, as (tag, value) pairs with the tags iou, slice and part.
     part: the part of the data that counts, None for all.
-    mean_of: the keys of the views that this one is the mean of; such a view is not matched.
-    filters: what this view removes first, in place of the call's; None for all others.
+    mean_of: if this view is the mean over several thresholds, their `key`s; such a view is not matched itself.
+    filters: the filters that this view uses in place of those given with the command, None for the latter.
     """
 
     name: str
@@ -113,24 +116,28 @@ class Protocol:
 
     @property
     def key(self) -> str:
-        """The protocol's name, with the threshold and part of a view: no two rows of a run share it."""
+        """A unique name within a run: the protocol's name, followed by the threshold, slice and part if it is a view,
+        with | between them (`hico|0.75`)."""
         return view_key(self.name, dict(self.view))
 
     @cached_property
     def matching(self) -> Protocol:
-        """The row without what only views have: views of equal `matching` share candidates, whatever counts."""
-        plain = replace(self, threshold=0.5, only_annotated_classes=False, changed=(), view=(), part=None)
-        return replace(plain, mean_of=(), filters=None)
+        """The protocol with every setting that views change reset to a default. All views of a protocol are equal in
+        this, so it serves as the key of what they share: which ground truth each prediction may match, and the IoU."""
+        return replace(
+            self, threshold=0.5, only_annotated_classes=False, changed=(), view=(), part=None, mean_of=(), filters=None
+        )
 
     @property
     def iou_key(self) -> tuple[bool, bool, bool, Shift, Shift, Shift]:
-        """The settings that decide about the IoU of boxes: protocols with equal keys share their IoU values."""
+        """The settings that the IoU of two boxes depends on. Protocols of equal keys share computed IoU values."""
         shifts = (self.prediction_shift, self.truth_shift, self.last_pixel_shift)
         return (self.inclusive, self.touching_overlap, self.inclusive_overlap, *shifts)
 
     @property
     def depends_on(self) -> int:
-        """The mask of the `caveats` of records that the protocol's numbers depend on."""
+        """The caveats that affect this protocol's numbers, as a bit mask (`caveats.mask`). A caveat is a fact about
+        where records came from, such as image-level labels that were derived from pairs."""
         concerned = {
             caveats.DERIVED_LABELS: self.known_object or self.whole_image,
             caveats.UNMARKED_AMBIGUOUS: self.whole_image,
@@ -145,21 +152,23 @@ class Protocol:
 
     @property
     def refuses(self) -> int:
-        """The mask of the `caveats` that rule the protocol out, since its numbers would mean something else.
+        """The caveats that rule this protocol out, as a bit mask (`caveats.mask`): with records that have one of them,
+        its numbers would mean something else.
 
-        The official V-COCO code counts everybody who does an action, whether or not an object is annotated: agents and
-        both scenarios (s-gupta/v-coco vsrl_eval.py, `npos`). Scores of whole images have no boxes to match.
+        PAIRS_ONLY: the official V-COCO code also counts people who act without an annotated object (s-gupta/v-coco
+        vsrl_eval.py, `npos`), and ground truth of pairs lacks those. WHOLE_IMAGE: there are no boxes to match.
         """
         refused = {caveats.PAIRS_ONLY: self.person_first, caveats.WHOLE_IMAGE: not self.whole_image}
         return caveats.mask(name for name, refuses in refused.items() if refuses)
 
     def settings(self) -> dict[str, str]:
-        """Return the settings in signatures that say what differs from the published row."""
+        """Return the settings for signatures that say how this differs from the published protocol: {"iou": "0.75"}."""
         return dict(self.changed)
 
 
 def view_key(name: str, view: Mapping[str, str]) -> str:
-    """Return the `Protocol.key` of a view, given the protocol's name and the view's tags."""
+    """Return the `Protocol.key` of a view: its protocol's name and the values of its tags (iou, slice, part), with |
+    between them."""
     return "|".join([name, *view.values()])
 
 

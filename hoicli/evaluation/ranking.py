@@ -17,9 +17,10 @@ from hoicli.records.kit import Floats, Growing, Ints, distinct, rank_by_id, run_
 
 
 class Listed:
-    """All predictions of a model, added in any order of images: the image, class and score of each."""
+    """All predictions of a model, added batch by batch: the image, class and score of each. T is their number."""
 
     def __init__(self) -> None:
+        """Begin with no predictions."""
         self.image_ids: list[str] = []
         self._counts = Growing(count=np.int32)
         self._rows = Growing(interaction=np.int32, score=np.float64)
@@ -27,10 +28,12 @@ class Listed:
         self._by_score: Ints | None = None
 
     def __len__(self) -> int:
+        """Return the number of predictions."""
         return self._length
 
     def add(self, image_ids: Sequence[str], image: Ints, interaction: Ints, score: Floats) -> None:
-        """Add a batch. image [T] indexes image_ids, ascending; interaction [T]: its class, -1 for none."""
+        """Add the predictions of some images, M in all. image [M]: the image of each prediction, an index into
+        image_ids, ascending; interaction [M]: its class, -1 for none; score [M]."""
         self.image_ids.extend(image_ids)
         self._counts.add(count=np.bincount(image, minlength=len(image_ids)))
         self._rows.add(interaction=interaction, score=score)
@@ -38,7 +41,7 @@ class Listed:
         self._by_score = None
 
     def merge(self, other: Listed) -> None:
-        """Add the predictions of other images."""
+        """Add the predictions that another `Listed` holds, which must be of other images."""
         self.image_ids.extend(other.image_ids)
         self._counts.merge(other._counts)
         self._rows.merge(other._rows)
@@ -65,14 +68,16 @@ class Listed:
         return int(np.count_nonzero(self.interaction < 0))
 
     def classless_best(self) -> tuple[int, int]:
-        """Return how many images' best prediction (the first of equals) has no class, and how many have predictions."""
+        """Return (in how many images the best-scored prediction has no class, how many images have predictions). Of
+        equal scores, the first prediction is taken as the best."""
         image = self.image
-        order = np.lexsort((-self.score, image))
+        order = np.lexsort((-self.score, image))  # by image, then by descending score
         best = order[np.flatnonzero(np.diff(image[order], prepend=-1))]
         return int((self.interaction[best] < 0).sum()), len(best)
 
     def order_by_score(self) -> Ints:
-        """Return [T] the predictions by descending score, then image id, then place in the image; computed once."""
+        """Return the rows of all predictions by descending score, then by image id, then by their order in the image.
+        The result is kept for the next call."""
         if self._by_score is None:
             self._by_score = order_by_score(self.score, self._image_ranks)
         return self._by_score
@@ -84,29 +89,32 @@ class Listed:
         rows: Ints | None = None,
         place: NDArray[np.signedinteger[Any]] | None = None,
     ) -> Ranked:
-        """Return the predictions that have a class, by class, and those of one class as in `order_by_score`.
+        """Return the predictions that have a class, ranked class by class: by descending score, then by image id, then
+        by their order in the image.
 
-        classes [T]: the class of each prediction, below `class_count`, -1 for none. rows [R]: rank these predictions
-        only, of which one may occur several times; `classes` and the order are then about these R rows. place [T]: what
-        orders equally scored predictions of one image, before their places in it do."""
+        classes [T]: the class of each prediction, below `class_count`, -1 for none. rows [R]: rank only these
+        predictions, of which one may occur several times; then `classes` has R entries, and the result holds positions
+        in `rows`. place [T]: numbers that order equally scored predictions of one image before their own order does."""
         row = np.arange(len(self)) if rows is None else rows
-        given_places = [] if place is None else [place]
 
         def ties(tied: Ints) -> list[NDArray[Any]]:
-            return [row[tied], *(column[row[tied]] for column in given_places), *self._image_ranks(row[tied])]
+            """Return the keys that order the predictions at some positions of `row`, if their scores are equal."""
+            orders_in_image: list[NDArray[Any]] = [row[tied]] if place is None else [row[tied], place[row[tied]]]
+            return [*orders_in_image, *self._image_ranks(row[tied])]
 
         order = ranking(classes, self.score[row], ties)
-        bounds = starts_of(np.bincount(classes + 1, minlength=class_count + 1))  # the first run is of no class, -1
+        bounds = starts_of(np.bincount(classes + 1, minlength=class_count + 1))  # the first run has no class (-1)
         return Ranked(order[bounds[1] :], bounds[1:] - bounds[1])
 
     def _image_ranks(self, rows: Ints) -> list[Ints]:
-        """Return the keys that order equally scored predictions: the ranks of their images by id."""
+        """Return the keys that order equally scored predictions, in a list of one: the ranks of their images by id."""
         return [rank_by_id(self.image_ids)[self.image[rows]]]
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """Predictions ranked class by class. order [R]: their rows; class c has order[bounds[c]:bounds[c + 1]]."""
+    """Predictions ranked class by class, the best-scored first. order [R]: their rows; class c has the rows
+    order[bounds[c]:bounds[c + 1]]."""
 
     order: Ints
     bounds: Ints
@@ -117,44 +125,48 @@ Ties = Callable[[Ints], Sequence[NDArray[Any]]]
 
 
 def ranking(classes: NDArray[np.signedinteger[Any]], score: Floats, ties: Ties = lambda _: ()) -> Ints:
-    """Return [T] the order of predictions by class, then descending score, then `ties`, then index in the arrays.
+    """Return [T] the order of predictions by class, then by descending score, then by the keys that `ties` returns,
+    then by index in the arrays.
 
-    Each class is sorted alone, which is less work, and by a fast unstable sort, since equal scores are rare; these are
-    put in order after it. So the order depends on the values alone, never on the sort's implementation."""
-    classes = _digits(classes)
+    Each class is sorted alone, which is less work, and by a fast unstable sort. Equal scores, which are rare, are put
+    in order afterwards, so that the result never depends on the implementation of the sort."""
+    classes = _to_fast_type(classes)
     order = np.argsort(classes, kind="stable")
     negated, class_in_order = -score[order], classes[order]
     for start, end in pairwise([*run_starts(class_in_order).tolist(), len(order)]):
         by_score = np.argsort(negated[start:end])
         order[start:end], negated[start:end] = order[start:end][by_score], negated[start:end][by_score]
-    ties_next = np.flatnonzero((negated[1:] == negated[:-1]) & (class_in_order[1:] == class_in_order[:-1]))
-    if len(ties_next):
-        tied = distinct(np.concatenate([ties_next, ties_next + 1]))
+    equals_next = np.flatnonzero((negated[1:] == negated[:-1]) & (class_in_order[1:] == class_in_order[:-1]))
+    if len(equals_next):
+        tied = distinct(np.concatenate([equals_next, equals_next + 1]))
         rows = order[tied]
-        order[tied] = rows[np.lexsort((rows, *ties(rows), -score[rows], classes[rows]))]
+        order[tied] = rows[np.lexsort((rows, *ties(rows), -score[rows], classes[rows]))]  # the last key counts first
     return order
 
 
 def order_by_score(score: Floats, ties: Ties = lambda _: ()) -> Ints:
-    """Return [T] the order of predictions by descending score, then `ties`, then index in the array."""
+    """Return [T] the order of predictions by descending score, then by the keys that `ties` returns, then by index in
+    the array."""
     return ranking(np.zeros(len(score), dtype=np.int8), score, ties)
 
 
 def order_by_class(classes: NDArray[np.signedinteger[Any]], order: Ints) -> Ints:
-    """Return [T] the predictions sorted by class, where those of one class keep their sequence in `order`."""
-    return order[np.argsort(_digits(classes)[order], kind="stable")]
+    """Return `order`, which holds rows of predictions, stably sorted by class: rows of one class keep their sequence.
+    classes [T]: the class of each prediction."""
+    return order[np.argsort(_to_fast_type(classes)[order], kind="stable")]
 
 
-def _digits(classes: NDArray[np.signedinteger[Any]]) -> NDArray[np.signedinteger[Any]]:
-    """Return the classes as int16 if they fit, since NumPy sorts that type by its digits, which is faster."""
+def _to_fast_type(classes: NDArray[np.signedinteger[Any]]) -> NDArray[np.signedinteger[Any]]:
+    """Return the classes as int16 if they fit: NumPy has a much faster stable sort for this type (radix sort)."""
     return classes.astype(np.int16) if classes.max(initial=0) < 1 << 15 else classes
 
 
 def per_class(code: NDArray[np.uint8], bounds: Ints, positives: Ints, protocol: Protocol) -> tuple[Floats, Floats]:
-    """Return the average precision and the maximal recall of each class, both [C], from the outcome codes of its
-    predictions in ranking order; class c has code[bounds[c]:bounds[c + 1]]. A true positive's rank is the number of
-    counted predictions of its class up to and including it."""
-    counted_before = starts_of(code <= TRUE_POSITIVE)
+    """Return (the average precision [C], the maximal recall [C]) of each class under a protocol.
+
+    code: the outcome code of every prediction in ranking order; class c has code[bounds[c]:bounds[c + 1]]. positives
+    [C]: how much ground truth each class has. Predictions that do not count take no rank."""
+    counted_before = starts_of(code <= TRUE_POSITIVE)  # true and false positives have the two smallest codes
     hit = np.flatnonzero(code == TRUE_POSITIVE)
     hit_bounds = np.searchsorted(hit, bounds)
     rank = counted_before[hit + 1] - np.repeat(counted_before[bounds[:-1]], np.diff(hit_bounds))
@@ -162,8 +174,10 @@ def per_class(code: NDArray[np.uint8], bounds: Ints, positives: Ints, protocol: 
 
 
 def ranked_ap(rank: Ints, bounds: Ints, positives: Ints, protocol: Protocol) -> tuple[Floats, Floats]:
-    """Return the average precision and the maximal recall of each class, both [C], from the ranks of its true
-    positives; class c has rank[bounds[c]:bounds[c + 1]]. positives [C]: how much ground truth each class has."""
+    """Return (the average precision [C], the maximal recall [C]) of each class under a protocol.
+
+    rank: the ranks of the true positives among the counted predictions of their class, from 1, ascending; class c has
+    rank[bounds[c]:bounds[c + 1]]. positives [C]: how much ground truth each class has."""
     if protocol.predictions_per_class is not None:
         counted = rank <= protocol.predictions_per_class
         rank = rank[counted]
@@ -177,10 +191,11 @@ def ranked_ap(rank: Ints, bounds: Ints, positives: Ints, protocol: Protocol) -> 
 def precision_from(rank: Ints, bounds: Ints, positives: Ints, recalls: Sequence[float]) -> Iterator[Floats]:
     """Yield, for each value in `recalls`, [C] the largest precision of each class at that recall or more, in [0, 1].
 
-    Other arguments as for `interpolated_ap`. Precision is highest at a true positive (a false positive only lowers it),
-    so only true positives matter: the k-th, at rank r, gives precision k / r and recall k / positives. Recall is
-    compared with `>=` in float64: the grid decides about a recall of exactly 3/10, 6/10 or 7/10
-    (tests/evaluation/test_average_precision.py)."""
+    rank: the ranks of the true positives among the counted predictions of their class, from 1, ascending; class c has
+    rank[bounds[c]:bounds[c + 1]]. positives [C]: how much ground truth each class has. Precision is highest at a true
+    positive (a false positive only lowers it), so only true positives matter: the k-th, at rank r, gives precision
+    k / r and recall k / positives. Recall is compared with `>=` in float64: the grid decides about a recall of exactly
+    3/10, 6/10 or 7/10 (tests/evaluation/test_average_precision.py)."""
     count = np.diff(bounds)
     owner = np.repeat(np.arange(len(positives)), count)
     hits_so_far = np.arange(len(rank)) - bounds[owner] + 1
@@ -189,6 +204,7 @@ def precision_from(rank: Ints, bounds: Ints, positives: Ints, recalls: Sequence[
     for point in recalls:
         largest = np.zeros(len(positives))
         if len(has_some):
+            # the maximum of each class; reduceat needs classes without true positives left out
             largest[has_some] = np.maximum.reduceat(np.where(recall >= point, precision, 0.0), bounds[has_some])
         yield largest
 
@@ -209,11 +225,14 @@ def interpolated_ap(rank: Ints, bounds: Ints, positives: Ints, grid: tuple[float
 def enveloped_ap(rank: Ints, bounds: Ints, positives: Ints) -> Floats:
     """Return [C] the area under each class's precision envelope, with a step at every recall, in [0, 1].
 
-    Arguments as for `interpolated_ap`. Each true positive adds 1 / positives of recall, at the largest precision of any
-    recall from there on (PASCAL VOC since 2010; s-gupta/v-coco vsrl_eval.py `voc_ap`)."""
+    rank: the ranks of the true positives among the counted predictions of their class, from 1, ascending; class c has
+    rank[bounds[c]:bounds[c + 1]]. positives [C]: how much ground truth each class has. Each true positive adds
+    1 / positives of recall, at the largest precision of any recall from there on (PASCAL VOC since 2010; s-gupta/v-coco
+    vsrl_eval.py `voc_ap`)."""
     ap = np.zeros(len(positives))
     for number in np.flatnonzero(np.diff(bounds)).tolist():
         ranks = rank[bounds[number] : bounds[number + 1]]
         precision = np.arange(1, len(ranks) + 1) / ranks
-        ap[number] = np.maximum.accumulate(precision[::-1]).sum() / positives[number]
+        envelope = np.maximum.accumulate(precision[::-1])  # the largest precision from each true positive on, backwards
+        ap[number] = envelope.sum() / positives[number]
     return ap

@@ -43,43 +43,49 @@ NEVER = np.iinfo(np.int64).max
 
 
 def ranks(scenes: Scenes, *, as_listed: bool = False) -> dict[str, Ints]:
-    """Return, by constraint, [T] the rank of each prediction in its image, from 0 by descending score; NEVER for a
-    prediction that the constraint leaves out. Equal scores are ranked by verb, labels and corners of the boxes, or by
-    input order if `as_listed`. A pair is two boxes of a record, told apart by their indices."""
-    every, pair = np.arange(len(scenes.score)), scenes.subject * len(scenes.boxes) + scenes.object
+    """Return the rank of each prediction in its image, from 0 by descending score, as an array [T] for each constraint:
+    with graph constraint only the best prediction of each pair of boxes is ranked, and the others have the rank NEVER;
+    without, all are ranked.
+
+    as_listed: equal scores keep their order in the input; otherwise they are ranked by verb, labels and corners of the
+    boxes, so that the order of the input is no matter. Two pairs of boxes are different if their indices are."""
+    every = np.arange(len(scenes.score))
     if not as_listed:
         labels = scenes.object_label, scenes.labels[scenes.subject]
         every = order_by_score(
             scenes.score, lambda rows: [*scenes.ends(rows), *(label[rows] for label in labels), scenes.verb[rows]]
         )
+    pair = scenes.subject * len(scenes.boxes) + scenes.object  # one number for each pair of boxes
     best_of_pairs = every[ranks_in_groups(pair[every], scenes.score[every]) == 0]
-    ranks_of = {name: np.full(len(every), NEVER) for name in CONSTRAINTS}
+    ranks_by_constraint = {name: np.full(len(every), NEVER) for name in CONSTRAINTS}
     for name, ranked in zip(CONSTRAINTS, (best_of_pairs, every), strict=True):
-        ranks_of[name][ranked] = ranks_in_groups(scenes.image_of_hoi[ranked], scenes.score[ranked])
-    return ranks_of
+        ranks_by_constraint[name][ranked] = ranks_in_groups(scenes.image_of_hoi[ranked], scenes.score[ranked])
+    return ranks_by_constraint
 
 
 class Found:
-    """Gathers, batch by batch, which ground-truth triplets are found and at which rank first; `rank` gives the result.
-    as_listed: as in `ranks`. caveats: the mask of the predictions' caveats."""
+    """Gathers, batch by batch, which ground-truth triplets are found, and at which rank first; `rank` gives the result.
+    caveats: the mask of the predictions' caveats."""
 
     def __init__(self, *, as_listed: bool = False) -> None:
+        """Begin with nothing found. as_listed: whether predictions of equal score are ranked in the order of the
+        input."""
         self._as_listed, self.caveats = as_listed, 0
         self._found = Growing(triplet=np.int64, **dict.fromkeys(CONSTRAINTS, np.int64))
         self._images = Growing(image=np.int64, content=np.int64)
 
     def add(self, batch: Batch, protocol: Protocol) -> None:
-        """Add the predictions of some images, whose boxes are compared as the protocol does."""
+        """Add the predictions of some images. protocol: how boxes are compared (IoU convention and threshold)."""
         row, triplet = batch.overlapping_pairs(protocol)
         triplets_found, index = np.unique(triplet, return_inverse=True)
-        columns = {}
-        for name, rank in ranks(batch.predictions, as_listed=self._as_listed).items():
-            columns[name] = np.full(len(triplets_found), NEVER)
-            np.minimum.at(columns[name], index, rank[row])
-        self._found.add(triplet=triplets_found, **columns)
+        best_ranks = {}
+        for constraint, rank in ranks(batch.predictions, as_listed=self._as_listed).items():
+            best_ranks[constraint] = np.full(len(triplets_found), NEVER)
+            np.minimum.at(best_ranks[constraint], index, rank[row])
+        self._found.add(triplet=triplets_found, **best_ranks)
         self.caveats |= batch.predictions.every_caveat
-        boxes, hois = (np.diff(start) > 0 for start in (batch.predictions.box_start, batch.predictions.hoi_start))
-        content = np.where(hois, PREDICTIONS, np.where(boxes, BOXES, NOTHING))
+        has_boxes, has_triplets = np.diff(batch.predictions.box_start) > 0, np.diff(batch.predictions.hoi_start) > 0
+        content = np.where(has_triplets, PREDICTIONS, np.where(has_boxes, BOXES, NOTHING))
         self._images.add(image=batch.image, content=content)
 
     def merge(self, other: Found) -> None:
@@ -95,13 +101,15 @@ class Found:
         return images
 
     def rank(self, constraint: str, triplets: int) -> Ints:
-        """Return [triplets] the rank of the best prediction that finds each ground-truth triplet, NEVER without one."""
+        """Return [triplets] for each ground-truth triplet the rank of the best prediction that finds it, NEVER if none
+        does. constraint: one of CONSTRAINTS; triplets: how many triplets the ground truth has."""
         rank = np.full(triplets, NEVER)
         rank[self._found["triplet"]] = self._found[constraint]
         return rank
 
     def content(self, images: int) -> Ints:
-        """Return [images] what is predicted in each image of the ground truth: NOTHING, BOXES or PREDICTIONS."""
+        """Return [images] what is predicted in each image: NOTHING, BOXES without a triplet, or PREDICTIONS (triplets).
+        images: how many images the ground truth has."""
         content = np.full(images, NOTHING)
         content[self._images["image"]] = self._images["content"]
         return content
@@ -109,8 +117,8 @@ class Found:
 
 @dataclass(frozen=True)
 class Unseen:
-    """What a detector did not see in training. triplets [T]: whether each triplet of the ground truth is unseen. name:
-    the name of the training set in signatures."""
+    """Which ground-truth triplets have labels (subject, verb, object) that a detector did not see in training. triplets
+    [T]: whether each triplet is such; name: the name of the training set in signatures."""
 
     triplets: Bools
     name: str
@@ -118,28 +126,31 @@ class Unseen:
 
 def not_in_training(truth: GroundTruth, training: Stream, policy: ErrorPolicy) -> Unseen:
     """Return which triplets of the ground truth are unseen: those whose labels (subject, verb, object) no triplet of
-    the training set has. The training set is named by a digest of the triplets it has. Raises `DataError` for a bad
-    line, and for a training set without triplets."""
+    the training set has. Its name in the result is a digest of the different triplets of the training set.
+
+    training: the ground truth of the training set. policy: whether a bad line in it is an error or is skipped. Raises
+    `DataError` for a bad line, and for a training set without triplets."""
     vocabulary = truth.vocabulary
     with no_garbage_collection():
         batches = read_scenes(training, vocabulary, scored=False, policy=policy)
-        triplets_seen = np.unique(join_parts([_keys(scenes, vocabulary) for scenes in batches], np.int64))
+        triplets_seen = np.unique(join_parts([_label_keys(scenes, vocabulary) for scenes in batches], np.int64))
     if not len(triplets_seen):
         problem = "no triplets in it; give the ground truth of the training set"
         raise DataError(problem, place=training.name, code="empty")
-    text = "\n".join("\t".join(names) for names in sorted(_names(triplets_seen, vocabulary)))
-    unseen = ~np.isin(_keys(truth.scenes, vocabulary), triplets_seen)
+    text = "\n".join("\t".join(labels) for labels in sorted(_labels_of_keys(triplets_seen, vocabulary)))
+    unseen = ~np.isin(_label_keys(truth.scenes, vocabulary), triplets_seen)
     return Unseen(unseen, f"train-{sha256(text.encode()).hexdigest()[:8]}")
 
 
-def _keys(scenes: Scenes, vocabulary: Vocabulary) -> Ints:
-    """Return [T] a number for each triplet's (subject, verb, object), equal where all three labels are equal."""
+def _label_keys(scenes: Scenes, vocabulary: Vocabulary) -> Ints:
+    """Return [T] one number for the three labels (subject, verb, object) of each triplet, so that triplets of the same
+    labels have the same number."""
     keys: Ints = scenes.labels[scenes.subject] * len(vocabulary.verbs) + scenes.verb
     return keys * len(vocabulary.objects) + scenes.labels[scenes.object]
 
 
-def _names(keys: Ints, vocabulary: Vocabulary) -> list[tuple[str, str, str]]:
-    """Return the three labels of each number that `_keys` makes."""
+def _labels_of_keys(keys: Ints, vocabulary: Vocabulary) -> list[tuple[str, str, str]]:
+    """Return the labels (subject, verb, object) of each number that `_label_keys` makes."""
     rest, object_ = np.divmod(keys, len(vocabulary.objects))
     subject, verb = np.divmod(rest, len(vocabulary.verbs))
     return [
@@ -150,8 +161,8 @@ def _names(keys: Ints, vocabulary: Vocabulary) -> list[tuple[str, str, str]]:
 
 @dataclass(frozen=True)
 class Recall:
-    """A mean recall. value: in [0, 1], None without ground truth. n: over how many images, or verbs, the mean is.
-    verbs: each verb's own recall, by the verb's number; for R and zR only one entry, 0."""
+    """A mean recall. value: in [0, 1], None without ground truth. n: how many images, or verbs, the mean is over.
+    verbs: for mR@K the recall of each verb by its number; for the others without meaning."""
 
     value: float | None
     n: int
@@ -159,20 +170,23 @@ class Recall:
 
 
 def counted_triplets(truth: GroundTruth, *, repeats: bool = False) -> Bools:
-    """Return [T] whether each ground-truth triplet counts: it must have a class, and of triplets with the same two
-    boxes and verb only the first counts, unless `repeats` count, too."""
+    """Return a mask [T] of the ground-truth triplets that count: those with a class, but of triplets with the same two
+    boxes and verb only the first, unless `repeats` count, too."""
     if repeats:
         return truth.scenes.interaction >= 0
     scenes, verbs = truth.scenes, len(truth.vocabulary.verbs)
-    first = np.zeros(len(scenes.verb), dtype=bool)
     pair = scenes.subject * len(scenes.boxes) + scenes.object
-    first[np.unique(pair * verbs + scenes.verb, return_index=True)[1]] = True
-    return first & (scenes.interaction >= 0)
+    _, first_rows = np.unique(pair * verbs + scenes.verb, return_index=True)
+    is_first = np.zeros(len(scenes.verb), dtype=bool)
+    is_first[first_rows] = True
+    return is_first & (scenes.interaction >= 0)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a stream of predictions found, to compute recalls of. unseen: the ground truth of zR@K, None without."""
+    """What a model's predictions found of the ground truth, from which recalls are computed. ranks_found: at which rank
+    each triplet is found first; convention: how recall is computed; unseen: which triplets zR@K is about, None to leave
+    it out."""
 
     truth: GroundTruth
     ranks_found: Found
@@ -181,7 +195,7 @@ class Measured:
 
     @cached_property
     def _counted(self) -> Bools:
-        """[T] whether each ground-truth triplet counts under the convention."""
+        """A mask [T] of the ground-truth triplets that count under the convention."""
         content = self.ranks_found.content(len(self.truth.scenes.image_ids))
         left_out = np.isin(content, self.convention.left_out)[self.truth.scenes.image_of_hoi]
         return counted_triplets(self.truth, repeats=self.convention.repeats) & ~left_out
@@ -192,8 +206,8 @@ class Measured:
         return np.bincount(self.truth.scenes.verb[self._counted], minlength=len(self.truth.vocabulary.verbs))
 
     def recalls(self, constraint: str, k: int) -> dict[str, Recall]:
-        """Return the metrics of the `k` best-ranked predictions of each image, in the order of their rows: R, mR, zR
-        if unseen ground truth is known, and F1, the harmonic mean of R and mR."""
+        """Return the recalls that the `k` best-ranked predictions of each image reach, by name: R, mR, zR (if it is
+        known which triplets are unseen) and F1, the harmonic mean of R and mR. constraint: one of CONSTRAINTS."""
         hits = self.ranks_found.rank(constraint, len(self.truth.scenes.verb)) < k
         rows = np.flatnonzero(self._counted)
         recalls_of = {"R": self._recall(rows, hits), "mR": self._recall(rows, hits, by_verb=True)}
@@ -204,22 +218,24 @@ class Measured:
         return recalls_of | {"F1": Recall(f1, recalls_of["mR"].n, {})}
 
     def _recall(self, rows: Ints, hits: Bools, *, by_verb: bool = False) -> Recall:
-        """Return the mean over images of the share of their ground truth that is found. by_verb: this mean for the
-        ground truth of each verb, and the mean of these over verbs. rows: the triplets that count; hits [T]: whether
-        each triplet of the ground truth is found."""
+        """Return the mean over images of the share of their ground truth that is found. by_verb: compute this mean for
+        the ground truth of each verb, and return the mean of these over verbs. rows: the triplets that count; hits [T]:
+        whether each triplet of the ground truth is found."""
         scenes = self.truth.scenes
         group = scenes.verb[rows] if by_verb else np.zeros_like(rows)
         images = len(scenes.image_ids)
-        # A key is a group (a verb, or 0) and an image; `key_of_row` is the index of each triplet's key.
-        keys = group * images + scenes.image_of_hoi[rows]
-        key, key_of_row, size = np.unique(keys, return_inverse=True, return_counts=True)
-        shares = (np.bincount(key_of_row, weights=hits[rows], minlength=len(key)) / size).tolist()
-        group_of_key = key // max(images, 1)
+        # Triplets are counted by key, a number for each group (a verb, or 0 for all) and image.
+        keys, index_of_row, size = np.unique(
+            group * images + scenes.image_of_hoi[rows], return_inverse=True, return_counts=True
+        )
+        shares = (np.bincount(index_of_row, weights=hits[rows], minlength=len(keys)) / size).tolist()
+        group_of_key = keys // max(images, 1)
         bounds = pairwise([*run_starts(group_of_key).tolist(), len(group_of_key)])
-        groups = {int(group_of_key[begin]): math.fsum(shares[begin:end]) / (end - begin) for begin, end in bounds}
-        absent = by_verb and self.convention.every_verb  # verbs without ground truth count 0
-        count = len(self.verb_counts) if absent else len(groups)
-        return Recall(math.fsum(groups.values()) / count if count else None, count if by_verb else len(shares), groups)
+        recalls = {int(group_of_key[begin]): math.fsum(shares[begin:end]) / (end - begin) for begin, end in bounds}
+        absent_count_0 = by_verb and self.convention.every_verb  # then verbs without ground truth are in the mean
+        count = len(self.verb_counts) if absent_count_0 else len(recalls)
+        value = math.fsum(recalls.values()) / count if count else None
+        return Recall(value, count if by_verb else len(shares), recalls)
 
 
 def measure_recalls(
@@ -230,10 +246,14 @@ def measure_recalls(
     *,
     unseen: Unseen | None = None,
 ) -> Measured:
-    """Return what the predictions found; notes on stderr tell what does not fit the ground truth. Raises `DataError`
-    for a bad line, or an image that the ground truth does not have."""
+    """Read predictions and return what they find of the ground truth. Notes on stderr tell what does not fit together.
+
+    convention: how recall is computed. unseen: which triplets zR@K is about, None to leave it out. policy: whether a
+    bad line is an error or is skipped. Raises `DataError` for a bad line, or an image that the ground truth does not
+    have."""
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Found, Coverage]:
+        """Read some lines, and return what they find and how well they fit the ground truth."""
         ranks_found, coverage = Found(as_listed=bool(convention.name)), Coverage()
         for batch, _ in matched_batches(lines, truth, [], Filters(), shared_policy):
             ranks_found.add(batch, convention.matching)
@@ -242,9 +262,9 @@ def measure_recalls(
 
     parts = gather_in_parallel(gather, predictions, policy, lambda part: part[0].images)
     ranks_found, coverage = parts[0]
-    for other, covered in parts[1:]:
-        ranks_found.merge(other)
-        coverage.merge(covered)
+    for other_ranks, other_coverage in parts[1:]:
+        ranks_found.merge(other_ranks)
+        coverage.merge(other_coverage)
     coverage.report(truth, [convention.matching], predictions.name)
     result = Measured(truth, ranks_found, convention, unseen)
     if convention.every_verb and (absent := int(np.count_nonzero(result.verb_counts == 0))):
@@ -260,24 +280,27 @@ def recall_rows(
     tags: Mapping[str, str],
     per_class: bool = False,
 ) -> Iterator[Row]:
-    """Yield a row for every metric at every K under each constraint, in percent; its `n` counts images for R@K and
-    zR@K, and verbs for mR@K and F1@K. per_class: also yield the recall R@K of each verb, whose `n` counts its ground
-    truth. settings: what goes into every signature."""
+    """Yield a row for every metric at every K under each constraint, in percent. `n` is the number of images for R@K
+    and zR@K, and of verbs for mR@K and F1@K. per_class: also yield the recall R@K of each verb, where `n` is the number
+    of its triplets. ks: the values of K; settings: what every signature states; tags: further fields of all rows."""
     convention, unseen = measured.convention, measured.unseen
-    recalls = {pair: measured.recalls(*pair) for pair in product(convention.constraints, ks)}
+    pairs = product(convention.constraints, ks)
+    recalls = {(constraint, k): measured.recalls(constraint, k) for constraint, k in pairs}
     settings = {**settings, **({"released": convention.name} if convention.name else {})}
     settings |= caveats.settings(measured.ranks_found.caveats & convention.matching.depends_on)
 
     def last_keys(constraint: str, more: Mapping[str, str]) -> Row:
+        """Return the keys that rows under a constraint end with. more: further settings for the signature."""
         unit: Row = {"unit": "%", "constraint": constraint}
         return unit | row_ends(PROTOCOL, tags, {**settings, "constraint": constraint, **more})
 
-    for name, (constraint, k) in product(("R", "mR", *(() if unseen is None else ("zR",)), "F1"), recalls):
+    names = ("R", "mR", "F1") if unseen is None else ("R", "mR", "zR", "F1")
+    for name, (constraint, k) in product(names, recalls):
         recall, split = recalls[constraint, k][name], {} if name != "zR" or unseen is None else {"split": unseen.name}
         subset, value = "unseen" if split else "full", percent(recall.value)
         yield result_row(f"{name}@{k}", subset=subset, value=value, n=recall.n, **last_keys(constraint, split))
     verbs, counts = measured.truth.vocabulary.verbs, measured.verb_counts.tolist()
-    for (constraint, k), recalls_here in recalls.items() if per_class else ():
-        for verb, value in recalls_here["mR"].verbs.items():
+    for (constraint, k), recalls_by_name in recalls.items() if per_class else ():
+        for verb, value in recalls_by_name["mR"].verbs.items():
             numbers = {"value": percent(value), "n": counts[verb]}
             yield result_row(f"R@{k}", subset="full", verb=verbs[verb], **numbers, **last_keys(constraint, {}))

@@ -22,7 +22,7 @@ NOTHING, BOXES, PREDICTIONS = range(3)
 
 @dataclass(frozen=True)
 class Convention:
-    """One way to compute recall at K.
+    """One way to compute recall at K: as published, or as a released evaluator does.
 
     name: the value of `--as-released`, "" for the published metric. matching: the IoU and its threshold.
     every_verb: mR@K averages over all verbs of the dataset, where one without ground truth counts 0, rather than over

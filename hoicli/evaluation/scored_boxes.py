@@ -20,8 +20,10 @@ from hoicli.vocabulary.labels import Vocabulary
 @dataclass(frozen=True)
 class DetectedBoxes:
     """The D detections of some images. row [D]: the box of each detection, an index into the boxes of `scenes`,
-    ascending; score [D]: its score. numbers: how many `records` have boxes, and how many of them are `scored` (state
-    scores of boxes); how many `boxes` have a score, and how many of them are `unlabelled` and so left out."""
+    ascending; score [D]: its score.
+
+    numbers: four counts. `records`: records that have boxes; `scored`: how many of these state scores of boxes;
+    `boxes`: boxes that have a score; `unlabelled`: how many of these have no label and are no detections."""
 
     image_ids: Sequence[str]
     scenes: Scenes
@@ -31,25 +33,28 @@ class DetectedBoxes:
 
 
 def detected_boxes(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBoxes:
-    """Return the labelled boxes of some prediction lines as detections. A box has the score that its record's `scores`
-    states. In a record without `scores`, a box has the best score of the triplets that name it, boxes that no triplet
-    names are left out, and of boxes with equal label and corners only the best-scored stays. Raises an exception that
-    `columns.attempt` expects for a bad record."""
+    """Return the labelled boxes of some lines of prediction records as detections.
+
+    A box has the score that its record's `scores` states. In a record without `scores`, a box has the best score of the
+    triplets that name it, boxes that no triplet names are left out, and of boxes with equal label and corners only the
+    best-scored stays. For a bad record this raises any of the exceptions after which `columns.attempt` looks for the
+    bad line."""
     raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores",))
     scenes = numbered_scenes(raw, vocabulary, scored=True)
     score = scores_by_box(raw, scenes)
     without_score = np.isnan(score)
     score = np.where(without_score, _best_triplet_scores(raw, scenes), score)
-    counts, labelled = np.isfinite(score), scenes.labels >= 0
-    counts[_repeated_boxes(scenes, score, np.flatnonzero(counts & without_score))] = False
-    row = np.flatnonzero(counts & labelled)
-    numbers = _record_numbers(raw)
-    numbers |= Counter(boxes=int(counts.sum()), unlabelled=int((counts & ~labelled).sum()))
+    scored, labelled = np.isfinite(score), scenes.labels >= 0
+    scored[_repeated_boxes(scenes, score, np.flatnonzero(scored & without_score))] = False
+    row = np.flatnonzero(scored & labelled)
+    numbers = _count_records(raw)
+    numbers |= Counter(boxes=int(scored.sum()), unlabelled=int((scored & ~labelled).sum()))
     return DetectedBoxes(scenes.image_ids, scenes, row, score[row], numbers)
 
 
 def _best_triplet_scores(raw: RawImages, scenes: Scenes) -> Floats:
-    """Return [B] the best score of the recorded triplets that name each box, -inf for a box that none names."""
+    """Return [B] for each box the best score of the triplets in its record that name it, -inf if none does. `scenes`
+    may have more triplets than the records (`raw`); those that were added do not count."""
     best, stated = np.full(len(scenes.boxes), -np.inf), stated_in_record(scenes.hoi_start, np.diff(raw.hoi_start))
     for box_of_triplet in (scenes.subject, scenes.object):
         triplets = np.flatnonzero(stated & (box_of_triplet >= 0))
@@ -58,9 +63,8 @@ def _best_triplet_scores(raw: RawImages, scenes: Scenes) -> Floats:
 
 
 def _repeated_boxes(scenes: Scenes, score: Floats, candidates: Ints) -> Ints:
-    """Return which of some boxes repeat a better-scored one of the same image, label and corners.
-
-    score [B]: the score of each box; candidates: the rows of the boxes to compare with each other."""
+    """Return those of the `candidates` (indices of boxes) that repeat a better-scored candidate of the same image,
+    label and corners. score [B]: the score of each box."""
     boxes = np.column_stack([scenes.image_of_box[candidates], scenes.labels[candidates], scenes.boxes[candidates]])
     order = np.lexsort((-score[candidates], *boxes.T))
     # equal boxes stand together, the best-scored first: a box that equals its predecessor repeats it
@@ -69,8 +73,9 @@ def _repeated_boxes(scenes: Scenes, score: Floats, candidates: Ints) -> Ints:
     return repeated
 
 
-def _record_numbers(raw: RawImages) -> Counter[str]:
-    """Return how many `records` have boxes, and how many of them are `scored`, that is state scores of boxes."""
+def _count_records(raw: RawImages) -> Counter[str]:
+    """Return two counts: `records` that have boxes, and how many of these are `scored`, that is, have a field `scores`
+    with the scores of their boxes."""
     has_boxes = np.diff(raw.box_start) > 0
     scored = np.array([scores is not None for scores in raw.each("scores")], dtype=bool)
     return Counter(records=int(has_boxes.sum()), scored=int((has_boxes & scored).sum()))

@@ -1,4 +1,5 @@
-"""Which rows apply to which dataset, which of them a benchmark's table has, and which `--protocol` names."""
+"""Which protocols apply to which dataset, which of them a benchmark's table has, and which `--protocol` names. A "row"
+is a protocol, as a row of the table PROTOCOLS."""
 
 from __future__ import annotations
 
@@ -39,97 +40,101 @@ _ROLE_CLASSES = {"": "", "agent": "agent", "25": "roles", "29": "every_action"}
 
 
 def adapt_protocol(row: Protocol, vocabulary: Vocabulary) -> Protocol:
-    """Return the rules of a row of HICO-DET, or of V-COCO, as a row for another dataset.
+    """Return a protocol of HICO-DET or V-COCO (`row`) with the same rules for another dataset.
 
-    Classes and subsets are the dataset's. Ground truth and predictions are compared as recorded: a shift of one side
-    mends coordinates of HICO-DET's or V-COCO's own files, or repeats what a released loader did to them, and means
-    nothing for other boxes. A shift of both sides alike moves nothing, and stays, so that results are the same to the
+    Classes and subsets become the dataset's. Boxes are compared as recorded: a shift of the coordinates of one side
+    corrects HICO-DET's or V-COCO's own files, or repeats what a released loader did to them, and means nothing for
+    other boxes. A shift of both sides by the same amount changes no overlap; it stays, so that results are equal to the
     last bit.
     """
-    alike = row.prediction_shift == row.truth_shift
-    named = ("full", *vocabulary.groups, *vocabulary.subsets) if vocabulary.subsets and not row.roles else ()
+    same_shift = row.prediction_shift == row.truth_shift
+    subsets = ("full", *vocabulary.groups, *vocabulary.subsets) if vocabulary.subsets and not row.roles else ()
     return replace(
         row,
         dataset=vocabulary.name,
         classes=_ROLE_CLASSES[row.classes] if row.roles else "",
-        subsets=named,
-        prediction_shift=row.prediction_shift if alike else NO_SHIFT,
-        truth_shift=row.truth_shift if alike else NO_SHIFT,
+        subsets=subsets,
+        prediction_shift=row.prediction_shift if same_shift else NO_SHIFT,
+        truth_shift=row.truth_shift if same_shift else NO_SHIFT,
         last_pixel_shift=NO_SHIFT,
         drop_no_interaction=row.drop_no_interaction and vocabulary.no_interaction is not None,
         remark="; ".join(filter(None, (f"the rules of {row.dataset}, boxes as recorded", row.remark))),
     )
 
 
-def _model(vocabulary: Vocabulary) -> str:
-    """Return the dataset whose rows apply to a dataset that has no rows of its own."""
+def _dataset_to_follow(vocabulary: Vocabulary) -> str:
+    """Return the name of the dataset whose protocols apply to a dataset that has none of its own: V-COCO if its verbs
+    have roles, else HICO-DET."""
     return "vcoco" if vocabulary.roles else "hico"
 
 
-def _benchmark(vocabulary: Vocabulary) -> str:
-    """Return the key of TABLES whose table a dataset has: its own, else that of the dataset whose rules it takes."""
+def _table_name(vocabulary: Vocabulary) -> str:
+    """Return the key of TABLES for a dataset: its own table if it has one, else that of HICO-DET or V-COCO."""
     name = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
-    return name if name in TABLES else _model(vocabulary)
+    return name if name in TABLES else _dataset_to_follow(vocabulary)
 
 
 def table_of(vocabulary: Vocabulary) -> tuple[str, ...]:
-    """Return the names of the rows that `all` means for a dataset."""
-    return TABLES[_benchmark(vocabulary)]
+    """Return the names of the protocols that `--protocol all` means for a dataset."""
+    return TABLES[_table_name(vocabulary)]
 
 
 @cache
 def rows_of(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
-    """Return the rows that apply to a dataset, by name: its own, and if it has no table of its own, also those of
-    HICO-DET or V-COCO adapted to it."""
+    """Return the protocols that apply to a dataset, by name: those made for it and, if it has no table in TABLES, also
+    those of HICO-DET (or V-COCO, for verbs with roles), adapted to it."""
     benchmark = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
-    own_protocols = {
+    made_for_it = {
         row.name: replace(row, dataset=vocabulary.name) for row in PROTOCOLS.values() if row.dataset == benchmark
     }
     if benchmark in TABLES:
-        return own_protocols
-    models = (row for row in PROTOCOLS.values() if row.dataset == _model(vocabulary) and not row.whole_image)
-    return {row.name: adapt_protocol(row, vocabulary) for row in models} | own_protocols
+        return made_for_it
+    followed = _dataset_to_follow(vocabulary)
+    adapted = {
+        row.name: adapt_protocol(row, vocabulary)
+        for row in PROTOCOLS.values()
+        if row.dataset == followed and not row.whole_image
+    }
+    return adapted | made_for_it
 
 
 def main_protocol(vocabulary: Vocabulary) -> Protocol:
     """Return the main protocol of a dataset: its own, else `hico`, or `vcoco-s1` for a dataset with roles."""
-    return rows_of(vocabulary)[MAIN[_benchmark(vocabulary)]]
+    return rows_of(vocabulary)[MAIN[_table_name(vocabulary)]]
 
 
 def distinct(rows: Iterable[Protocol]) -> list[Protocol]:
-    """Return one row of each name, so that the views of a protocol count once."""
+    """Return one protocol of each name. Views of a protocol (at other thresholds, on parts of the data) have its name,
+    so that only one of them remains."""
     return list({row.name: row for row in rows}.values())
 
 
 def protocol_of(vocabulary: Vocabulary) -> Protocol:
-    """Return the protocol whose definition of a correct box the error types use: `diag`, or with roles `vcoco-s1`. It
-    is adapted to a dataset that has neither, and then scores the classes of that dataset's main protocol (SWIG-HOI)."""
-    row = PROTOCOLS[DIAGNOSED[_model(vocabulary)]]
+    """Return the protocol by which a dataset's errors are typed: `diag`, or `vcoco-s1` for a dataset with roles. For
+    any dataset but HICO-DET and V-COCO it is adapted, and scores the classes of that dataset's main protocol."""
+    row = PROTOCOLS[DIAGNOSED[_dataset_to_follow(vocabulary)]]
     if row.dataset == vocabulary.name:
         return row
-    main = main_protocol(vocabulary)
-    return replace(adapt_protocol(row, vocabulary), classes=main.classes)
+    return replace(adapt_protocol(row, vocabulary), classes=main_protocol(vocabulary).classes)
 
 
 def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = None) -> list[Protocol]:
-    """Return the rows that `--protocol` names, in order of first mention, each once; rows from files and from other
-    packages come last. A text may hold several names with commas; `all` is the table of the dataset. Without names, it
-    is the table of a shipped dataset, or the main row of a dataset from a file. Without a `dataset`, it is that of the
-    named rows, or HICO-DET for `all` alone.
+    """Return the protocols that `--protocol` names, in order of first mention, each once; protocols from files and from
+    other packages come last.
 
-    Raises `UsageError` for unknown names, names of another dataset, and two rows of one name; and what `load` and
-    `read_protocol` raise."""
+    names: the option's texts, each with one name or several between commas; `all` means the table of the dataset. If
+    there are none, it is that table for a shipped dataset, or the main protocol for a dataset from a file. dataset: its
+    name, file or vocabulary; None means that of the named protocols, or HICO-DET.
+
+    Raises `UsageError` for unknown names, names of another dataset, and two protocols of one name; `DataError` for a
+    bad file."""
     asked_for = [part.strip() for part in chain.from_iterable(text.split(",") for text in names)]
-    brought = [part for part in dict.fromkeys(asked_for) if _is_brought(part)]
-    listed = [part for part in asked_for if part not in brought]
-    unknown = sorted({name for name in listed if name not in PROTOCOLS and name != "all"})
-    if unknown:
-        meant = did_you_mean(unknown[0].lower(), PROTOCOLS)
-        names_text = ", ".join([*PROTOCOLS, *plugin_names("protocols")]) + (meant and f" ({meant})")
-        raise UsageError(f"{arg('protocol')}: unknown {', '.join(map(repr, unknown))}; choose from all, {names_text}")
+    external = [name for name in dict.fromkeys(asked_for) if _is_external(name)]
+    listed = [name for name in asked_for if name not in external]
+    _check_known(listed)
     if dataset is None:
         named_datasets = (PROTOCOLS[name].dataset for name in listed if name != "all")
-        dataset = next(named_datasets, None) or (dataset_of(brought[0]) if brought else "hico")
+        dataset = next(named_datasets, None) or (dataset_of(external[0]) if external else "hico")
     vocabulary = load(dataset) if isinstance(dataset, str) else dataset
     rows = rows_of(vocabulary)
     if others := [name for name in listed if name != "all" and name not in rows]:
@@ -138,11 +143,10 @@ def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = No
         raise UsageError(f"{arg('protocol', ', '.join(others))}: of {theirs}, not {vocabulary.name}; {fix}")
     if not asked_for:
         listed = [main_protocol(vocabulary).name] if vocabulary.own else ["all"]
-    chosen = {
-        name: rows[name]
-        for name in chain.from_iterable(table_of(vocabulary) if part == "all" else [part] for part in listed)
-    }
-    for name in brought:
+    chosen: dict[str, Protocol] = {}
+    for name in listed:
+        chosen |= {each: rows[each] for each in (table_of(vocabulary) if name == "all" else [name])}
+    for name in external:
         row = read_protocol(name, vocabulary, rows)
         if row.name in chosen:
             raise UsageError(
@@ -152,8 +156,18 @@ def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = No
     return list(chosen.values())
 
 
+def _check_known(names: Sequence[str]) -> None:
+    """Raise `UsageError` if a name is neither `all` nor that of a published protocol; the message suggests others."""
+    unknown = sorted({name for name in names if name not in PROTOCOLS and name != "all"})
+    if unknown:
+        meant = did_you_mean(unknown[0].lower(), PROTOCOLS)
+        names_text = ", ".join([*PROTOCOLS, *plugin_names("protocols")]) + (meant and f" ({meant})")
+        raise UsageError(f"{arg('protocol')}: unknown {', '.join(map(repr, unknown))}; choose from all, {names_text}")
+
+
 def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:
-    """Return the only row that `--protocol` names, None without names. Raises `UsageError` for several rows."""
+    """Return the protocol that `--protocol` names, None if it names none. names, dataset: as `chosen_protocols` takes
+    them. Raises `UsageError` if it names several."""
     rows = chosen_protocols(names, dataset) if names else []
     if len(rows) > 1:
         raise UsageError(f"{arg('protocol', ','.join(names))}: one protocol says what is right; name one")
@@ -161,11 +175,13 @@ def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:
 
 
 def explicit(names: Iterable[str]) -> frozenset[str]:
-    """Return the names of the protocols that `--protocol` asks for by name or file, without `all`."""
+    """Return the names of the protocols that the user asked for one by one, by name or by file, and not through `all`.
+    names: the texts of `--protocol`, each with one name or several between commas."""
     listed = {part.strip() for part in chain.from_iterable(text.split(",") for text in names)} - {"all"}
     return frozenset(str(record_of(part)["name"]) if part.endswith(ENDING) else part for part in listed)
 
 
-def _is_brought(name: str) -> bool:
-    """Return whether the user or another package brings this protocol: it is a file, or an entry point's row."""
+def _is_external(name: str) -> bool:
+    """Return whether a name of `--protocol` is no published protocol but a file, or a protocol that another installed
+    package adds (an entry point of the group `hoicli.protocols`)."""
     return name.endswith(ENDING) or (name not in (*PROTOCOLS, "all") and plugin("protocols", name) is not None)

@@ -16,9 +16,13 @@ from hashlib import sha256
 from itertools import chain, pairwise
 from pathlib import Path
 
+import numpy as np
+
 from hoicli.errors import DataError, UsageError, arg, did_you_mean, write_number
 from hoicli.io.streams import Stream
+from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.records.result_rows import BAR
+from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 
 IMAGES, TRIPLETS, CLASSES = "images", "triplets", "classes"
@@ -31,9 +35,10 @@ _COUNTS = (1.0, 2.0, 3.0, 6.0)
 
 @dataclass(frozen=True)
 class Measure:
-    """What a slice is cut by. of: what is sorted into parts (IMAGES, TRIPLETS or CLASSES). description: what lists of
-    slices say. cuts: where one part ends and the next begins, unless the user gives others (`objects:400:2500`). names:
-    the names of the parts between these cuts; () if parts are named by numbers."""
+    """A way to divide the data into parts, such as the size of the object. of: what is divided: IMAGES, TRIPLETS or
+    CLASSES. description: what lists of slices say about it. cuts: the values at which one part ends and the next
+    begins, unless the user gives others (`objects:400:2500`). names: the names of the parts between these cuts; () if
+    parts are named by numbers."""
 
     of: str
     description: str
@@ -61,9 +66,12 @@ MEASURES: Mapping[str, Measure] = {
 
 @dataclass(frozen=True)
 class Slice:
-    """A slice of the data. name: as in rows and signatures. measure: a key of MEASURES, or FILE. parts: their names.
-    cuts: of a measure in numbers. classes: the classes of each part, for a slice of classes. digest, images: of a FILE,
-    its digest, and the numbers of the parts that each image id is in."""
+    """A division of the images, triplets or classes into named parts, as `--slice` asks for it.
+
+    name: as rows and signatures write it. measure: a key of MEASURES, or FILE. parts: the names of the parts. cuts: the
+    values between the parts, if they are ranges of a number. classes: if classes are divided, the class numbers of each
+    part. digest, images: if a FILE defines the parts, a digest of it, and for each image id the numbers of the parts
+    that the image is in (most often one)."""
 
     name: str
     measure: str
@@ -75,28 +83,30 @@ class Slice:
 
     @property
     def of(self) -> str:
-        """What the slice sorts into parts: IMAGES, TRIPLETS or CLASSES."""
+        """The kind of thing that is divided into parts: IMAGES, TRIPLETS or CLASSES."""
         return IMAGES if self.measure == FILE else MEASURES[self.measure].of
 
     def tags(self, part: str) -> dict[str, str]:
-        """Return the tags of result rows that are about a part."""
+        """Return the fields that tell result rows about a part from others: {"slice": "people", "part": "2"}. part: its
+        name."""
         return {"slice": self.name, "part": part}
 
     def setting(self, part: str) -> dict[str, str]:
-        """Return the setting that a part adds to signatures."""
+        """Return what the signature of a row about a part states: {"slice": "people/2"}, with a digest after the name
+        if a file defines the slice. part: its name."""
         return {"slice": f"{self.name}{'@' if self.digest else ''}{self.digest}/{part}"}
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a slice of images or triplets."""
+    """One part of a slice of images or triplets. number: its index in `slice.parts`."""
 
     slice: Slice
     number: int
 
     @property
     def name(self) -> str:
-        """The name of the part."""
+        """The name of the part, as rows and signatures write it."""
         return self.slice.parts[self.number]
 
 
@@ -115,35 +125,38 @@ def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
 
 
 def _measured_slice(text: str, vocabulary: Vocabulary) -> Slice:
-    """Return the slice that `text` names by one of MEASURES, with the measure's own cuts or those in `text`."""
+    """Return the slice that a text like `people` or `distance:0.5:1` names: a key of MEASURES, perhaps followed by cuts
+    that replace the measure's own. Raises `UsageError` for bad cuts, and for slices that the dataset does not have."""
     name, *cut_texts = text.split(":")
     measure = MEASURES[name]
     if cut_texts and name in ("subject", "verb", "object"):
         problem = f"{name} has a part for each {name}, without cuts; leave {text.removeprefix(name)!r} out"
         raise UsageError(f"{arg('slice', text)}: {problem}")
-    cuts = _numbers(text, cut_texts) or measure.cuts
+    cuts = _parse_cuts(text, cut_texts) or measure.cuts
     if measure.of == CLASSES:
-        classes = _classes(text, cuts, vocabulary)
-        return Slice(_slice_text(name, cuts), name, tuple(classes), cuts, tuple(classes.values()))
+        classes_of_parts = _classes_of_parts(text, cuts, vocabulary)
+        return Slice(_slice_text(name, cuts), name, tuple(classes_of_parts), cuts, tuple(classes_of_parts.values()))
     if name == "subject":
         if len(vocabulary.subjects) == 1:
             problem = f"all subjects of {vocabulary.name} are {vocabulary.subjects[0]}; leave it out"
             raise UsageError(f"{arg('slice', text)}: {problem}")
         return Slice(name, name, tuple(sorted(vocabulary.subjects)))
-    own_names = measure.names if cuts == measure.cuts else ()
-    names = own_names or tuple(_between(cuts, whole=measure.of == IMAGES))
+    usual_names = measure.names if cuts == measure.cuts else ()
+    names = usual_names or tuple(_range_names(cuts, whole=measure.of == IMAGES))
     if vocabulary.roles and measure.of == TRIPLETS:
         names += ("no_object",)
     return Slice(_slice_text(name, cuts), name, names, cuts)
 
 
 def _slice_text(name: str, cuts: Sequence[float]) -> str:
-    """Return the name of a slice in rows and signatures, which has the cuts if they are not the measure's own."""
+    """Return the name of a slice in rows and signatures: that of its measure, followed by the cuts if they are not the
+    measure's own (`people`, `people:2:4`)."""
     return name if cuts == MEASURES[name].cuts else ":".join([name, *map(write_number, cuts)])
 
 
-def _numbers(text: str, cut_texts: Sequence[str]) -> tuple[float, ...]:
-    """Return the cuts that the user gives, checked; () without any. text: the whole slice, for messages."""
+def _parse_cuts(text: str, cut_texts: Sequence[str]) -> tuple[float, ...]:
+    """Return the cuts that the user gives as numbers; () if there are none. text: the whole text of the slice, for
+    messages; cut_texts: its parts after the name. Raises `UsageError` unless they are ascending numbers above 0."""
     name = text.split(":")[0]
     example = ":".join([name, *map(write_number, MEASURES[name].cuts or (10, 100))])
     wrong = UsageError(f"{arg('slice', text)}: give ascending numbers above 0 as cuts, for example {example}")
@@ -155,16 +168,21 @@ def _numbers(text: str, cut_texts: Sequence[str]) -> tuple[float, ...]:
     return cuts
 
 
-def _between(cuts: Sequence[float], *, whole: bool) -> Iterator[str]:
-    """Yield the names of the parts that the cuts make: `3-6` for 3 up to 6, or of `whole` numbers `3-5`."""
+def _range_names(cuts: Sequence[float], *, whole: bool) -> Iterator[str]:
+    """Yield the names of the ranges that ascending cuts make of the numbers from 0 on: for the cuts 3 and 6 `0-3`,
+    `3-6`, `6+`. whole: the numbers are whole, so that the names are `0-2`, `3-5`, `6+`."""
     for low, high in pairwise([0.0, *cuts]):
         last = high - 1 if whole and high == int(high) else high
         yield write_number(low) if low == last else f"{write_number(low)}-{write_number(last)}"
     yield f"{write_number(cuts[-1])}+"
 
 
-def _classes(text: str, cuts: Sequence[float], vocabulary: Vocabulary) -> dict[str, frozenset[int]]:
-    """Return the classes of each part of a slice of classes: by verb, by object, or by number of training triplets."""
+def _classes_of_parts(text: str, cuts: Sequence[float], vocabulary: Vocabulary) -> dict[str, frozenset[int]]:
+    """Return the class numbers in each part, by the part's name, for a slice that divides the classes.
+
+    text: `verb` or `object` for a part for each of these, `frequency` for the dataset's groups (rare, non_rare). cuts:
+    numbers of training triplets; with any, the parts are the ranges between them. Raises `UsageError` if the dataset
+    lacks what is needed."""
     pairs, counts = list(enumerate(vocabulary.interactions)), vocabulary.training_counts
     if cuts and not counts:
         problem = f"{vocabulary.name} has no training counts, only groups"
@@ -174,10 +192,10 @@ def _classes(text: str, cuts: Sequence[float], vocabulary: Vocabulary) -> dict[s
     if cuts:
         parts = {
             part: frozenset(i for i, count in enumerate(counts) if low <= count < high)
-            for part, (low, high) in zip(_between(cuts, whole=True), pairwise([0.0, *cuts, math.inf]), strict=True)
+            for part, (low, high) in zip(_range_names(cuts, whole=True), pairwise([0.0, *cuts, math.inf]), strict=True)
         }
     elif text == "frequency":
-        parts = {group: members for group, members in vocabulary.groups.items() if members}
+        parts = {group: classes for group, classes in vocabulary.groups.items() if classes}
     elif text == "verb":
         parts = {verb: frozenset(i for i, pair in pairs if pair[0] == verb) for verb in vocabulary.verbs}
     else:
@@ -190,7 +208,8 @@ def _classes(text: str, cuts: Sequence[float], vocabulary: Vocabulary) -> dict[s
 
 
 def _read_slice(path: str) -> Slice:
-    """Return the slice that a file of `image_id<TAB>slice` lines defines; its parts are in alphabetical order."""
+    """Return the slice of images that a file of `image_id<TAB>part` lines defines; its parts are in alphabetical order.
+    Raises `UsageError` if there is no such file, `DataError` for a bad line or too many parts."""
     if not path or not Path(path).exists():
         meant = did_you_mean(path.split(":")[0], MEASURES)
         choices_text = f"choose from {', '.join(MEASURES)}, or name a file of `image_id<TAB>slice` lines"
@@ -199,7 +218,26 @@ def _read_slice(path: str) -> Slice:
         raise UsageError(
             f"{arg('slice', path)}: there is no such slice or file; {choices_text}{meant and f' ({meant})'}"
         )
-    images: dict[str, set[str]] = {}
+    image_part_pairs = _read_image_parts(path)
+    parts = tuple(sorted({part for _, part in image_part_pairs}))
+    if not parts:
+        raise DataError("no slices in it; write image_id<TAB>slice, one a line", place=path)
+    if len(parts) > MOST_PARTS:
+        raise DataError(f"{len(parts):,} slices; at most {MOST_PARTS} in a file", place=path)
+    numbers_by_image: dict[str, set[int]] = {}
+    for image_id, part in image_part_pairs:
+        numbers_by_image.setdefault(image_id, set()).add(parts.index(part))
+    sorted_lines = "".join(f"{image_id}\t{part}\n" for image_id, part in sorted(image_part_pairs))
+    digest = sha256(sorted_lines.encode()).hexdigest()[:8]
+    name = re.sub(r"[|,\s/@:]", "_", Path(path).name.split(".")[0]) or FILE
+    images = {image_id: frozenset(numbers) for image_id, numbers in numbers_by_image.items()}
+    return Slice(name if name not in MEASURES else f"{name}_file", FILE, parts, digest=digest, images=images)
+
+
+def _read_image_parts(path: str) -> set[tuple[str, str]]:
+    """Return every (image id, name of its part) in a file of `image_id<TAB>part` lines. Raises `DataError` for a bad
+    line."""
+    image_part_pairs = set()
     for line in Stream([path], "slices"):
         try:
             fields = [text.strip() for text in line.data.decode("utf-8").split("\t")]
@@ -210,15 +248,85 @@ def _read_slice(path: str) -> Slice:
         image_id, part = fields
         if not part.isprintable() or len(part) > 100 or BAR in part:
             raise DataError("a slice's name is at most 100 printable characters without |", place=line.place)
-        images.setdefault(image_id, set()).add(part)
-    parts = tuple(sorted(set(chain.from_iterable(images.values()))))
-    if not parts:
-        raise DataError("no slices in it; write image_id<TAB>slice, one a line", place=path)
-    if len(parts) > MOST_PARTS:
-        raise DataError(f"{len(parts):,} slices; at most {MOST_PARTS} in a file", place=path)
-    number_of = {part: number for number, part in enumerate(parts)}
-    lines = sorted((image_id, part) for image_id, parts_here in images.items() for part in parts_here)
-    digest = sha256("".join(f"{image_id}\t{part}\n" for image_id, part in lines).encode()).hexdigest()[:8]
-    members = {image_id: frozenset(number_of[part] for part in parts_here) for image_id, parts_here in images.items()}
-    name = re.sub(r"[|,\s/@:]", "_", Path(path).name.split(".")[0]) or FILE
-    return Slice(name if name not in MEASURES else f"{name}_file", FILE, parts, digest=digest, images=members)
+        image_part_pairs.add((image_id, part))
+    return image_part_pairs
+
+
+def image_parts(slice_: Slice, truth: Scenes, vocabulary: Vocabulary) -> Bools:
+    """Return a mask [parts, N] of the images in each part of a slice of images: by a file, or by how many annotated
+    people or pairs the image has. Raises `DataError` for a slice file that names none of the images."""
+    if slice_.measure == FILE:
+        members = np.zeros((len(slice_.parts), len(truth.image_ids)), dtype=bool)
+        for image, image_id in enumerate(truth.image_ids):
+            members[list(slice_.images.get(image_id, ())), image] = True
+        if not members.any():
+            raise DataError(
+                f"names {min(slice_.images)!r} and others, but no image of the ground truth", place=slice_.name
+            )
+        return members
+    if slice_.measure == "people":
+        people = np.isin(truth.labels, sorted(vocabulary.subject_ids))
+        counts = _count_distinct(truth.image_of_box[people], truth.boxes[people], len(truth.image_ids))
+    else:
+        paired = truth.object >= 0
+        pairs = np.stack([truth.subject[paired], truth.object[paired]], axis=1)
+        counts = _count_distinct(truth.image_of_hoi[paired], pairs, len(truth.image_ids))
+    return _part_masks(np.searchsorted(slice_.cuts, counts, side="right"), len(slice_.parts))
+
+
+def triplet_parts(slice_: Slice, scenes: Scenes, vocabulary: Vocabulary) -> Bools:
+    """Return a mask [parts, T] of the triplets, predicted or annotated, in each part of a slice of triplets: by the
+    label of the subject, the area of the object, or the distance between the two boxes. A triplet whose subject has no
+    label of a subject is in no part of the slice `subject`."""
+    if slice_.measure == "subject":
+        labels = scenes.labels[scenes.subject] if len(scenes.labels) else scenes.subject
+        members: Bools = np.array([[vocabulary.object_ids[part]] for part in slice_.parts]) == labels
+        return members
+    last_part = len(slice_.parts) - 1
+    if not len(scenes.boxes):
+        return _part_masks(np.full(len(scenes.subject), last_part), len(slice_.parts))
+    subject, object_ = scenes.boxes[scenes.subject], scenes.boxes[scenes.object]
+    value = object_area(object_) if slice_.measure == "objects" else centre_distance(subject, object_)
+    part = np.searchsorted(slice_.cuts, value, side="right")
+    part[scenes.object < 0] = last_part  # `no_object`, which is the last part in a dataset with roles
+    return _part_masks(part, len(slice_.parts))
+
+
+def object_area(boxes: Floats) -> Floats:
+    """Return [M] the area in pixels of each of the boxes [M, 4] (x1, y1, x2, y2), as (x2 - x1) * (y2 - y1); 0 for an
+    inverted box. Corners near the largest float may give infinity."""
+    with np.errstate(over="ignore"):
+        area: Floats = np.maximum(boxes[:, 2:] - boxes[:, :2], 0.0).prod(axis=1)
+    return area
+
+
+def centre_distance(subject: Floats, object_: Floats) -> Floats:
+    """Return [M] the distance between the centres of two boxes, divided by the mean of their diagonals, so that it does
+    not depend on the size of the image: two equal squares side by side are 0.71 apart. subject, object_ [M, 4]: the
+    corners of the boxes. The distance is 0 for equal centres, and infinite between two boxes that are single points."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = _length((subject[:, :2] + subject[:, 2:]) / 2 - (object_[:, :2] + object_[:, 2:]) / 2)
+        mean_diagonal = (_length(subject[:, 2:] - subject[:, :2]) + _length(object_[:, 2:] - object_[:, :2])) / 2
+        distance = np.where(apart > 0, np.inf, 0.0)
+        np.divide(apart, mean_diagonal, out=distance, where=mean_diagonal > 0)
+    return distance
+
+
+def _length(vectors: Floats) -> Floats:
+    """Return [M] the Euclidean length of each vector [M, 2]."""
+    length: Floats = np.sqrt(vectors[:, 0] ** 2 + vectors[:, 1] ** 2)
+    return length
+
+
+def _count_distinct(image: Ints, rows: Floats | Ints, images: int) -> Ints:
+    """Return [images] how many different rows each image has. rows [K, columns]: for example boxes; image [K]: the
+    image of each row; images: how many images there are."""
+    keys = np.unique(np.column_stack([image, rows]), axis=0)
+    return np.bincount(keys[:, 0].astype(np.int64), minlength=images)
+
+
+def _part_masks(part: Ints, parts: int) -> Bools:
+    """Return a mask [parts, M] for each part of a slice: which of the M items are in it. part [M]: the number of the
+    one part that each item is in."""
+    members: Bools = np.arange(parts)[:, np.newaxis] == part
+    return members

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class ClassResults:
     """One protocol's results for each of its C classes (`class_vocabulary`).
 
-    ap, max_recall [C] in [0, 1]; positives [C] ground truth; in_mean [C] whether the protocol averages the class.
-    """
+    ap [C]: the average precision, in [0, 1]; max_recall [C]: the recall of all predictions, in [0, 1]; positives [C]:
+    how much ground truth the class has; in_mean [C]: whether the protocol's mean includes the class."""
 
     ap: Floats
     max_recall: Floats
@@ -44,17 +44,18 @@ class ClassResults:
 
     @classmethod
     def mean(cls, several: Sequence[ClassResults]) -> ClassResults:
-        """Return the mean, class by class, of the results of one protocol at several thresholds."""
+        """Return the mean for each class of the results of one protocol at several thresholds."""
         ap, recall = (np.mean([getattr(results, name) for results in several], axis=0) for name in ("ap", "max_recall"))
         return replace(several[0], ap=ap, max_recall=recall)
 
     def average_subsets(self, subsets: Mapping[str, Ints]) -> dict[str, Ints]:
-        """Return, for each subset, those of its classes that the protocol averages."""
+        """Return `subsets` with only the classes that the protocol averages. subsets: class numbers by subset."""
         return {name: classes[self.in_mean[classes]] for name, classes in subsets.items()}
 
 
 class Mean(NamedTuple):
-    """The mean over one subset of classes. ap and max_recall in [0, 1], None when the subset is empty."""
+    """The mean over one subset of classes. ap, max_recall: in [0, 1], None if the subset is empty; classes: how many
+    classes the mean is over."""
 
     subset: str
     ap: float | None
@@ -63,8 +64,8 @@ class Mean(NamedTuple):
 
 
 class ScoredLists(NamedTuple):
-    """The predictions that count under one protocol, class by class in ranking order. hit, score [T]: whether each is a
-    true positive, and its score; class c has the rows bounds[c] to bounds[c + 1]."""
+    """The T predictions that count under one protocol, class after class, by descending score in each. hit, score [T]:
+    whether each is a true positive, and its score; bounds: those of class c are at bounds[c] to bounds[c + 1] - 1."""
 
     hit: Bools
     score: Floats
@@ -73,35 +74,38 @@ class ScoredLists(NamedTuple):
 
 @dataclass
 class Annotated:
-    """The ground truth that one protocol counts, in parts (image ids, image and class of each triplet), not copied."""
+    """The ground truth that one protocol counts, collected part by part. parts: for each part the image ids, and two
+    columns about its triplets: the image of each, as an index into these ids, and its class."""
 
     parts: list[tuple[Sequence[str], Ints, Ints]] = field(default_factory=list)
 
     def add(self, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
-        """Add images and their triplets. image [P]: the image of each triplet, an index into image_ids."""
+        """Add images and their P triplets. image [P]: the image of each triplet, an index into image_ids; interaction
+        [P]: its class. The arrays are kept, not copied."""
         self.parts.append((image_ids, image, interaction))
 
     def images(self) -> Iterator[str]:
-        """Return the ids of the images that were added, in their order."""
+        """Return the ids of all images that were added, in the order of adding."""
         return chain.from_iterable(image_ids for image_ids, _, _ in self.parts)
 
     @property
     def image(self) -> Ints:
-        """[P] the image of each triplet, an index into `images`."""
+        """[P] the image of each triplet of all parts, as an index into `images`."""
         starts = starts_of([len(image_ids) for image_ids, _, _ in self.parts]).tolist()
         return join_parts([image + start for (_, image, _), start in zip(self.parts, starts, strict=False)], np.int64)
 
     @property
     def classes(self) -> Ints:
-        """[P] the class of each triplet."""
+        """[P] the class of each triplet of all parts."""
         return join_parts([interaction for _, _, interaction in self.parts], np.int64)
 
 
 class Tally:
-    """Gathers the outcomes of batches of images for some protocols, then ranks all predictions once. Call `add` for
-    the batches in any order, and `results` after the last one."""
+    """Gathers the outcomes of all predictions under some protocols, then ranks the predictions once for all. Call
+    `add_batch` (or `add`) for the batches in any order and `add_truth` once, then `results`."""
 
     def __init__(self, protocols: Sequence[Protocol], classes: int) -> None:
+        """Begin with no predictions. classes: how many interaction classes the dataset has."""
         self._protocols = list(protocols)
         matched = [protocol for protocol in protocols if not protocol.mean_of]
         self._classes = classes
@@ -119,9 +123,9 @@ class Tally:
         self.uncounted = False
         """Whether most of the ground truth, or of the predictions (`coverage.check_counted`), is left uncounted."""
 
-    def leave_out(self, rows: Sequence[Protocol]) -> list[Protocol]:
-        """Drop the protocols `rows`, for which there are to be no results, and return the others."""
-        self._protocols = [row for row in self._protocols if row not in rows]
+    def leave_out(self, protocols: Sequence[Protocol]) -> list[Protocol]:
+        """Remove some protocols, so that there are no results for them; return the protocols that are left."""
+        self._protocols = [protocol for protocol in self._protocols if protocol not in protocols]
         return self._protocols
 
     def add(
@@ -132,13 +136,14 @@ class Tally:
         score: Floats,
         codes: Mapping[str, NDArray[np.uint8]],
     ) -> None:
-        """Add the predictions of a batch. image [T]: the image of each, an index into image_ids, ascending; interaction
-        [T]: its class, -1 for none; codes: by protocol key, [T] its outcome, an index of OUTCOMES."""
+        """Add the T predictions of some images. image [T]: the image of each, an index into image_ids, ascending;
+        interaction [T]: its class, -1 for none; score [T]; codes: for each `Protocol.key` the outcomes [T], indices of
+        OUTCOMES."""
         self.listed.add(image_ids, image, interaction, score)
         self._codes.add(**codes)
 
     def add_batch(self, batch: Batch, outcomes: Mapping[str, Outcomes]) -> None:
-        """Add a batch with its outcomes by protocol key."""
+        """Add the predictions of a batch. outcomes: those of the batch by `Protocol.key`."""
         scenes = batch.predictions
         codes = {name: outcome.code for name, outcome in outcomes.items()}
         self.caveats |= scenes.every_caveat & caveats.PREDICTIONS
@@ -147,7 +152,7 @@ class Tally:
         self.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
 
     def add_truth(self, truth: GroundTruth) -> None:
-        """Add the ground truth of all images, with or without predictions."""
+        """Add the whole ground truth, also of images without predictions, which is then missed."""
         self.caveats |= truth.caveats
         self.truth_total = truth.total
         self.orders = {protocol.key: truth.order(protocol) for protocol in self._protocols}
@@ -157,11 +162,13 @@ class Tally:
                 self.add_annotated(protocol.key, truth.scenes.image_ids, *truth.annotated_classes(protocol))
 
     def add_annotated(self, protocol: str, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
-        """Add ground truth that a protocol (its key) counts. image [P] indexes image_ids; interaction [P]: classes."""
+        """Add P ground-truth triplets that count under a protocol. protocol: its `key`; image [P]: the image of each
+        triplet, an index into image_ids; interaction [P]: its class."""
         self._truth[protocol].add(image_ids, image, interaction)
 
     def against(self, truth: GroundTruth, outcomes: Mapping[str, Outcomes]) -> Tally:
-        """Return a tally of the same predictions, whose ranking is shared, with their outcomes against other truth."""
+        """Return a tally of the same predictions matched with another ground truth. outcomes: those of all predictions
+        by `Protocol.key`. Both tallies share the ranking of the predictions."""
         other = copy(self)
         other._codes = Growing(**dict.fromkeys(outcomes, np.uint8))
         other._codes.add(**{name: outcome.code for name, outcome in outcomes.items()})
@@ -170,7 +177,7 @@ class Tally:
         return other
 
     def merge(self, other: Tally) -> None:
-        """Add another tally of the same protocols, gathered from other images."""
+        """Add what another tally of the same protocols gathered from the predictions of other images."""
         self.listed.merge(other.listed)
         self.caveats |= other.caveats
         self.objects += other.objects
@@ -180,8 +187,8 @@ class Tally:
             self._truth[name].parts += annotated.parts
 
     def settings(self, protocol: Protocol) -> dict[str, str]:
-        """Return a protocol's settings for signatures: its name, what differs from the published protocol, which ground
-        truth the numbers are of, and the caveats."""
+        """Return the settings that the signatures of a protocol's rows state, as text by key: its name, what differs
+        from the published protocol, a digest of the ground truth, and the caveats of the records."""
         return {
             "protocol": protocol.name,
             **protocol.settings(),
@@ -192,33 +199,37 @@ class Tally:
 
     @property
     def leave(self) -> dict[str, str]:
-        """The setting UNCOUNTED, which signatures have where most triplets have no class; empty elsewhere."""
+        """The setting UNCOUNTED if most triplets have no class, so that the user had to allow results of the others;
+        else no setting. It is a part of signatures."""
         return dict(UNCOUNTED) if self.uncounted else {}
 
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
-        """Yield each protocol with its per-class results, means over thresholds included."""
+        """Yield each protocol with its results for each class. A view that is the mean over several thresholds has the
+        mean of their results."""
         rankings = self._rankings(vocabulary)
-        matched = [row for row in self._protocols if not row.mean_of]
-        results_of = {row.key: self._result(row, rankings[row.by_verb], vocabulary) for row in matched}
-        for row in self._protocols:
-            means = [results_of[key] for key in row.mean_of]
-            yield row, ClassResults.mean(means) if means else results_of[row.key]
+        matched = [protocol for protocol in self._protocols if not protocol.mean_of]
+        results_by_key = {
+            protocol.key: self._result(protocol, rankings[protocol.by_verb], vocabulary) for protocol in matched
+        }
+        for protocol in self._protocols:
+            at_thresholds = [results_by_key[key] for key in protocol.mean_of]
+            yield protocol, ClassResults.mean(at_thresholds) if at_thresholds else results_by_key[protocol.key]
 
     def ranked_results(
         self, vocabulary: Vocabulary, image_ids: Sequence[str]
     ) -> Iterator[tuple[Protocol, ClassResults, RankedLists]]:
-        """Yield the `results` with the ranked lists they come from, for resampling. The lists name images by their
-        index in `image_ids`, which must hold all of them."""
-        from hoicli.resampling.ranked import AveragedLists, RankedLists  # without intervals nobody needs it
+        """Yield each protocol with its results for each class, and the ranked lists that they come from, to be
+        resampled. The lists name images by their index in `image_ids`, which must hold all images."""
+        from hoicli.resampling.ranked import AveragedLists, RankedLists  # only intervals need it
 
         index_of = {image_id: index for index, image_id in enumerate(image_ids)}
         images = places(self.listed.image_ids, index_of)[self.listed.image]
         rankings = self._rankings(vocabulary)
-        ranked_of: dict[str, tuple[ClassResults, RankedLists]] = {}
-        averages = any(protocol.mean_of for protocol in self._protocols)
+        ranked_by_key: dict[str, tuple[ClassResults, RankedLists]] = {}  # of what means over thresholds are made
+        has_means = any(protocol.mean_of for protocol in self._protocols)
         for protocol in self._protocols:
             if protocol.mean_of:
-                results, lists_of_views = zip(*(ranked_of[key] for key in protocol.mean_of), strict=True)
+                results, lists_of_views = zip(*(ranked_by_key[key] for key in protocol.mean_of), strict=True)
                 yield protocol, ClassResults.mean(results), AveragedLists.average(lists_of_views)
                 continue
             rows, listed = self._counted_predictions(protocol, rankings[protocol.by_verb])
@@ -235,24 +246,23 @@ class Tally:
                 score=listed.score,
             )
             result = self._result(protocol, rankings[protocol.by_verb], vocabulary)
-            if averages:
-                ranked_of[protocol.key] = result, lists
+            if has_means:
+                ranked_by_key[protocol.key] = result, lists
             yield protocol, result, lists
 
     def scored_results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults, ScoredLists]]:
-        """Yield the `results` with the scores they come from, without means over thresholds, which have no ranking."""
+        """Yield each protocol with its results for each class, and the scored predictions that they come from. Means
+        over several thresholds are left out, as they have no ranking of their own."""
         rankings = self._rankings(vocabulary)
         for protocol in self._protocols:
             if not protocol.mean_of:
                 ranking = rankings[protocol.by_verb]
-                yield (
-                    protocol,
-                    self._result(protocol, ranking, vocabulary),
-                    self._counted_predictions(protocol, ranking)[1],
-                )
+                _, lists = self._counted_predictions(protocol, ranking)
+                yield protocol, self._result(protocol, ranking, vocabulary), lists
 
     def _counted_predictions(self, protocol: Protocol, ranking: Ranked) -> tuple[Ints, ScoredLists]:
-        """Return the rows of the predictions that count under a protocol, in ranking order, and their lists."""
+        """Return the predictions that count under a protocol, class after class by descending score: their rows among
+        all predictions, and their scores and hits."""
         code = self._codes[protocol.key][ranking.order]
         counted = code <= TRUE_POSITIVE  # false and true positives have the two smallest codes
         rows, bounds = ranking.order[counted], starts_of(counted)[ranking.bounds]
@@ -264,7 +274,7 @@ class Tally:
         return sorted(set(self.listed.image_ids).union(*(annotated.images() for annotated in self._truth.values())))
 
     def _result(self, protocol: Protocol, ranking: Ranked, vocabulary: Vocabulary) -> ClassResults:
-        """Return a protocol's per-class results, given the ranking of the predictions by the protocol's classes."""
+        """Return a protocol's results for each class. ranking: all predictions ranked in the protocol's classes."""
         annotated = classes_of(self._truth[protocol.key].classes, vocabulary, protocol)
         positives = np.bincount(annotated, minlength=len(ranking.bounds) - 1)
         code = self._codes[protocol.key][ranking.order]
@@ -274,11 +284,12 @@ class Tally:
     def _rankings(self, vocabulary: Vocabulary) -> dict[bool, Ranked]:
         """Return the rankings of all predictions that the protocols need: under True the one whose classes are verbs
         (`Protocol.by_verb`), under False the one whose classes are interactions."""
-        rankings = {}
-        for row in {protocol.by_verb: protocol for protocol in self._protocols}.values():  # one protocol of each kind
-            classes = classes_of(self.listed.interaction, vocabulary, row)
-            class_count = len(vocabulary.verbs) if row.by_verb else self._classes
-            rankings[row.by_verb] = self.listed.rank_by_class(classes, class_count)
+        rankings: dict[bool, Ranked] = {}
+        for protocol in self._protocols:
+            if protocol.by_verb not in rankings:
+                classes = classes_of(self.listed.interaction, vocabulary, protocol)
+                class_count = len(vocabulary.verbs) if protocol.by_verb else self._classes
+                rankings[protocol.by_verb] = self.listed.rank_by_class(classes, class_count)
         return rankings
 
 
@@ -286,7 +297,8 @@ Numbers = TypeVar("Numbers", bound="NDArray[np.signedinteger[Any]]")
 
 
 def classes_of(interaction: Numbers, vocabulary: Vocabulary, protocol: Protocol) -> Numbers:
-    """Return the class of each interaction under a protocol: the interaction itself, or its verb; -1 for none."""
+    """Return the class under a protocol of each interaction in an array: the interaction itself, or its verb if the
+    protocol ranks verbs; -1 stays -1 (no class)."""
     if not protocol.by_verb:
         return interaction
     verbs = [vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions]
@@ -295,12 +307,14 @@ def classes_of(interaction: Numbers, vocabulary: Vocabulary, protocol: Protocol)
 
 
 def class_vocabulary(vocabulary: Vocabulary, protocol: Protocol) -> Vocabulary:
-    """Return the vocabulary whose interactions are a protocol's classes; classes by verb are (verb, "")."""
+    """Return the vocabulary whose `interactions` are the protocol's classes: the dataset's own or, for a protocol that
+    ranks verbs, one with an entry (verb, "") for each verb."""
     return vocabulary.by_verb if protocol.by_verb else vocabulary
 
 
 def classes_in_mean(positives: Ints, vocabulary: Vocabulary, protocol: Protocol) -> Bools:
-    """Return [C] whether a protocol averages each class. positives [C]: how much ground truth each class has."""
+    """Return a mask [C] of the classes that a protocol's mean includes. positives [C]: how much ground truth each class
+    has."""
     vocabulary = class_vocabulary(vocabulary, protocol)
     in_mean = positives > 0 if protocol.only_annotated_classes else np.ones(len(positives), dtype=bool)
     if protocol.drop_no_interaction:
@@ -311,27 +325,30 @@ def classes_in_mean(positives: Ints, vocabulary: Vocabulary, protocol: Protocol)
 
 
 def places(image_ids: Iterable[str], index_of: Mapping[str, int]) -> Ints:
-    """Return [N] the index of each image, looked up by its id."""
+    """Return the index of each image as an array. index_of: the index for each image id."""
     return np.array([index_of[image_id] for image_id in image_ids], dtype=np.int64)
 
 
 def subset_means(ap: Floats, max_recall: Floats, members: Mapping[str, Ints]) -> list[Mean]:
-    """Return the mean of each subset over its classes. ap, max_recall [C]: in [0, 1]; members: subset -> classes."""
+    """Return the mean AP and the mean maximal recall of each subset. ap, max_recall [C]: of each class, in [0, 1];
+    members: the class numbers of each subset."""
     return [
-        Mean(subset, float(ap[rows].mean()), float(max_recall[rows].mean()), len(rows))
-        if len(rows)
+        Mean(subset, float(ap[classes].mean()), float(max_recall[classes].mean()), len(classes))
+        if len(classes)
         else Mean(subset, None, None, 0)
-        for subset, rows in members.items()
+        for subset, classes in members.items()
     ]
 
 
 def subset_classes(
     vocabulary: Vocabulary, protocol: Protocol, *, split: str | None = None, ignore_no_interaction: bool = False
 ) -> dict[str, Ints]:
-    """Return the classes of each subset, ascending, including those that a protocol does not average.
+    """Return the class numbers of each subset (full, rare, ...), ascending, including classes that the protocol's mean
+    leaves out because they have no ground truth.
 
-    split: also the subsets of this split, a key of `vocabulary.unseen`. ignore_no_interaction: leave out the classes of
-    that verb (INP-CC's --ignore_non_interaction: 520 of HICO-DET's 600)."""
+    split: the name of a zero-shot split (a key of `vocabulary.unseen`), which adds the subsets seen and unseen.
+    ignore_no_interaction: leave out the classes of that verb (INP-CC's --ignore_non_interaction: 520 of HICO-DET's 600
+    remain). Raises `UsageError` for a split if the protocol's classes are verbs."""
     vocabulary = class_vocabulary(vocabulary, protocol)
     if split is not None and split not in vocabulary.unseen:
         raise UsageError(f"{arg('split', split)}: {protocol.name} averages verbs, and splits are of interactions")

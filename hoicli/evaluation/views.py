@@ -1,4 +1,5 @@
-"""Protocols seen another way: at other thresholds, their mean, and on parts of the data (`--iou`, `--slice`).
+"""Views of protocols: a protocol at other IoU thresholds, the mean over several, or on parts of the data (`--iou`,
+`--slice`).
 
 A view is a `Protocol` whose `view` says what it is of. All views of a protocol share its candidates and IoU."""
 
@@ -22,8 +23,8 @@ MOST_THRESHOLDS = 100
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The thresholds that `--iou` asks for. values: all of them, each once, in their order; ranges: those whose mean is
-    wanted, as (the range's text, its values)."""
+    """The IoU thresholds that `--iou` asks for. values: all of them, each once, in the order given; ranges: for each
+    range such as 0.5:0.95:0.05, over whose values a mean is wanted too, its text and its values."""
 
     values: tuple[float, ...] = ()
     ranges: tuple[tuple[str, tuple[float, ...]], ...] = ()
@@ -32,36 +33,39 @@ class Thresholds:
 def parse_thresholds(
     texts: Iterable[str], *, option: str = "iou", what: str = "IoU", minimum: float | None = None
 ) -> Thresholds:
-    """Return the thresholds in texts like `0.5,0.75` or `0.5:0.95:0.05` (first, last and step). Steps are decimal, so
-    that each value of a range is the very number that its decimals are read as. Values lie above 0, or from `minimum`
-    on, and are at most 1; others raise `UsageError`. option, what: names of the option and of a value in messages."""
-    values: dict[float, None] = {}
+    """Return the thresholds in the texts of an option, like `0.5,0.75` or `0.5:0.95:0.05` (first, last and step).
+
+    Values must be above 0 (or at least `minimum`, if given) and at most 1; others raise `UsageError`. option, what: how
+    messages name the option and one value. Ranges are computed in decimals, not in floats, so that each value equals
+    the number a user would type for it (0.7, not 0.7000000000000001)."""
+    values: dict[float, None] = {}  # a dict as an ordered set
     ranges: dict[str, tuple[float, ...]] = {}
-    parse = _ThresholdParser(option, what, minimum)
+    parser = _ThresholdParser(option, what, minimum)
     for text in (part.strip() for part in chain.from_iterable(several.split(",") for several in texts)):
         if not text:
             raise UsageError(f"{arg(option)}: a threshold is empty; give numbers with commas between them: 0.5,0.75")
         if ":" not in text:
-            values[float(parse.decimal(text, text, minimum))] = None
+            values[float(parser.decimal(text, text, minimum))] = None
             continue
-        name, members = parse.value_range(text)
-        values |= dict.fromkeys(members)
-        ranges[name] = members
+        range_name, range_values = parser.value_range(text)
+        values |= dict.fromkeys(range_values)
+        ranges[range_name] = range_values
     if len(values) > MOST_THRESHOLDS:
         raise UsageError(f"{arg(option)}: {len(values)} thresholds; give at most {MOST_THRESHOLDS}")
     return Thresholds(tuple(values), tuple(ranges.items()))
 
 
 class _ThresholdParser(NamedTuple):
-    """Reads one threshold or range of an option; its fields are parameters of `parse_thresholds`."""
+    """Reads one threshold or range of an option. option, what: how error messages name the option and one value;
+    minimum: the smallest value allowed, or None if values must be above 0."""
 
     option: str
     what: str
     minimum: float | None
 
     def decimal(self, text: str, part: str, minimum: float | None = None) -> Decimal:
-        """Return a part of a text as a number above 0, or from `minimum` on, and at most 1. Raises `UsageError` for
-        anything else."""
+        """Return the number written in `part`, which must be above 0 (or at least `minimum`, if given) and at most 1.
+        Raises `UsageError` for anything else. text: what the user gave, of which `part` is a part, for the message."""
         try:
             number = Decimal(part) if len(part) <= 12 and part.isascii() else Decimal("nan")
         except InvalidOperation:
@@ -72,8 +76,8 @@ class _ThresholdParser(NamedTuple):
         return number
 
     def value_range(self, text: str) -> tuple[str, tuple[float, ...]]:
-        """Return (the name of a range first:last:step, its decimals as short as possible; the values in it). Raises
-        `UsageError` for a text that is no range."""
+        """Return (the text of a range first:last:step with numbers as short as possible; the values in the range). For
+        example `0.50:0.60:0.05` gives ("0.5:0.6:0.05", (0.5, 0.55, 0.6)). Raises `UsageError` for a bad range."""
         parts = text.split(":")
         if len(parts) != 3:
             raise UsageError(f"{arg(self.option, text)}: write a number, or first:last:step, for example 0.5:0.95:0.05")
@@ -92,123 +96,132 @@ class _ThresholdParser(NamedTuple):
 
 @dataclass(frozen=True)
 class Views:
-    """What `--iou` and `--slice` ask for besides the protocols themselves."""
+    """The IoU thresholds and the slices (partitions of the data) that `--iou` and `--slice` ask for."""
 
     thresholds: Thresholds = Thresholds()
     slices: tuple[Slice, ...] = ()
 
     @classmethod
     def parse(cls, ious: Iterable[str], slices: Iterable[str], vocabulary: Vocabulary) -> Views:
-        """Parse as `parse_thresholds` and `parse_slices` do, which say what they raise."""
+        """Return the views that the texts of `--iou` and `--slice` name. Raises what `parse_thresholds` and
+        `parse_slices` raise for bad texts."""
         return cls(parse_thresholds(ious), tuple(parse_slices(slices, vocabulary)))
 
     @property
     def of_classes(self) -> tuple[Slice, ...]:
-        """The slices of classes, which need no matching of their own."""
+        """The slices that partition the classes. They only change which classes are averaged, not the matching."""
         return tuple(slice_ for slice_ in self.slices if slice_.of == CLASSES)
 
     @property
     def of_data(self) -> tuple[Slice, ...]:
-        """The slices of images and triplets."""
+        """The slices that partition the images or the triplets, so that each part has results of its own."""
         return tuple(slice_ for slice_ in self.slices if slice_.of != CLASSES)
 
-    def diagnosis_views(self, row: Protocol) -> list[Protocol]:
+    def diagnosis_views(self, protocol: Protocol) -> list[Protocol]:
         """Return the views of a protocol whose errors can be diagnosed: at each threshold, on all images and on each
         part of the slices of images. Slices of triplets have none: a corrected box may move to another part."""
         slices = tuple(slice_ for slice_ in self.of_data if slice_.of != TRIPLETS)
-        thresholds = Thresholds(self.thresholds.values)
-        return Views(thresholds, slices).views_of([row])
+        thresholds_without_means = Thresholds(self.thresholds.values)
+        return Views(thresholds_without_means, slices).views_of([protocol])
 
-    def views_of(self, rows: Iterable[Protocol], named: Container[str] | None = None) -> list[Protocol]:
+    def views_of(self, protocols: Iterable[Protocol], named: Container[str] | None = None) -> list[Protocol]:
         """Return the views of each protocol: at each threshold, then the mean over each range; first on all data, then
-        on each part of the slices of images and triplets. Without thresholds and slices, these are the rows themselves.
-        Raises `UsageError` for a protocol in `named` (None: any) to which a slice does not apply; others go without
-        that slice, and a note says so."""
-        rows = list(rows)
+        on each part of the slices of images and triplets. Without thresholds and slices, these are the protocols
+        themselves.
+
+        named: the names of the protocols that the user asked for by name, None for all of them. If a slice does not
+        apply to one of these, `UsageError` is raised; other protocols go without that slice, and a note says so."""
+        protocols = list(protocols)
         for slice_ in self.of_data:
-            if without := [row.name for row in rows if not has(row, slice_)]:
+            if without := [protocol.name for protocol in protocols if not slice_applies(slice_, protocol)]:
                 problem = (
                     f"{arg('slice', slice_.name)}: {', '.join(without)} go by the person first, and may need no object"
                 )
                 if named is None or any(name in named for name in without):
                     raise UsageError(f"{problem}; use people, pairs, verb, a file, or protocol vcoco-qpic")
                 note(f"left out: {problem}")
-        if self.of_data and (counted := [row.name for row in rows if not row.only_annotated_classes]):
+        counting_absent = [protocol.name for protocol in protocols if not protocol.only_annotated_classes]
+        if self.of_data and counting_absent:
             named_slices = ",".join(slice_.name for slice_ in self.of_data)
             note(
                 f"{arg('slice', named_slices)}: the mean on a part is over the classes with ground truth there; on all "
-                f"data the others count 0 ({', '.join(counted)}): compare parts with parts"
+                f"data the others count 0 ({', '.join(counting_absent)}): compare parts with parts"
             )
-        return list(chain.from_iterable(self._protocol_views(row) for row in rows))
+        return list(chain.from_iterable(self._protocol_views(protocol) for protocol in protocols))
 
-    def _protocol_views(self, row: Protocol) -> Iterator[Protocol]:
-        """Yield the views of one protocol in the order of `views_of`."""
-        yield from _threshold_views(row, row.threshold, self.thresholds)
+    def _protocol_views(self, protocol: Protocol) -> Iterator[Protocol]:
+        """Yield all views of one protocol: first on all data, then on each part of the slices that apply to it; each of
+        these at every threshold."""
+        yield from _threshold_views(protocol, protocol.threshold, self.thresholds)
         for slice_ in self.of_data:
-            for number in range(len(slice_.parts)) if has(row, slice_) else ():
-                yield from _threshold_views(within(row, Part(slice_, number)), row.threshold, self.thresholds)
+            if slice_applies(slice_, protocol):
+                for number in range(len(slice_.parts)):
+                    on_part = view_on_part(protocol, Part(slice_, number))
+                    yield from _threshold_views(on_part, protocol.threshold, self.thresholds)
 
 
-def has(row: Protocol, slice_: Slice) -> bool:
-    """Return whether a slice applies to a protocol: all of its predictions must have what the slice measures."""
-    return slice_.of != TRIPLETS or not row.person_first
+def slice_applies(slice_: Slice, protocol: Protocol) -> bool:
+    """Return whether a slice applies to a protocol. A slice of triplets sorts predictions by both of their boxes, but
+    person-first protocols (V-COCO's official ones) match people, who may act without any object box."""
+    return slice_.of != TRIPLETS or not protocol.person_first
 
 
 ALONE = Views()
-"""The protocols alone."""
+"""No other thresholds and no slices: the protocols themselves."""
 
 
-def _threshold_views(row: Protocol, published: float, thresholds: Thresholds) -> Iterator[Protocol]:
-    """Yield the protocol at each threshold, then its means over the ranges; without thresholds, the protocol itself.
-    published: the threshold of the published protocol, which is no change in signatures."""
+def _threshold_views(protocol: Protocol, published: float, thresholds: Thresholds) -> Iterator[Protocol]:
+    """Yield the protocol at each threshold, then its mean over each range; without thresholds, the protocol itself.
+    published: the IoU threshold of the published protocol; a signature states only a threshold that differs from it."""
     if not thresholds.values:
-        yield row
+        yield protocol
     for value in thresholds.values:
-        yield _relabel(row, repr(value), changed=value != published, threshold=value)
-    for label, members in thresholds.ranges:
-        keys = tuple(_relabel(row, repr(value), changed=False).key for value in members)
-        yield _relabel(row, label, changed=True, mean_of=keys)
+        yield _set_threshold(protocol, repr(value), changed=value != published, threshold=value)
+    for range_text, range_values in thresholds.ranges:
+        keys = tuple(_set_threshold(protocol, repr(value), changed=False).key for value in range_values)
+        yield _set_threshold(protocol, range_text, changed=True, mean_of=keys)
 
 
-def _relabel(row: Protocol, label: str, *, changed: bool, **columns: Any) -> Protocol:
-    """Return the row as a view at the threshold or range `label`. changed: whether signatures say so; columns: what
-    else differs."""
+def _set_threshold(protocol: Protocol, label: str, *, changed: bool, **fields: Any) -> Protocol:
+    """Return the view of a protocol at an IoU threshold. label: the threshold or range, as rows and signatures write
+    it; changed: whether to state it in signatures; fields: other fields of `Protocol` that differ in this view."""
     setting = (("iou", label),) if changed else ()
-    return replace(row, view=(("iou", label), *row.view), changed=(*row.changed, *setting), **columns)
+    return replace(protocol, view=(("iou", label), *protocol.view), changed=(*protocol.changed, *setting), **fields)
 
 
-def within(row: Protocol, part: Part) -> Protocol:
+def view_on_part(protocol: Protocol, part: Part) -> Protocol:
     """Return the view of a protocol on a part of the data, whose means leave out classes without ground truth there."""
-    view = tuple(part.slice.tags(part.name).items())
-    setting = tuple(part.slice.setting(part.name).items())
-    return replace(
-        row, part=part, view=(*row.view, *view), changed=(*row.changed, *setting), only_annotated_classes=True
-    )
+    view = (*protocol.view, *part.slice.tags(part.name).items())
+    changed = (*protocol.changed, *part.slice.setting(part.name).items())
+    return replace(protocol, part=part, view=view, changed=changed, only_annotated_classes=True)
 
 
-def read_view(row: Protocol, view: Mapping[str, str]) -> Protocol:
-    """Return the view of a protocol that match records belong to, given their `view`; the row itself if that is empty.
-    The records are already matched on the part of the data, so the view has its name but no `part`."""
+def read_view(protocol: Protocol, view: Mapping[str, str]) -> Protocol:
+    """Return the view of a protocol that match records belong to; the protocol itself if they are of none. view: the
+    field `view` of the records, such as {"iou": "0.75", "slice": "people", "part": "2"}. The records were matched on
+    that part of the data already, so `Protocol.part` stays None."""
     if not view:
-        return row
-    only_annotated = row.only_annotated_classes or "slice" in view
-    return replace(row, view=tuple(view.items()), only_annotated_classes=only_annotated)
+        return protocol
+    only_annotated = protocol.only_annotated_classes or "slice" in view
+    return replace(protocol, view=tuple(view.items()), only_annotated_classes=only_annotated)
 
 
-def check_part(row: Protocol) -> Protocol:
-    """Return the view itself. Raises `UsageError` if only the name of its part of the data is known (`read_view`)."""
-    slice_ = dict(row.view).get("slice")
-    if row.part is None and slice_ is not None:
+def check_part(view: Protocol) -> Protocol:
+    """Return the given view of a protocol unchanged. Raises `UsageError` if it was read from match records that know
+    their part of the data by name only, so that ground truth cannot be restricted to that part."""
+    slice_ = dict(view.view).get("slice")
+    if view.part is None and slice_ is not None:
         raise UsageError(
             f"{arg('gt')}: the matches are of the slice {slice_}; leave {arg('gt')} out, or evaluate with the same "
             f"{arg('slice')}"
         )
-    return row
+    return view
 
 
-def check_diagnosed(row: Protocol) -> None:
-    """Raise `UsageError` for a view whose errors cannot be diagnosed (`Views.diagnosis_views`)."""
-    slice_ = dict(row.view).get("slice", "")
+def check_diagnosed(view: Protocol) -> None:
+    """Raise `UsageError` if the errors of a view cannot be typed: on a part of a slice of triplets, where correcting a
+    box may move the prediction to another part."""
+    slice_ = dict(view.view).get("slice", "")
     measure = MEASURES.get(slice_.partition(":")[0])
     if measure is not None and measure.of == TRIPLETS:
         raise UsageError(
@@ -218,14 +231,16 @@ def check_diagnosed(row: Protocol) -> None:
 
 
 def view_order(view: Mapping[str, str]) -> tuple[Any, ...]:
-    """Return a key that sorts the views of match records as `Views.views_of` does, whatever the order of the lines:
-    slices as in MEASURES, and others by name; parts by name or number; then thresholds."""
+    """Return a sorting key that puts views read from match records into the order in which `Views.views_of` makes them.
+
+    view: the `view` field of a match record, with the keys iou, slice and part. All data comes first, then the slices
+    as in MEASURES and others by name; the parts of a slice in their order; then the thresholds."""
     slice_, part = view.get("slice", ""), view.get("part", "")
     measure = slice_.partition(":")[0]
     names = MEASURES[measure].names if measure in MEASURES else ()
-    number = re.match(r"\d+(\.\d+)?", part)
-    # A named part sorts by its place in the measure, and one between cuts (3-5) by its first number.
-    rank_of_part = names.index(part) if part in names else float(number[0]) if number else len(names)
+    # A named part (small) sorts by its place in the measure, a part between two cuts (3-5) by its first number.
+    first_number = re.match(r"\d+(\.\d+)?", part)
+    rank_of_part = names.index(part) if part in names else float(first_number[0]) if first_number else len(names)
     rank_of_measure = list(MEASURES).index(measure) if measure in MEASURES else len(MEASURES)
     return (
         slice_ != "",
@@ -239,6 +254,7 @@ def view_order(view: Mapping[str, str]) -> tuple[Any, ...]:
 
 
 def _number_or_zero(text: str) -> float:
+    """Return the number that a text spells, 0 if it spells none (as a range of thresholds does)."""
     try:
         return float(text)
     except ValueError:

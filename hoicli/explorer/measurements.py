@@ -18,13 +18,13 @@ from hoicli.evaluation.coverage import choose_computable, find_unlabelled_views
 from hoicli.evaluation.evaluating import read_truth
 from hoicli.evaluation.evaluation_rows import RECALL, Evaluated, Wanted
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.ground_truth import GroundTruth, image_parts
+from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import main_protocol
-from hoicli.evaluation.slices import IMAGES, Part, Slice
+from hoicli.evaluation.slices import IMAGES, Part, Slice, image_parts
 from hoicli.evaluation.tally import ClassResults, subset_classes
-from hoicli.evaluation.views import within
+from hoicli.evaluation.views import view_on_part
 from hoicli.explorer.page_columns import NEVER, STATES, ErrorTable, TruthTable, TypedPredictions, truth_table
 from hoicli.io.forks import shared_out
 from hoicli.io.streams import Stream
@@ -190,7 +190,7 @@ def _views(request: Asked, table_protocols: Sequence[Protocol]) -> _Views:
     parts = {}
     for slice_ in request.slices:
         for number, part in enumerate(slice_.parts):
-            parts[slice_.name, part] = within(request.protocol, Part(slice_, number))
+            parts[slice_.name, part] = view_on_part(request.protocol, Part(slice_, number))
     of_images = [view for view in parts.values() if view.part and view.part.slice.of == IMAGES]
     return _Views(table_protocols, parts, of_images if request.repaired else [])
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hoicli.diagnosis.diagnosed_models import Placed
 from hoicli.diagnosis.error_types import ERRORS, MISSED, NOT_COUNTED, join_by_image
 from hoicli.diagnosis.located import Located, counted_truth
-from hoicli.evaluation.ground_truth import Annotations, GroundTruth
+from hoicli.evaluation.ground_truth import GroundTruth, TripletIndex
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.protocols import Protocol
@@ -305,7 +305,7 @@ def _nearest(batch: Batch, located: Located, protocol: Protocol, row: Ints) -> t
 def _truth_of_class(batch: Batch, located: Located, row: Ints) -> tuple[Ints, Ints]:
     """Return every (number of a prediction among `row`, row of a ground truth of its class and image)."""
     classes = len(batch.truth.vocabulary.interactions)
-    annotations = Annotations(
+    annotations = TripletIndex(
         located.truth_image, np.arange(len(located.truth_image)), located.truth_interaction, classes
     )
     return annotations.join_rows(*annotations.find(located.image[row], located.interaction[row]))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from hoicli.errors import MALFORMED, arg
-from hoicli.evaluation.match_stream import UNKNOWN_PROTOCOL
+from hoicli.evaluation.match_checks import UNKNOWN_PROTOCOL
 from hoicli.records.image import UNKNOWN_LABEL
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE
 from hoicli.records.parsing import Record

@@ -16,9 +16,9 @@ import numpy as np
 import orjson
 
 from hoicli.errors import DataError
+from hoicli.evaluation.box_evidence import NEXT_TO_NOTHING, BoxEvidence
 from hoicli.evaluation.evaluating import gather_in_parallel
-from hoicli.evaluation.fit import NEXT_TO_NOTHING, BoxEvidence
-from hoicli.evaluation.match_stream import match_problems
+from hoicli.evaluation.match_checks import match_problems
 from hoicli.io.memory import no_garbage_collection
 from hoicli.io.streams import Line, Stream
 from hoicli.records.boxes import MOST_INVERTED
@@ -262,8 +262,7 @@ def _conclude(
             findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
         mismatch = _box_evidence(truth, checking.compared).finding()
         if mismatch is not None:
-            text, count = mismatch
-            findings.add("boxes-off-ground-truth", f"{name}: {text}", count)
+            findings.add("boxes-off-ground-truth", f"{name}: {mismatch.text}", mismatch.boxes)
     checking.verdict = "" if labels is None else labels.verdict()
     return checking
 

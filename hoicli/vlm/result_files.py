@@ -23,7 +23,7 @@ import orjson
 from hoicli.converters.containers.source import Source
 from hoicli.converters.vlm.answer_rows import iterate_list, parsed_lines
 from hoicli.errors import DataError
-from hoicli.evaluation.detector_boxes import AREAS
+from hoicli.evaluation.box_rules import AREAS
 from hoicli.evaluation.pairing import first_largest
 from hoicli.io.messages import note
 from hoicli.records.boxes import iou

@@ -13,7 +13,7 @@ import pytest
 
 import hoicli
 from hoicli.errors import HoicliError
-from hoicli.evaluation.detector_boxes import BOX_RULES, COCO_IOU, GRID_HUNDREDTHS
+from hoicli.evaluation.box_rules import BOX_RULES, COCO_IOU, GRID_HUNDREDTHS
 from hoicli.evaluation.protocols import GRID_ARANGE
 
 Box = list[float]
