@@ -215,7 +215,9 @@ def _images(file_of: dict[str, Source], name: str, context: Context) -> list[tup
     if name not in file_of:
         other = next(other for other in BOX_VARIABLES if other in file_of)
         split = other.removeprefix("bbox_")
-        raise DataError(f"has no {name}, only {other}; {context.taking(split)} takes it", place=file_of[other].name)
+        raise DataError(
+            f"has no {name}, only {other}; {context.how_to_take(split)} takes it", place=file_of[other].name
+        )
     return _load_variable(file_of, name, lambda value: _rows(value, ("filename", "size", "hoi"), name))
 
 
@@ -223,7 +225,7 @@ def _image_labels(file_of: dict[str, Source], context: Context) -> dict[str, _La
     """Return the image-level labels of each image by file name, or None if anno.mat is not among the files."""
     split, other = ("test", "train") if context.split == "test" else ("train", "test")
     taken = f"anno_{split}" if file_of.keys().isdisjoint(BOX_VARIABLES) else f"bbox_{split}"
-    context.announce(f"taking {taken}, the {split} split; {context.taking(other)} takes the other")
+    context.announce(f"taking {taken}, the {split} split; {context.how_to_take(other)} takes the other")
     label_file = next((file_of[name] for name in LABEL_VARIABLES if name in file_of), None)
     if label_file is None:
         context.announce(
@@ -309,7 +311,7 @@ def read_list(source: Source, context: Context) -> Iterator[Record]:
         return image.record(below or folder, width, height, positive)
 
     yield from context.each(source.items(), build, source)
-    option, others = context.taking("train" if context.split == "test" else "test"), counts[False]
+    option, others = context.how_to_take("train" if context.split == "test" else "test"), counts[False]
     if others and not counts[True]:
         problem = f"none of its {others:,} images is of the {context.split} split (image_path_postfix); see {option}"
         raise DataError(problem, place=source.name)

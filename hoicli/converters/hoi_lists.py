@@ -152,7 +152,7 @@ class _ItemReader:
         self._classless = layout.objects == "none"
         self._verbs: Numbers[Any]
         if self._roles:
-            self._verbs = Numbers.from_items([*self._roles], context.base(0))
+            self._verbs = Numbers.count_from([*self._roles], context.first_verb_number(0))
         else:
             self._verbs = context.interactions() if self._classless else context.verbs(base=int(layout.verbs))
         self._verbs_seen = set[Any]()
@@ -240,8 +240,8 @@ class _ItemReader:
         whose interactions never do so. pair: the indices of its subject and its object."""
         subject, object_ = pair
         if not self._layout.strays:
-            entry(boxes, subject, f"{field}.subject_id", of=f" in {image}")
-            entry(boxes, object_, f"{field}.object_id", of=f" in {image}")
+            entry(boxes, subject, f"{field}.subject_id", holder=f" in {image}")
+            entry(boxes, object_, f"{field}.object_id", holder=f" in {image}")
         what = "that point beyond the boxes of their image"
         if subject < 0 or (object_ < 0 and not self._roles):
             what = "without a subject or an object (index -1)"
@@ -285,7 +285,7 @@ def _announce(source: Source, layout: Layout, context: Context) -> None:
 def _objects(source: Source, layout: Layout, context: Context) -> Numbers[str]:
     """Return the class of each category of a box by its number; "" is the class of a query without an object."""
     if layout.objects in ("own", "none"):
-        return Numbers.from_items(context.vocabulary.objects)
+        return Numbers.count_from(context.vocabulary.objects)
     if layout.objects != "first":
         return context.objects(layout.objects, "; is this file HICO-DET's?" if context.format == "hoia" else "")
     numbered = context.objects("coco-id" if _has_coco_ids(source) else "coco")
