@@ -54,7 +54,7 @@ def is_ican(source: Source) -> bool:
 
 
 def is_ambiguous(source: Source) -> bool:
-    """Return whether a file is Ambiguous-HOI's: a pickled dictionary whose first value has the keys hico_id and data."""
+    """Return whether a file is Ambiguous-HOI's: a pickled dictionary whose first value has hico_id and data."""
     first = next(iter(source.mapping.values()), None) if source.kind == "pickle" else None
     return isinstance(first, dict) and {"hico_id", "data"} <= first.keys()
 

@@ -112,7 +112,7 @@ _TABLE = (
     Format("hoia", "hoi_lists", _GT,
         "trainval_hico.json, test_hico.json of PPDM, QPIC, CDN; test_hico_ann.json of INP-CC; HOI-A (--dataset hoia)",
         dataset="hico", signs="[hoi_annotation annotations] is_truth", writes=True, numbers=_TWO, boxes=True),
-    Format("corre", "hoi_lists", _GT,
+    Format("corre", "correspondence", _GT,
         "corre_hico.npy of QPIC, CDN, PPDM, of any dataset: which verbs go with which objects", reads=False,
         writes=True),
     Format("ambiguous", "box_pairs:read_ambiguous", _GT,
