@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 
 from hoicli.errors import DataError, did_you_mean
-from hoicli.vocabulary.labels import BOXES, Pair, listed_pairs, normalise_spelling, objects_of
+from hoicli.vocabulary.dataset_content import Pair, listed_pairs, objects_of
+from hoicli.vocabulary.labels import BOXES, normalise_spelling
 
 MOST_LABELS, MOST_CLASSES, MOST_PAIRS = 20_000, 100_000, 1 << 25
 """Labels of a kind, interactions, and verbs times objects: a table of the last is made (256 MB)."""
@@ -205,8 +206,8 @@ def _check_aliases(aliases: Mapping[str, Any], *labels: list[str]) -> None:
 
 def _check_numbering(kind: str, rule: Any, names_by_kind: Mapping[str, Sequence[Any]]) -> None:
     """Check an entry of the field `numbering`, which says what the numbers in the dataset's dumps mean. kind: what it
-    numbers: "verbs", "objects" or "interactions". rule: {"order", "base"} or {"ids"}, as `labels.numbers` reads it.
-    names_by_kind: all verbs, objects and interactions of the dataset."""
+    numbers: "verbs", "objects" or "interactions". rule: {"order", "base"} or {"ids"}, as `dataset_content.numbers`
+    reads it. names_by_kind: all verbs, objects and interactions of the dataset."""
     field = f"numbering.{kind[:_LONGEST]}"
     if kind not in names_by_kind:
         raise _error(field, f"nothing that is numbered; give {', '.join(names_by_kind)}")

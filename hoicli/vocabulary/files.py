@@ -14,7 +14,8 @@ from hoicli.io.file_claims import reads
 from hoicli.io.opened_files import open_input, readable, refuse_repeated_key
 from hoicli.io.plugins import Plugin
 from hoicli.vocabulary.content_checks import MAKE, check
-from hoicli.vocabulary.labels import Vocabulary, content_digest, vocabulary_of
+from hoicli.vocabulary.dataset_content import content_digest, vocabulary_of
+from hoicli.vocabulary.labels import Vocabulary
 
 LARGEST = 1 << 26
 """Bytes of a file: SWIG-HOI's 14,130 interactions take a quarter of a megabyte."""
