@@ -30,15 +30,15 @@ DERIVED = "no image-level labels in this file: Known Object will derive them fro
 class Context:
     """The settings of a conversion, and what it found.
 
-    format, target: the names (in FORMATS) of the formats that are read and written. target_order: the order of objects
-    in the written file, "" for the format's usual one. options: those options of `convert` that only some formats have
-    (`Format.options`) and that the user gave. images, image_numbers, image_sizes: what `--image-list` says, None or
-    empty without it: image ids in order, the image id of each `img_id`, (width, height) of each image. split: "test" or
-    "train", for files that hold both. prefix: the PREFIX in `data add PREFIX:PART`. open_names: whether any label is
-    accepted, because the files state their labels and no dataset was named. id_rule: a name in `names.ID_RULES`, or "".
-    dropped: for each reason, how many items were left out and the place of the first. notes: the assumptions made.
-    place: the item that `each` is building.
-    """
+    vocabulary: the dataset. policy: what happens to an error about one item: it is raised, or (`--on-error skip`)
+    counted, and the item left out. format, target: the names (in FORMATS) of the formats that are read and written.
+    target_order: the order of objects in the written file, "" for the format's usual one. options: those options of
+    `convert` that only some formats have (`Format.options`) and that the user gave. images, image_numbers, image_sizes:
+    what `--image-list` says, None or empty without it: image ids in order, the image id of each `img_id`, (width,
+    height) of each image. split: "test" or "train", for files that hold both. prefix: the PREFIX in `data add
+    PREFIX:PART`. open_names: whether any label is accepted, because the files state their labels and no dataset was
+    named. id_rule: a name in `names.ID_RULES`, or "". dropped: for each reason, how many items were left out and the
+    place of the first. notes: the assumptions made. place: the item that `each` is building."""
 
     vocabulary: Vocabulary
     policy: ErrorPolicy
@@ -141,11 +141,12 @@ class Context:
 
     @property
     def subject(self) -> str:
-        """The label of subjects in formats that do not label them: person, or the first of the dataset's subjects."""
+        """Return the label of subjects in formats that do not label them: the first of the dataset's `subjects`."""
         return self.vocabulary.subjects[0]
 
     def drop(self, reason: str, place: str, count: int = 1) -> None:
-        """Count something that is left out. The summary shows for each reason the count and the first place."""
+        """Count something that is left out of the result. The summary shows for each reason the count and the first
+        place. reason: what is left out, in the plural. place: where it is in the file."""
         total, first = self.dropped.get(reason, (0, place))
         self.dropped[reason] = (total + count, first)
 

@@ -338,19 +338,19 @@ class _Outputs:
         """Yield (place in the file, output for one image) for each image of the file. Raises `DataError` if an array is
         missing, or does not have the shape that pred_logits implies."""
         shapes = {"pred_logits": (len(self.interactions),), "pred_boxes": (8,), "box_scores": ()}
-        query_arrays = [self._by_image(name, self._queries, *shape) for name, shape in shapes.items()]
+        query_arrays = [self._image_blocks(name, self._queries, *shape) for name, shape in shapes.items()]
         ids = [Path(self._source.path).stem] * (1 if not self._batch else self._batch[0])
         if "image_ids" in self._arrays:
-            ids = self._by_image("image_ids", kinds="iuU").tolist()
+            ids = self._image_blocks("image_ids", kinds="iuU").tolist()
         elif len(ids) > 1:
             raise self._error("image_ids", f"missing; a file of {len(ids):,} images names each of them")
-        sizes = self._by_image("sizes", 2).astype(np.float64).tolist() if "sizes" in self._arrays else repeat(None)
+        sizes = self._image_blocks("sizes", 2).astype(np.float64).tolist() if "sizes" in self._arrays else repeat(None)
         for index, (image, size, *image_arrays) in enumerate(zip(ids, sizes, *query_arrays, strict=False)):
             with np.errstate(invalid="ignore"):  # NumPy warns of a signalling NaN here; it is refused later
                 logits, boxes, scores = (array.astype(np.float64) for array in image_arrays)
             yield (f"[{index}]" if self._batch else ""), Item(image, size, logits, boxes, scores)
 
-    def _by_image(self, name: str, *image_shape: int, kinds: str = "fiu") -> NDArray[Any]:
+    def _image_blocks(self, name: str, *image_shape: int, kinds: str = "fiu") -> NDArray[Any]:
         """Return an array with one block for each image, [B, *image_shape]. In the file it may have more or fewer sides
         of length 1. kinds: NumPy's letters of the types that are allowed (i integers, f floats, U text). Raises
         `DataError` for another shape or type."""

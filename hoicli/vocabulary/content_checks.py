@@ -178,8 +178,8 @@ def _check_pairs(listed: Any, verbs: list[str], objects: list[str], roles: list[
         if type(pair) is not list or [type(entry) for entry in pair] != [entry_type, entry_type]:
             fix = f"give [verb, {second_name}], all by name or all by number"
             raise _error(field, f"{_value_text(pair)} is no pair; {fix}")
-        for entry, (kind, label_count, known) in zip(pair, allowed_entries, strict=True):
-            if entry not in known:
+        for entry, (kind, label_count, allowed) in zip(pair, allowed_entries, strict=True):
+            if entry not in allowed:
                 unknown_number = f"{kind} {entry}, but there are {label_count}, counted from 0"
                 unknown_name = f"unknown {kind} {_value_text(entry)}; list it in {kind}s"
                 raise _error(field, unknown_number if by_number else unknown_name)

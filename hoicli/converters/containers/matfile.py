@@ -208,7 +208,7 @@ class _MatrixReader:
         _, _, flags, _, _, dimension_size, *_ = FLAGS_AND_SHAPE(self.data, 8)
         matrix_class = flags & 0xFF  # the lowest byte; the others say whether it is complex, global or logical
         kind = "numbers" if matrix_class in NUMBERS else "cell" if matrix_class == CELL else f"class {matrix_class}"
-        _, name, _ = self.content(32 + _padded(dimension_size), len(self.data))
+        _, name, _ = self.content(32 + _size_with_padding(dimension_size), len(self.data))
         return name.decode("latin-1"), kind, struct.unpack_from(f"<{dimension_size // 4}I", self.data, 32)
 
     def matrix(self, start: int, limit: int, levels: int) -> tuple[Any, int]:
@@ -232,9 +232,11 @@ class _MatrixReader:
             raise ValueError(f"{dimension_size // 4:,} dimensions at byte {start}")
         if dimension_size > 8:  # more than the two that FLAGS_AND_SHAPE has read
             shape = [*struct.unpack_from(f"<{dimension_size // 4}I", data, start + 32)]
-        position = start + 32 + _padded(dimension_size)
+        position = start + 32 + _size_with_padding(dimension_size)
         name_type, name_size = TAG(data, position)
-        position += 8 if name_type >> 16 else 8 + _padded(name_size)  # a short name is inside its tag (`content`)
+        position += (
+            8 if name_type >> 16 else 8 + _size_with_padding(name_size)
+        )  # a short name is inside its tag (`content`)
         matrix_class = flags & 0xFF
         if matrix_class in NUMBERS:
             return self.numbers(position, end, tuple(shape)), end
@@ -265,7 +267,7 @@ class _MatrixReader:
             begin, next_element = start + 4, start + 8
             size = small_size
         else:
-            begin, next_element = start + 8, start + 8 + _padded(size)
+            begin, next_element = start + 8, start + 8 + _size_with_padding(size)
         if begin + size > limit or small_size > 4:
             raise ValueError(f"data goes beyond its end at byte {start}")
         return type_word & 0xFFFF, self.data[begin : begin + size], next_element
@@ -330,6 +332,6 @@ class _MatrixReader:
         return content.decode(ENCODINGS[element_type], "replace")
 
 
-def _padded(size: int) -> int:
+def _size_with_padding(size: int) -> int:
     """Return the size of an element in bytes with its padding: the next multiple of eight."""
     return size + -size % 8

@@ -81,13 +81,12 @@ def _read_tokens(text: str, claims: Claims) -> None:
     answer has other words than names."""
     if not _BETWEEN.fullmatch(_MENTION.sub(" ; ", text)):
         raise NotReadError(OTHER_WORDS)
-    mentions = [_named_places(match) for match in _MENTION.finditer(text)]
+    mentions = [_named_places(match) for match in _MENTION.finditer(text)]  # each a name with its boxes
     if claims.verbs and claims.label is not None and len(mentions) % 2 == 0:
         for (subject, person_places), (object_, object_places) in zip(mentions[::2], mentions[1::2], strict=True):
             if len(person_places) == len(object_places) == 1 and (not subject or claims.persons(subject)):
-                claims.triplets.append(
-                    Claim(person_places[0], object_places[0], object_ or claims.label, tuple(claims.verbs))
-                )
+                label, verbs = object_ or claims.label, tuple(claims.verbs)
+                claims.triplets.append(Claim(person_places[0], object_places[0], label, verbs))
             else:
                 claims.reports.append(NO_PERSON)
         return

@@ -85,7 +85,7 @@ def values_in(part: Spoken) -> tuple[list[Any], bool]:
     values: list[Any] = []
     reader = _ValueReader(part)
     try:
-        while not reader.cut and reader.at_opening():
+        while not reader.cut and reader.next_is_container():
             value = reader.value(0)
             if value or not reader.cut:
                 values.append(value)
@@ -134,7 +134,7 @@ class _ValueReader:
         self._at = _SKIP.match(self._text, self._at).end()  # type: ignore[union-attr]
         return self._text[self._at : self._at + 1]
 
-    def at_opening(self) -> bool:
+    def next_is_container(self) -> bool:
         """Skip a comma if there is one, and return whether an object or a list begins next."""
         if self.next_mark() == ",":
             self._at += 1
