@@ -26,7 +26,11 @@ from hoicli.vocabulary.labels import Vocabulary
 
 
 class Conversion:
-    """One run of `convert`: `convert_files` reads, then `report` says what was read."""
+    """One run of `convert`: `convert_files` reads, then `report` says what was read.
+
+    _row, _target: the formats to read (None: to be detected) and to write (None: records). _holds: what the files so
+    far hold, such as "predictions". _read: for each file read, words for the report. _any_names: whether the last file
+    states its labels, so that they can be any."""
 
     def __init__(
         self, context: Context, source_format: str | None = None, dataset: str | None = None, *, fixed: bool = False
@@ -93,24 +97,12 @@ class Conversion:
             note(f"left out: {reason}: {count:,} (the first: {place})")
 
     def _read_files(self, paths: list[str]) -> Iterator[tuple[str, Record]]:
-        """Yield (file name, record) for each image of all paths, not checked yet. For each file, find its format and
-        the dataset that it belongs to, and check that they fit the files before it and the user's options. A format
-        that needs several files (`Format.joint`) takes all later paths together with its first."""
+        """Yield (file name, record) for each image of all paths, not checked yet. A format that needs several files
+        (`Format.joint`) takes all later paths together with its first."""
         sources = [Source(part) for part in chain.from_iterable(parts_of(path) for path in paths)]
         while sources:
             source = sources.pop(0)
-            row = self._row or FORMATS[run_step(partial(detect, source), source)]
-            self._context.format = row.name
-            if self._holds not in ("", row.holds):
-                problem = f"holds {row.holds} ({row.name}), and the path before it {self._holds}"
-                raise DataError(f"{problem}; convert them one at a time", place=source.name)
-            self._holds = row.holds
-            self._settle_dataset(row, source)
-            foreign_formats = [each for each in (row, self._target) if each and each.name != "records"]
-            labels_stated = bool(foreign_formats) and all(each.named and not each.dataset for each in foreign_formats)
-            self._context.open_names = self._dataset is None and labels_stated
-            self._any_names = row.named and not row.dataset
-            self._check_options(row)
+            row = self._choose_format(source)
             if row.joint:
                 source.companions, sources = sources, []
             owner = f" of {row.owner}" if row.owner else ""
@@ -118,6 +110,24 @@ class Conversion:
             records = self._check_first_records(row, source, row.read(source, self._context))
             while (record := run_step(partial(next, records, None), source)) is not None:
                 yield source.name, record
+
+    def _choose_format(self, source: Source) -> Format:
+        """Return the format of a file, from --from or else detected, after setting what the context says of it: the
+        format, the dataset, and whether any label is accepted. Raises `DataError` or `UsageError` if it does not fit
+        the files before it, the written format, or the user's options."""
+        row = self._row or FORMATS[run_step(partial(detect, source), source)]
+        self._context.format = row.name
+        if self._holds not in ("", row.holds):
+            problem = f"holds {row.holds} ({row.name}), and the path before it {self._holds}"
+            raise DataError(f"{problem}; convert them one at a time", place=source.name)
+        self._holds = row.holds
+        self._settle_dataset(row, source)
+        foreign_formats = [each for each in (row, self._target) if each and each.name != "records"]
+        labels_stated = bool(foreign_formats) and all(each.named and not each.dataset for each in foreign_formats)
+        self._context.open_names = self._dataset is None and labels_stated
+        self._any_names = row.named and not row.dataset
+        self._check_options(row)
+        return row
 
     def _settle_dataset(self, row: Format, source: Source) -> None:
         """Set the context's vocabulary to that of the only dataset that the format of the file (`row`) or the written

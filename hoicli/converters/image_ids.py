@@ -112,18 +112,7 @@ def read_image_list(path: str, context: Context) -> None:
     names: list[str] = []
     numbers: dict[int, str] = {}
     sizes: dict[str, tuple[float, float]] = {}
-    if source.kind == "unknown" and path != "-":
-        lines = [line.strip() for line in source.data.decode("utf-8", "replace").splitlines() if line.strip()]
-        records: Iterator[Record] = iter([{"image_id": image_id_of(line), "file_name": line} for line in lines])
-        settings = replace(context, notes=[])
-    else:
-        list_format = run_step(partial(detect, source), source)
-        dataset = FORMATS[list_format].dataset  # may differ from the converted file's
-        vocabulary = load(dataset) if dataset else context.vocabulary
-        settings = replace(context, vocabulary=vocabulary, format=list_format, notes=[], dropped={}, options={})
-        is_own = list_format == "records"
-        records = own.images(source, settings) if is_own else FORMATS[list_format].read(source, settings)
-    images = identify_images(((source.name, record) for record in records), settings)
+    images = _listed_images(source, context)
     while (image := run_step(partial(next, images, None), source)) is not None:
         _, record = image
         names.append(str(record["image_id"]))
@@ -138,6 +127,24 @@ def read_image_list(path: str, context: Context) -> None:
         repeated = Counter(names).most_common(1)[0][0]
         raise DataError(f"{repeated!r} is in it twice; a place is one image", place=source.name)
     context.images, context.image_numbers, context.image_sizes = names, numbers, sizes
+
+
+def _listed_images(source: Source, context: Context) -> Records:
+    """Return (file, record) of each image in the file of --image-list, with the ids that `identify_images` gives. A
+    text file has one name on each line. Ground truth is read with settings of its own, so that the context keeps those
+    of the file that is converted."""
+    if source.kind == "unknown" and source.path != "-":
+        lines = [line.strip() for line in source.data.decode("utf-8", "replace").splitlines() if line.strip()]
+        records: Iterator[Record] = iter([{"image_id": image_id_of(line), "file_name": line} for line in lines])
+        settings = replace(context, notes=[])
+    else:
+        list_format = run_step(partial(detect, source), source)
+        dataset = FORMATS[list_format].dataset  # may differ from the converted file's
+        vocabulary = load(dataset) if dataset else context.vocabulary
+        settings = replace(context, vocabulary=vocabulary, format=list_format, notes=[], dropped={}, options={})
+        is_own = list_format == "records"
+        records = own.images(source, settings) if is_own else FORMATS[list_format].read(source, settings)
+    return identify_images(((source.name, record) for record in records), settings)
 
 
 class NumberedImages:

@@ -205,7 +205,7 @@ def _check_aliases(aliases: Mapping[str, Any], *labels: list[str]) -> None:
 
 
 def _check_numbering(kind: str, rule: Any, names_by_kind: Mapping[str, Sequence[Any]]) -> None:
-    """Check an entry of the field `numbering`, which says what the numbers in the dataset's dumps mean. kind: what it
+    """Check an entry of the field `numbering`, which says what numbers in other projects' files mean. kind: what it
     numbers: "verbs", "objects" or "interactions". rule: {"order", "base"} or {"ids"}, as `dataset_content.numbers`
     reads it. names_by_kind: all verbs, objects and interactions of the dataset."""
     field = f"numbering.{kind[:_LONGEST]}"

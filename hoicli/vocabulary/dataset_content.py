@@ -143,8 +143,8 @@ def frequency_groups(counts: Sequence[int], cuts: Mapping[str, int | None]) -> d
 
 
 def numbers(rule: Mapping[str, Any], entries: Sequence[Any]) -> dict[int, int]:
-    """Return the 0-based id that each number in a dataset's dumps means. entries: all verbs, objects or interactions of
-    the dataset.
+    """Return the 0-based id that each number in other projects' files means. entries: all verbs, objects or
+    interactions of the dataset.
 
     rule: an entry of the field `numbering`: {"ids": {label: number}}, for interactions {"ids": {number: pair}}; or
     {"order": "listed" (the default), "alphabetical", or a list of the entries, "base": the first number, else 0}."""
