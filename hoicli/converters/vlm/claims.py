@@ -78,12 +78,11 @@ class Claim:
 class Claims:
     """Collects the claims of one answer.
 
-    persons: tells whether a name may act. verbs, label: the question's verbs and object, for answers that have boxes
-    only (grounding). triplets: the claims. located: (box, name as records spell it) of each box that the answer lists.
-    ids: the indices in `located` of the boxes with each id. acting: the indices in `located` of boxes that are a
-    triplet's subject. reports: why parts are left out. tokens: the kind of the answer's box tokens, "" for none or
-    several. form: "json" or "tokens", "" for an answer that is refused.
-    """
+    persons: the function that tells whether a name can be a subject's. verbs, label: the question's verbs and object,
+    for answers that have boxes only (grounding). triplets: the claims. located: (box, name as records spell it) of each
+    box that the answer lists. ids: the indices in `located` of the boxes with each id. acting: the indices in `located`
+    of boxes that are a triplet's subject. reports: why parts are left out. tokens: the kind of the answer's box tokens,
+    "" for none or several. form: "json" or "tokens", "" for an answer that is refused."""
 
     persons: Persons
     verbs: Sequence[str] = ()
