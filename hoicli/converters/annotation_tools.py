@@ -52,7 +52,7 @@ from hoicli.vocabulary.labels import normalise
 
 
 def _rotation_error(degrees: Any, field: str) -> DataError:
-    """Return the error about a box that is turned by some degrees."""
+    """Return the error about a box that was turned by some degrees, which records cannot hold. field: its place."""
     return DataError(f"{degrees} degrees: boxes of records are upright; draw it so", field=field)
 
 
@@ -62,17 +62,21 @@ WAYS = {"right": ((0, 1),), "left": ((1, 0),), "bi": ((0, 1), (1, 0))}
 """For each direction (subject, object) of its triplets, where 0 is the relation's from_id and 1 its to_id."""
 
 _UPLOADED = re.compile(r"/data/upload/(?:\d+/)?([0-9a-f]{8}-)")
+"""The beginning of an upload's address, with the digits that Label Studio puts before the file's name."""
+_SIDES = ("width", "height")
 
 
 _Result = tuple[str, dict[str, Any]]
-"""(field, result) of one result of an annotation: a rectangle or a relation, and where it is in the task."""
+"""(field, result) of one result of a Label Studio annotation: a rectangle or a relation, and where it is in the task,
+for messages."""
 
 
 def read_tasks(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each task of Label Studio that somebody annotated."""
+    """Yield one record for each task in Label Studio's JSON export that somebody annotated; a task is an image."""
     keep_digits = context.id_rule == "path" or _names_collide(source, context)
 
     def build(task: dict[str, Any]) -> Record | None:
+        """Return the record of a task, or None if nobody annotated it."""
         taken = _choose_annotation(task, context)
         if taken is None:
             return None
@@ -88,16 +92,19 @@ def read_tasks(source: Source, context: Context) -> Iterator[Record]:
         _count_other_results(results, rectangles, context)
         boxes = [_rectangle(item, field) for field, item in rectangles.values()]
         labels = [_names(item, field)[0] for field, item in rectangles.values()]
-        size = {key: item[f"original_{key}"] for (_, item), key in product(rectangles.values(), ("width", "height"))}
-        hois = _relations(results, {name: index for index, name in enumerate(rectangles)}, context)
+        _, rectangle = next(iter(rectangles.values()), ("", {}))  # all rectangles state the same size of the image
+        size = {key: rectangle[f"original_{key}"] for key in ("width", "height") if rectangle}
+        box_index_of = {rectangle_id: index for index, rectangle_id in enumerate(rectangles)}
+        hois = _relation_triplets(results, box_index_of, context)
         return image_record(_file_name(task["data"], full=keep_digits), boxes, labels, hois, size)
 
     yield from context.each(source.items(), build, source)
 
 
 def _choose_annotation(task: Mapping[str, Any], context: Context) -> int | None:
-    """Return the index of the annotation that is read of a task: the one marked as ground truth, else the latest; None
-    for a task that nobody annotated. What is not read is counted: predictions, further annotations, such tasks."""
+    """Return which of a task's annotations to read, as an index: the one marked as ground truth, else the latest; None
+    for a task that nobody annotated. Count in the context what is not read: models' predictions, further annotations
+    of a task, tasks that nobody annotated."""
     annotations = task["annotations"]
     if task.get("predictions"):
         context.drop("predictions of models (annotations are read)", context.place, len(task["predictions"]))
@@ -113,12 +120,16 @@ def _choose_annotation(task: Mapping[str, Any], context: Context) -> int | None:
 
 
 def _labelled_rectangles(results: list[_Result], context: Context) -> dict[Any, _Result]:
-    """Return the labelled rectangles of an annotation by their ids. results: those of the annotation. Further labels of
-    a rectangle are counted. Raises `DataError` if two rectangles have one id."""
+    """Return (field, result) of each labelled rectangle of an annotation, by its id. results: all of the annotation.
+
+    A rectangle with several labels is one result with several names, or several results with one id: the first label
+    is taken, and the further ones are counted. Raises `DataError` if different rectangles have one id."""
     rectangles: dict[Any, _Result] = {}
     for field, item in results:
         names = _names(item, field)
-        first = rectangles.setdefault(item["id"], (field, item))[1] if names else item
+        if not names:
+            continue
+        _, first = rectangles.setdefault(item["id"], (field, item))
         if first is not item and _rectangle(first, field) != _rectangle(item, field):
             raise DataError("another rectangle has this id; export it again", field=f"{field}.id")
         if first is not item or names[1:]:
@@ -130,15 +141,16 @@ def _count_other_results(results: list[_Result], rectangles: Mapping[Any, _Resul
     """Count the results of an annotation that are left out: those that are neither a labelled rectangle nor a relation.
     rectangles: the labelled rectangles by their ids."""
     for field, item in results:
-        is_plain = item["type"] == "rectangle" and item["id"] in rectangles  # "labels" repeat it
-        if not _names(item, field) and not is_plain and item["type"] != "relation":
+        # Label Studio may write a rectangle twice: without labels, and with them as a result of type "labels".
+        is_repeated = item["type"] == "rectangle" and item["id"] in rectangles
+        if not _names(item, field) and not is_repeated and item["type"] != "relation":
             what = f"results that are neither a labelled rectangle nor a relation ({str(item['type'])[:40]})"
             context.drop(what, context.place + field)
 
 
 def _names(result: Mapping[str, Any], field: str) -> list[str]:
-    """Return the labels of a result that is a labelled rectangle, an empty list for any other result. If the labels are
-    a result of their own (type "labels"), it repeats the rectangle."""
+    """Return the labels of a result that is a labelled rectangle, an empty list for any other result. A labelled
+    rectangle has the type "rectanglelabels", or the type "labels" and the rectangle's position."""
     kind, value = result["type"], result.get("value", {})
     if kind not in ("rectanglelabels", "labels") or "x" not in value:
         return []
@@ -146,7 +158,8 @@ def _names(result: Mapping[str, Any], field: str) -> list[str]:
 
 
 def _texts(labels: Any, field: str) -> list[str]:
-    """Return the labels of a rectangle or a relation, normalised. Raises `DataError` for what is no list of names."""
+    """Return the labels of a rectangle or a relation in the records' spelling, each once. labels: the file's list, None
+    if it has none. Raises `DataError` for what is no list of names."""
     names = [normalise(label) if type(label) is str else "" for label in read_list(labels or [], field)]
     if "" in names:
         raise DataError("a label is empty, or no text; name it in the annotation tool", field=field)
@@ -154,26 +167,30 @@ def _texts(labels: Any, field: str) -> list[str]:
 
 
 def _rectangle(result: Mapping[str, Any], field: str) -> list[float]:
-    """Return a rectangle as [x1, y1, x2, y2] in pixels. Raises `DataError` for one that is turned, or that lies in an
-    image that was turned."""
+    """Return a rectangle, which the file has in per cent of the image's sides, as [x1, y1, x2, y2] in pixels. Raises
+    `DataError` if the rectangle or the image was turned."""
     value = result["value"]
     for key, degrees in (("value.rotation", value.get("rotation")), ("image_rotation", result.get("image_rotation"))):
         if degrees:
             raise _rotation_error(degrees, f"{field}.{key}")
-    across, down = (finite(result[key], f"{field}.{key}") for key in ("original_width", "original_height"))
-    x, y, width, height = (finite(value[key], f"{field}.value.{key}") for key in ("x", "y", "width", "height"))
-    return [round(side / 100, 4) for side in (x * across, y * down, (x + width) * across, (y + height) * down)]
+    image_width, image_height = (finite(result[f"original_{key}"], f"{field}.original_{key}") for key in _SIDES)
+    x, y, width, height = (finite(value[key], f"{field}.value.{key}") for key in ("x", "y", *_SIDES))
+    sides = (x * image_width, y * image_height, (x + width) * image_width, (y + height) * image_height)
+    return [round(side / 100, 4) for side in sides]
 
 
-def _relations(results: list[_Result], places: Mapping[str, int], context: Context) -> list[dict[str, Any]]:
-    """Return the triplets that the relations of an annotation say. results: (field, result) of the annotation. places:
-    the index of the box of each rectangle, by the rectangle's id. A relation without a label, or of something that is
-    no labelled rectangle, is left out and counted."""
+def _relation_triplets(
+    results: list[_Result], box_index_of: Mapping[str, int], context: Context
+) -> list[dict[str, Any]]:
+    """Return the triplets of an annotation's relations: for each label of a relation one, or two if it goes both ways.
+    box_index_of: the index of each rectangle's box in the record, by the rectangle's id. A relation without a label, or
+    of something that is no labelled rectangle, is left out and counted."""
     hois: list[dict[str, Any]] = []
     for field, item in results:
         if item["type"] != "relation":
             continue
-        boxes, direction = [places.get(item[key]) for key in ("from_id", "to_id")], item.get("direction", "right")
+        boxes = [box_index_of.get(item[key]) for key in ("from_id", "to_id")]
+        direction = item.get("direction", "right")
         verbs = _texts(item.get("labels"), f"{field}.labels")
         if None in boxes or not verbs:
             what = "of what is no labelled rectangle" if None in boxes else "without a label"
@@ -189,28 +206,28 @@ def _relations(results: list[_Result], places: Mapping[str, int], context: Conte
 
 
 def _names_collide(source: Source, context: Context) -> bool:
-    """Whether two images have one name without the digits before uploads; a note says so. Bad tasks are passed over
-    here, since reading them reports the problem."""
+    """Return whether two images have the same name without the digits that Label Studio puts before the names of
+    uploads; then add a note that says so. Bad tasks are passed over here, since reading them reports the problem."""
     full_names: dict[str, str] = {}
-    with suppress(DataError):
+    with suppress(DataError):  # the list of tasks is cut off
         for where, task in source.items():
-            with suppress(DataError):
-                short, full = run_step(partial(_ids, task), source, where)
+            with suppress(DataError):  # this task is bad
+                short, full = run_step(partial(_short_and_full_id, task), source, where)
                 if (first := full_names.setdefault(short, full)) != full:
                     context.announce(f"uploads have one name ({first} and {full}): their ids keep the digits before it")
                     return True
     return False
 
 
-def _ids(task: Mapping[str, Any]) -> list[str]:
-    """Return two ids of a task's image: without the digits before an upload, and with them."""
+def _short_and_full_id(task: Mapping[str, Any]) -> list[str]:
+    """Return the id of a task's image without the digits that an upload puts before its name, and the id with them."""
     return [image_id_of(_file_name(task["data"], full=full)) for full in (False, True)]
 
 
 def _file_name(data: Mapping[str, Any], *, full: bool) -> str:
-    """Return the name of a task's image, with its folders. data: the task's data, whose `image`, or else its only text,
-    is the image's address. full: whether to keep the digits before an upload. Raises `DataError` if there is no
-    address, or if the address holds the image itself."""
+    """Return the name of a task's image with its folders, from its address. data: the task's data, whose `image`, or
+    else its only text, is the address. full: whether to keep the digits that an upload puts before the name. Raises
+    `DataError` if there is no address, or if it holds the image itself ("data:image/png;base64,...")."""
     texts = [value for value in data.values() if type(value) is str]
     if "image" not in data and len(texts) != 1:
         raise DataError(f"has no image, but {', '.join(data)[:80]}; call the image's address image", field=".data")
@@ -230,61 +247,63 @@ _ACTION = re.compile(r"(action|interaction|verb|relation|predicate)s?", re.IGNOR
 
 
 def is_cvat(source: Source) -> bool:
-    """Whether a file is CVAT's XML of annotations."""
+    """Return whether a file is CVAT's XML of annotations."""
     return source.kind == "xml" and source.xml.tag == "annotations"
 
 
 def read_cvat(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image, also for images without boxes."""
+    """Yield one record for each image of CVAT's XML export, also for images without boxes."""
     if source.xml.find("track") is not None:
         raise DataError('is "CVAT for video"; export it as "CVAT for images 1.1"', place=source.name)
 
     def build(image: Element) -> Record:
+        """Return the record of an <image> element. Its shapes that are no boxes are counted as left out."""
         for shape in image:
             if shape.tag != "box":
                 context.drop(f"shapes that are no box ({shape.tag[:40]})", context.place)
         rows = image.findall("box")
         boxes = [_corners(row, f".box[{index}]") for index, row in enumerate(rows)]
         labels = [normalise(row.attrib["label"]) for row in rows]
-        size = {key: whole_number(image.attrib[key], f".{key}") for key in ("width", "height")}
-        return image_record(image.attrib["name"], boxes, labels, _triplets(rows, context), size)
+        size = {key: whole_number(image.attrib[key], f".{key}") for key in _SIDES}
+        return image_record(image.attrib["name"], boxes, labels, _group_triplets(rows, context), size)
 
     items = ((f"image[{index}]", image) for index, image in enumerate(source.xml.findall("image")))
     yield from context.each(items, build, source)
 
 
 def _corners(row: Element, field: str) -> list[float]:
-    """Return a CVAT box as [x1, y1, x2, y2]. Raises `DataError` for one that is turned."""
-    keys = ("xtl", "ytl", "xbr", "ybr", *({"rotation"} & row.attrib.keys()))  # rotation only if it is there
-    sides = {key: _number(row.attrib[key], f"{field}.{key}") for key in keys}
-    if sides.pop("rotation", 0):
+    """Return the corners of a CVAT <box> element, [x1, y1, x2, y2] in pixels. field: its place in the image, for
+    messages. Raises `DataError` for a box that was turned."""
+    sides = [_number(row.attrib[key], f"{field}.{key}") for key in ("xtl", "ytl", "xbr", "ybr")]
+    if _number(row.get("rotation", "0"), f"{field}.rotation"):
         raise _rotation_error(row.get("rotation"), f"{field}.rotation")
-    return [*sides.values()]
+    return sides
 
 
 def _number(text: str, field: str) -> float:
-    """Return the number that an attribute's text states. Raises `DataError` for any other text."""
+    """Return the number that the text of an XML attribute states. Raises `DataError` for any other text."""
     try:
         return float(text)
     except ValueError:
         raise DataError(f"{shorten_value(text)} is no number; export it again", field=field) from None
 
 
-def _triplets(rows: list[Element], context: Context) -> list[dict[str, Any]]:
-    """Return the triplets of an image, which its boxes state by group: a box with verbs acts on the other boxes of its
-    group. rows: the elements of the boxes. Raises `DataError` if the file does not say which box acts on which."""
-    groups: dict[str, dict[int, list[str]]] = {}
+def _group_triplets(rows: list[Element], context: Context) -> list[dict[str, Any]]:
+    """Return the triplets of a CVAT image: a box whose attributes state verbs acts on the other boxes of its group.
+    rows: the <box> elements. Actions of a box without others in its group, and groups without an action, are counted
+    as left out. Raises `DataError` if the file does not say which box acts on which."""
+    verbs_by_group: dict[str, dict[int, list[str]]] = {}  # the verbs of each box, by the box's index
     hois: list[dict[str, Any]] = []
     for index, row in enumerate(rows):
         group = row.get("group_id", "0")  # 0: in no group
-        groups.setdefault(f"alone {index}" if group == "0" else group, {})[index] = _verbs(row)
-    for members in groups.values():
-        acting = [index for index, verbs in members.items() if verbs]
-        if not acting and len(members) > 1:
-            context.drop("groups without an action", f"{context.place}.box[{min(members)}]")
+        verbs_by_group.setdefault(f"alone {index}" if group == "0" else group, {})[index] = _verbs(row)
+    for verbs_of in verbs_by_group.values():
+        acting = [index for index, verbs in verbs_of.items() if verbs]
+        if not acting and len(verbs_of) > 1:
+            context.drop("groups without an action", f"{context.place}.box[{min(verbs_of)}]")
         for subject in acting:
-            verbs, field = members[subject], f".box[{subject}]"
-            others = [other for other in members if other not in acting]
+            verbs, field = verbs_of[subject], f".box[{subject}]"
+            others = [other for other in verbs_of if other not in acting]
             others = others or [other for other in acting if other != subject]  # all act, on one another
             if not others:
                 context.drop("actions of a box that is alone in its group, or in none", f"{context.place}{field}")
@@ -296,7 +315,8 @@ def _triplets(rows: list[Element], context: Context) -> list[dict[str, Any]]:
 
 
 def _verbs(row: Element) -> list[str]:
-    """Return the verbs that a box's attributes state; an empty list if the box does not act."""
+    """Return the verbs in those attributes of a <box> element that name actions (_ACTION), in the records' spelling; an
+    empty list if the box does not act. A value may be several verbs with commas between them."""
     values = [item.text or "" for item in row.findall("attribute") if _ACTION.fullmatch(item.get("name", "").strip())]
     verbs = [normalise(verb) for verb in chain.from_iterable(value.split(",") for value in values)]
     return [verb for verb in verbs if verb.lower() not in NOTHING]

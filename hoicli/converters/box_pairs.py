@@ -43,7 +43,8 @@ from hoicli.records.parsing import Record
 
 
 def is_ican(source: Source) -> bool:
-    """Whether a file is a pickled dictionary of lists of rows whose fourth element has 600 scores."""
+    """Return whether a file is iCAN's: a pickled dictionary of lists of rows (human box, object box, object's number,
+    600 scores, two box scores)."""
     rows = next((rows for rows in source.mapping.values() if isinstance(rows, list) and rows), [()])
     first_row = rows[0] if source.kind == "pickle" else ()
     if not isinstance(first_row, list | tuple) or len(first_row) < 6:
@@ -53,7 +54,7 @@ def is_ican(source: Source) -> bool:
 
 
 def is_ambiguous(source: Source) -> bool:
-    """Whether a file is a pickled dictionary whose first value has hico_id and data."""
+    """Return whether a file is Ambiguous-HOI's: a pickled dictionary whose first value has hico_id and data."""
     first = next(iter(source.mapping.values()), None) if source.kind == "pickle" else None
     return isinstance(first, dict) and {"hico_id", "data"} <= first.keys()
 
@@ -62,15 +63,19 @@ def is_ambiguous(source: Source) -> bool:
 
 
 def read_ican(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image of iCAN's pickle."""
+    """Yield one record for each image of iCAN's pickle, a dictionary of rows by image. A row is a pair of boxes, and
+    becomes one triplet for each interaction of its object; the triplet's score is that of the interaction times the
+    scores of the two boxes."""
     vocabulary = context.vocabulary
     interactions_of = {label: vocabulary.interactions_of(label) for label in vocabulary.objects}
     images = NumberedImages(source, context, source.entries())
 
     def build(item: tuple[Any, Any]) -> Record:
-        head = images.record(item[0])
+        """Return the record of an image. item: its number or name, and its rows."""
+        image, rows = item
+        head = images.record(image)
         table = BoxTable(context.subject)
-        for index, row in enumerate(item[1]):
+        for index, row in enumerate(rows):
             field = f"[{index}]"
             human, other, number, scores, *box_scores = map(_inner, row)
             label = entry(vocabulary.objects, number, f"{field}[2]", base=1)
@@ -98,10 +103,12 @@ def read_ican(source: Source, context: Context) -> Iterator[Record]:
 
 
 def read_diag(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image of Diag-HOI's list, with pairs that have no verb."""
+    """Yield one record for each image of Diag-HOI's list. It has no triplets, but `pairs` of boxes, each with the
+    probability that the two interact at all (`interactiveness`)."""
     objects = context.objects("coco")
 
     def build(item: dict[str, Any]) -> Record:
+        """Return the record of an item, which has an image's file name and its box pairs."""
         table = BoxTable(context.subject)
         for index, pair in enumerate(item["box_pairs"]):
             field = f".box_pairs[{index}]"
@@ -115,9 +122,9 @@ def read_diag(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _inner(value: Any) -> Any:
-    """Return a value with arrays as lists, and a list of one item as that item; up to four such lists within each
-    other, since a pickled list can contain itself."""
-    for _ in range(4):
+    """Return a value without the lists of length one around it, and with arrays as lists: [[0.5]] and array([0.5])
+    become 0.5. iCAN and Diag-HOI write numbers and boxes so."""
+    for _ in range(4):  # at most four levels, since a pickled list can contain itself
         value = plain(value)
         if not isinstance(value, list | tuple) or len(value) != 1:
             break
@@ -126,7 +133,7 @@ def _inner(value: Any) -> Any:
 
 
 def _box(value: Any, field: str) -> list[int | float]:
-    """Return a box of four finite numbers. Raises `DataError` for anything else."""
+    """Return a box of the file as a list of four finite numbers. Raises `DataError` for anything else."""
     box = _inner(value)
     sides = corners(box if isinstance(box, list | tuple) else [box], field)
     return [finite(_inner(side), f"{field}[{index}]") for index, side in enumerate(sides)]
@@ -136,12 +143,13 @@ def _box(value: Any, field: str) -> list[int | float]:
 
 
 def read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image of Ambiguous-HOI, in the order in which the files name them."""
+    """Yield one record for each image of Ambiguous-HOI, in the order in which the files name them. The main file has
+    the boxes by class; its companion, if it is given, lists the images, also those without any."""
     tables: dict[str, BoxTable] = {}
     for key, item in source.entries().items():
         where = f"[{shorten_value(key)}]"
         with context.policy.item(source.name):
-            _gather(item, where, context, tables)
+            _add_class(item, where, context, tables)
     for companion in source.companions:
         for where, name in companion.items():
             if type(name) is not str:
@@ -156,8 +164,12 @@ def read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
     yield from context.each(items, lambda item: image_record(item[0], **item[1].columns), source)
 
 
-def _gather(item: Any, where: str, context: Context, tables: dict[str, BoxTable]) -> None:
-    """Add the pairs of one class, `item`, to the table of each image. where: the field of the class, for messages."""
+def _add_class(item: Any, where: str, context: Context, tables: dict[str, BoxTable]) -> None:
+    """Add the triplets of one class of Ambiguous-HOI to the tables of their images.
+
+    item: the class, {"hico_id": the interaction's number, "data": {file name: rows of 8 numbers, person and object
+    box}}. where: its place in the file, for messages. tables: each image's boxes and triplets by file name; new images
+    are added to it."""
     if not isinstance(item, dict) or not isinstance(item.get("data"), dict):
         raise DataError("has no data of images; is this gt_ambiguous_hoi.pkl?", field=where)
     verb, label = entry(context.vocabulary.interactions, item.get("hico_id"), f"{where}.hico_id")

@@ -33,11 +33,11 @@ from hoicli.records.parsing import Record, dump
 from hoicli.vocabulary.labels import normalise
 
 _Rows = list[tuple[str, dict[str, Any]]]
-"""(field, row) of the rows of one image."""
+"""(field, row) of an image's boxes or relations: the field is the row's place in the file, for messages."""
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image, also for images without relations."""
+    """Yield one record for each image of a file in COCO's form with relations, also for images without relations."""
     graphs = run_step(lambda: _Graphs(source, context), source, "")
 
     if on_crowds := graphs.count_crowd_relations():
@@ -45,9 +45,10 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         context.announce(problem)
 
     def build(item: tuple[Any, dict[str, Any]]) -> Record:
+        """Return the record of an image. item: its id, and its row in the file's list of images."""
         image_id, image = item
         rows = graphs.boxes_of.get(image_id, [])
-        index_of = _places((f": {field}.id", row) for field, row in rows)
+        index_of = _index_by_id((f": {field}.id", row) for field, row in rows)
         boxes = [corners(row["bbox"], f": {field}.bbox", None, "xywh") for field, row in rows]
         labels = [_find_name(graphs.objects, row["category_id"], f": {field}.category_id") for field, row in rows]
         hois = list(graphs.triplets(image_id, index_of, context))
@@ -67,11 +68,12 @@ class _Graphs:
     boxes_of, relations_of: the rows of each image, in the file's order. scored: whether some relation has a score."""
 
     def __init__(self, source: Source, context: Context) -> None:
+        """Read the file and sort its rows by image; raise `DataError` for ids that occur twice and unknown names."""
         content = source.mapping
         self.objects = _categories(content["categories"], "categories", "object", context)
         self.verbs = _categories(content["rel_categories"], "rel_categories", "verb", context)
         rows = content["images"]
-        index_of = _places((f"images[{index}].id", row) for index, row in enumerate(rows))
+        index_of = _index_by_id((f"images[{index}].id", row) for index, row in enumerate(rows))
         self.images: dict[int | str, dict[str, Any]] = {image_id: rows[index] for image_id, index in index_of.items()}
         self.boxes_of = self._group_by_image(source, "annotations", context)
         self.relations_of = self._group_by_image(source, "rel_annotations", context)
@@ -79,8 +81,9 @@ class _Graphs:
         self.scored = any("score" in row for row in content["rel_annotations"])
 
     def triplets(self, image_id: Any, index_of: Mapping[int | str, int], context: Context) -> Iterator[dict[str, Any]]:
-        """Yield the triplets of an image. index_of: the index of each of its boxes by the annotation's id. Relations
-        that point at no box of the image are dropped and counted."""
+        """Yield the triplets of an image. index_of: the index of each box in the record, by the annotation's id.
+        Relations that point at no box of the image are dropped and counted. Raises `DataError` if a relation has no
+        score, but another of the file has one."""
         for field, row in self.relations_of.get(image_id, []):
             subject, object_ = (index_of.get(_id(row[key], f": {field}.{key}")) for key in ("subject_id", "object_id"))
             if subject is None or object_ is None:
@@ -92,14 +95,14 @@ class _Graphs:
             yield {"subject": subject, "object": object_, "verb": verb, **pick_keys(row, "score")}
 
     def count_crowd_relations(self) -> int:
-        """Return how many relations have a crowd's box as their subject or object."""
+        """Return how many relations have the box of a crowd (COCO's `iscrowd`) as their subject or object."""
         crowds = {row["id"] for _, row in chain.from_iterable(self.boxes_of.values()) if row.get("iscrowd")}
         relations = (row for _, row in chain.from_iterable(self.relations_of.values())) if crowds else ()
         return sum(not crowds.isdisjoint((row["subject_id"], row["object_id"])) for row in relations)
 
     def _group_by_image(self, source: Source, key: str, context: Context) -> dict[int | str, _Rows]:
-        """Return the rows under a key, "annotations" or "rel_annotations", of each image. Rows of images that the file
-        does not list are dropped and counted."""
+        """Return (field, row) of the file's rows under a key, by the id of their image. key: "annotations" (boxes) or
+        "rel_annotations" (relations). Rows of images that the file does not list are dropped and counted."""
         rows_by_image: dict[int | str, _Rows] = {}
         for index, row in enumerate(source.mapping[key]):
             field = f"{key}[{index}]"
@@ -117,8 +120,9 @@ def _id(value: Any, field: str) -> int | str:
     return value if type(value) is int or type(value) is str else whole_number(value, field)
 
 
-def _places(rows: Iterable[tuple[str, dict[str, Any]]]) -> dict[int | str, int]:
-    """Return the index of each (field, row) by the row's id. Raises `DataError` for an id that two rows have."""
+def _index_by_id(rows: Iterable[tuple[str, dict[str, Any]]]) -> dict[int | str, int]:
+    """Return the position of each row by the row's "id". rows: (field, row), where the field is the place of the id,
+    for messages. Raises `DataError` for an id that two rows have."""
     index_of: dict[int | str, int] = {}
     for index, (field, row) in enumerate(rows):
         row_id = _id(row["id"], field)
@@ -128,19 +132,21 @@ def _places(rows: Iterable[tuple[str, dict[str, Any]]]) -> dict[int | str, int]:
 
 
 def _categories(rows: list[Any], field: str, what: str, context: Context) -> dict[int | str, str]:
-    """Return the name of each category by id, in the records' spelling. what: "object" or "verb". Raises `DataError`
-    for a name that the dataset lacks, unless any name is accepted."""
+    """Return the name of each category by id, in the records' spelling. rows: the file's list of categories. field: the
+    key of that list, for messages. what: "object" or "verb". Raises `DataError` for a name that the dataset lacks,
+    unless any name is accepted, and for an id that two categories have."""
     names = [normalise(row["name"]) for row in rows]
     ids = context.vocabulary.object_ids if what == "object" else context.vocabulary.verb_ids
     for index, name in enumerate(names if not context.open_names else ()):
         if name not in ids:
             raise unknown_label(f"{field}[{index}].name", what, name, context.vocabulary).error("")
-    index_of = _places((f"{field}[{index}].id", row) for index, row in enumerate(rows))
+    index_of = _index_by_id((f"{field}[{index}].id", row) for index, row in enumerate(rows))
     return {category_id: names[index] for category_id, index in index_of.items()}
 
 
 def _find_name(names: Mapping[int | str, str], number: Any, field: str) -> str:
-    """Return the name of the category with an id. Raises `DataError` if no category has it."""
+    """Return the name of the category with an id (`number`). names: the name of each category by id. Raises `DataError`
+    that names the field if no category has the id."""
     name = names.get(_id(number, field))
     if name is None:
         raise DataError(f"{str(number)[:40]} is the id of no category; correct what wrote it", field=field)
@@ -148,7 +154,8 @@ def _find_name(names: Mapping[int | str, str], number: Any, field: str) -> str:
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """Write records as COCO with relations. Raises `DataError` if two images have one `img_id`."""
+    """Write records as one JSON file in COCO's form with relations. Verb scores and image-level labels, which it cannot
+    hold, are counted as left out. Raises `DataError` if two images have one `img_id`."""
     images: dict[Any, dict[str, Any]] = {}
     annotations: list[dict[str, Any]] = []
     relations: list[dict[str, Any]] = []
@@ -175,22 +182,23 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _annotation_rows(record: Record, image: int, first_id: int) -> Iterator[dict[str, Any]]:
-    """Yield the row of each box of a record; its category is still a name. image: the image's number in the file.
-    first_id: the id of the first row."""
+    """Yield the row of "annotations" for each box of a record; `category_id` is still a name, until
+    `_number_categories`. image: the image's number in the file. first_id: the id of the first row."""
     scores = record.get("scores") or [None] * len(record["boxes"])
     crowds = record.get("iscrowd") or [False] * len(record["boxes"])
     columns = zip(record["boxes"], record["labels"], scores, crowds, strict=True)
     for box_id, (box, label, score, crowd) in enumerate(columns, start=first_id):
         x1, y1, x2, y2 = box
-        wide, high = x2 - x1, y2 - y1
-        row = {"id": box_id, "image_id": image, "bbox": [x1, y1, wide, high], "area": wide * high}
+        width, height = x2 - x1, y2 - y1
+        row = {"id": box_id, "image_id": image, "bbox": [x1, y1, width, height], "area": width * height}
         box_score = {} if score is None else {"score": score}
         yield {**row, "iscrowd": int(crowd), **box_score, "category_id": label}
 
 
 def _relation_rows(record: Record, image: int, first_box_id: int, first_id: int) -> Iterator[dict[str, Any]]:
-    """Yield the row of each triplet of a record; its predicate is still a name. image: the image's number in the file.
-    first_box_id: the id of the row of the record's first box. first_id: the id of the first row."""
+    """Yield the row of "rel_annotations" for each triplet of a record; `predicate_id` is still a name, until
+    `_number_categories`. image: the image's number in the file. first_box_id: the id of the record's first box in the
+    file. first_id: the id of the first row."""
     for relation_id, hoi in enumerate(record["hois"], start=first_id):
         box_ids = {"subject_id": first_box_id + hoi["subject"], "object_id": first_box_id + hoi["object"]}
         row = {"id": relation_id, "image_id": image, **box_ids, **pick_keys(hoi, "score")}
@@ -198,14 +206,15 @@ def _relation_rows(record: Record, image: int, first_box_id: int, first_id: int)
 
 
 def _number_categories(rows: list[dict[str, Any]], key: str, ids: Mapping[str, int] | None) -> list[dict[str, Any]]:
-    """Replace the names under a key of the rows by numbers from 1, and return the list of categories. ids: the
-    dataset's id of each name, in which other spellings of a name come after it; without `ids` the names in the rows are
-    numbered in alphabetical order."""
+    """Replace the names in the rows by category numbers from 1, in place, and return the file's list of categories.
+
+    key: where a row has its name, "category_id" or "predicate_id". ids: the dataset's 0-based id of each name; None to
+    number the names that occur in alphabetical order."""
     if ids is None:
         ids = {name: index for index, name in enumerate(sorted({row[key] for row in rows}))}
     for row in rows:
         row[key] = ids[row[key]] + 1
-    first_names: dict[int, str] = {}
+    first_names: dict[int, str] = {}  # `ids` has other spellings, too; they come after a label's own name
     for name, number in ids.items():
         first_names.setdefault(number, name)
     return [{"id": number + 1, "name": name} for number, name in first_names.items()]

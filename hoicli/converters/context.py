@@ -30,15 +30,15 @@ DERIVED = "no image-level labels in this file: Known Object will derive them fro
 class Context:
     """The settings of a conversion, and what it found.
 
-    format, target: the names (in FORMATS) of the formats that are read and written. target_order: the order of objects
-    in the written file, "" for the format's usual one. options: those options of `convert` that only some formats have
-    (`Format.options`) and that the user gave. images, image_numbers, image_sizes: what `--image-list` says, None or
-    empty without it: image ids in order, the image id of each `img_id`, (width, height) of each image. split: "test" or
-    "train", for files that hold both. prefix: the PREFIX in `data add PREFIX:PART`. open_names: whether any label is
-    accepted, because the files state their labels and no dataset was named. id_rule: a name in `names.ID_RULES`, or "".
-    dropped: for each reason, how many items were left out and the place of the first. notes: the assumptions made.
-    place: the item that `each` is building.
-    """
+    vocabulary: the dataset. policy: what happens to an error about one item: it is raised, or (`--on-error skip`)
+    counted, and the item left out. format, target: the names (in FORMATS) of the formats that are read and written.
+    target_order: the order of objects in the written file, "" for the format's usual one. options: those options of
+    `convert` that only some formats have (`Format.options`) and that the user gave. images, image_numbers, image_sizes:
+    what `--image-list` says, None or empty without it: image ids in order, the image id of each `img_id`, (width,
+    height) of each image. split: "test" or "train", for files that hold both. prefix: the PREFIX in `data add
+    PREFIX:PART`. open_names: whether any label is accepted, because the files state their labels and no dataset was
+    named. id_rule: a name in `names.ID_RULES`, or "". dropped: for each reason, how many items were left out and the
+    place of the first. notes: the assumptions made. place: the item that `each` is building."""
 
     vocabulary: Vocabulary
     policy: ErrorPolicy
@@ -62,24 +62,26 @@ class Context:
         if assumption not in self.notes:
             self.notes.append(assumption)
 
-    def taking(self, part: str) -> str:
-        """Return the option that takes another part of the file: `--part`, or another name for `hoicli data add`."""
+    def how_to_take(self, part: str) -> str:
+        """Return the words that tell the user how to convert the other half of a file that holds two. part: "test" or
+        "train". Gives `--part train`, or under `hoicli data add hico:test` the command `hoicli data add hico:train`."""
         return f"hoicli data add {self.prefix}:{part}" if self.prefix else arg("part", part)
 
     def verbs(self, *, base: int) -> Numbers[str]:
         """Return the verb that each number in this file means: as the dataset's `numbering` says, else in the dataset's
         order, counted from --verb-base or from the format's `base`."""
         numbering = None if "verb_base" in self.options else self._numbering("verbs", self.vocabulary.verbs)
-        return numbering or Numbers.from_items(self.vocabulary.verbs, self.base(base))
+        return numbering or Numbers.count_from(self.vocabulary.verbs, self.first_verb_number(base))
 
-    def base(self, base: int) -> int:
-        """Return the number of the first verb in this file: --verb-base, else `base`, which is the format's."""
-        return int(self.options.get("verb_base", base))
+    def first_verb_number(self, usual: int) -> int:
+        """Return the number of the first verb in this file: that of --verb-base, else the format's `usual` one."""
+        return int(self.options.get("verb_base", usual))
 
     def objects(self, order: str, hint: str = "") -> Numbers[str]:
-        """Return the object that each number in this file means: as the dataset's `numbering` says, else in an order of
-        OBJECT_ORDERS, from --object-order or else from the format (`order`). hint: the end of the message about an
-        unknown number. Raises `DataError` if the order is COCO's ids and the dataset's objects are not COCO's."""
+        """Return the object that each number in this file means. --object-order decides, a name in OBJECT_ORDERS; else
+        the dataset's `numbering`; else the format's usual `order`, also a name in OBJECT_ORDERS. hint: the end of the
+        message about an unknown number. Raises `DataError` if numbers are COCO's category ids, but the dataset's
+        objects are not COCO's."""
         vocabulary = self.vocabulary
         if "object_order" in self.options:
             order = self.options["object_order"]
@@ -98,10 +100,11 @@ class Context:
         """Return the interaction (verb, object) that each number in this file means: as the dataset's `numbering` says,
         else in the dataset's order from 0. hint: the end of the message about an unknown number."""
         pairs = self.vocabulary.interactions
-        return self._numbering("interactions", pairs) or Numbers.from_items(pairs, hint=hint)
+        return self._numbering("interactions", pairs) or Numbers.count_from(pairs, hint=hint)
 
     def _numbering(self, kind: str, items: Sequence[T]) -> Numbers[T] | None:
-        """Return the dataset's own numbering of "verbs", "objects" or "interactions", or None if it has none."""
+        """Return what each number means in the dataset's own `numbering`, or None if it has none for this kind. kind:
+        "verbs", "objects" or "interactions". items: all of that kind, in the order of their ids."""
         numbering = self.vocabulary.numbering.get(kind)
         if numbering is None:
             return None
@@ -111,39 +114,46 @@ class Context:
     def choose_numbers(
         self, kind: str, ids: Mapping[Label, int], usual: Mapping[int, int] | None = None
     ) -> Mapping[Label, int]:
-        """Return the number to write for each label of a kind: "verbs", "objects" or "interactions". It comes from the
-        dataset's `numbering`, else from the format's usual numbers, else it is the id. ids: the id of each label.
-        usual: the id that each of the format's usual numbers means, None if it writes ids."""
-        number_of = {label_id: number for number, label_id in self.vocabulary.numbering.get(kind, usual or {}).items()}
-        number_of_label = {name: number_of[label_id] for name, label_id in ids.items() if label_id in number_of}
-        return Spelled(number_of_label) if number_of else ids
+        """Return the number to write into a file for each label: the one that the dataset's `numbering` gives, else the
+        format's usual number, else the label's id.
+
+        kind: what the labels are, "verbs", "objects" or "interactions". ids: the 0-based id of each label. usual: for
+        each of the format's usual numbers the id that it means; None for a format that writes the ids themselves."""
+        numbering = self.vocabulary.numbering.get(kind, usual or {})
+        if not numbering:
+            return ids
+        number_of_id = {label_id: number for number, label_id in numbering.items()}
+        return Spelled({label: number_of_id[label_id] for label, label_id in ids.items() if label_id in number_of_id})
 
     def truth_shift(self, shift: Sequence[int]) -> Sequence[int] | None:
-        """Return the four numbers that are subtracted from a box of ground truth, or None for nothing. `shift` is the
-        format's, as published. It does not hold for the user's own dataset, nor for a shipped one with numbers of its
-        own (HOI-A): such a dataset says itself how its boxes are written (`box`)."""
+        """Return what to subtract from [x1, y1, x2, y2] of a ground truth box in the file, so that it counts pixels
+        from 0 and x2, y2 are the last pixels inside; None if nothing is to be subtracted.
+
+        shift: what the format, as published, needs. A dataset that declares how its boxes are written (`box`) overrides
+        it: the user's own, and a shipped one with numbers of its own (HOI-A)."""
         return BOX_SHIFTS[self.vocabulary.box] if self.vocabulary.own or self.vocabulary.numbering else shift
 
     def written_shift(self, shift: Sequence[int]) -> list[int] | None:
-        """Return the four numbers that are subtracted from a record's box when ground truth is written, or None: the
-        opposite of `truth_shift`."""
+        """Return what to subtract from [x1, y1, x2, y2] of a record's box before it is written as ground truth: the
+        negative of `truth_shift`, or None for nothing. shift: what reading the format subtracts, as published."""
         read_shift = self.truth_shift(shift)
         return None if read_shift is None else [-side for side in read_shift]
 
     @property
     def subject(self) -> str:
-        """The label of subjects in formats that do not label them: person, or the first of the dataset's subjects."""
+        """Return the label of subjects in formats that do not label them: the first of the dataset's `subjects`."""
         return self.vocabulary.subjects[0]
 
     def drop(self, reason: str, place: str, count: int = 1) -> None:
-        """Count something that is left out. The summary shows for each reason the count and the first place."""
+        """Count something that is left out of the result. The summary shows for each reason the count and the first
+        place. reason: what is left out, in the plural. place: where it is in the file."""
         total, first = self.dropped.get(reason, (0, place))
         self.dropped[reason] = (total + count, first)
 
     def tell_lost(self, record: Record, *more: str) -> None:
-        """Count what the written format has no place for: every key of a record but the usual ones (its name, boxes,
-        labels, triplets) and those in `more`; also an image id that a reader could not find again from the file name.
-        """
+        """Count what is lost when a record is written in the target format, for the summary. The format has a place for
+        the image's name, boxes, labels and triplets, and for the keys in `more`; every other key that is not empty is
+        lost. So is an image id that cannot be derived from the file name, since only the file name is written."""
         place = Place(f"image {record['image_id']}")
         kept_keys = {"image_id", "file_name", "boxes", "labels", "hois", *more}
         for key in sorted(key for key in record.keys() - kept_keys if record[key]):
@@ -155,24 +165,27 @@ class Context:
     def each(
         self, items: Iterable[tuple[str, Any]], build: Callable[[Any], Record | None], source: Source
     ) -> Iterator[Record]:
-        """Yield the record that `build` makes of each item; it returns None for an item that is no image. items:
-        (field, item), where the field says where in the file the item stands, for errors in the form `file: field:
-        problem`. While an item is built, `place` is its `file: field`. Under `--on-error skip` a bad item is dropped
-        and counted; if the list itself is cut off, the items before are kept."""
-        with self.policy.item():  # for a list that is cut off
+        """Yield the record that `build` makes of each item of a file; it returns None for an item that is no image.
+
+        items: (field, item), where the field says where in the file the item stands, such as "images[3]", for errors in
+        the form `file: field: problem`. While an item is built, `self.place` is its `file: field`. Under `--on-error
+        skip` a bad item is dropped and counted; if the list itself is cut off, the items before are kept."""
+        with self.policy.item():  # an error while `items` is read: the list is cut off
             for where, item in items:
                 self.place = f"{source.name}: {where}"
-                with self.policy.item():
+                with self.policy.item():  # an error of this item alone
                     record = run_step(partial(build, item), source, where)
                     if record is not None:
                         yield record
 
 
 def run_step(step: Callable[[], T], source: Source, where: str | None = None) -> T:
-    """Run a step of a format's module and return its result; turn its exceptions into a `DataError` about the file.
-    where: the field that the step reads, which is put before the field of a `DataError` that it raises; without it,
-    such an error already has its place. A format's module only handles files as its project writes them, so the error
-    about any other file just says that its shape is unexpected."""
+    """Run a function that reads a part of a foreign file and return its result; turn its exceptions into a `DataError`
+    that names the file.
+
+    where: the field of the file that is read, put before the field of a `DataError` that the function raises; None if
+    such an error already says its place. The readers of formats do not check every value's type: a file of unexpected
+    shape makes them raise KeyError, TypeError and the like, which become one message here."""
     try:
         return step()
     except DataError as error:
@@ -186,20 +199,21 @@ def run_step(step: Callable[[], T], source: Source, where: str | None = None) ->
     raise DataError(problem, place=source.name, field=where or "")
 
 
-def entry(items: Sequence[T], index: Any, field_name: str, *, base: int = 0, of: str = "") -> T:
-    """Return the item with a number, where the first item has the number `base`. Raises `DataError` that names the
-    field for anything but the number of an item. of: words for the message that say what holds the items."""
-    number = (index if type(index) is int else whole_number(index, field_name)) - base
-    if not 0 <= number < len(items):
-        raise DataError(f"id {number + base}, but there are {len(items)}{of}, counted from {base}", field=field_name)
-    return items[number]
+def entry(items: Sequence[T], number: Any, field_name: str, *, base: int = 0, holder: str = "") -> T:
+    """Return the item that a number from a file means, where the first item has the number `base`. Raises `DataError`
+    that names the field if there is no such item. holder: words for the message, such as " in 12.jpg"."""
+    index = (number if type(number) is int else whole_number(number, field_name)) - base
+    if not 0 <= index < len(items):
+        raise DataError(f"id {index + base}, but there are {len(items)}{holder}, counted from {base}", field=field_name)
+    return items[index]
 
 
 class BoxTable:
-    """Collects the pairs of one image, and their boxes in order of first appearance; equal boxes of one label become
-    one. subject: the label that the first box of each pair gets."""
+    """Collects the boxes and triplets of one image for its record. Boxes are in order of first appearance; equal boxes
+    of one label become one. boxes: each as [x1, y1, x2, y2]. labels: the label of each box. hois: the triplets."""
 
     def __init__(self, subject: str = SUBJECT) -> None:
+        """Begin without boxes. subject: the label that the first box of each pair will get."""
         self._subject = subject
         self.boxes: list[list[float]] = []
         self.labels: list[str] = []
@@ -215,14 +229,14 @@ class BoxTable:
             self.labels.append(label)
         return self._index[key]
 
-    def pair(self, person: Sequence[float], other: Sequence[float], label: str, **verb_said: Any) -> None:
-        """Add a triplet. person, other: the two boxes. label: the label of the second. verb_said: the further keys of
-        the triplet, such as its verb and score."""
-        self.hois.append({"subject": self.add(person, self._subject), "object": self.add(other, label), **verb_said})
+    def pair(self, person: Sequence[float], other: Sequence[float], label: str, **triplet_keys: Any) -> None:
+        """Add a triplet with its two boxes. label: the label of the second box. triplet_keys: the triplet's further
+        keys, such as its verb and score."""
+        self.hois.append({"subject": self.add(person, self._subject), "object": self.add(other, label), **triplet_keys})
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The record's boxes, labels and triplets."""
+        """Return the boxes, labels and triplets under the keys that they have in a record."""
         return {"boxes": self.boxes, "labels": self.labels, "hois": self.hois}
 
 
@@ -234,7 +248,8 @@ def image_record(
     head: Mapping[str, Any] | None = None,
     **rest: Any,
 ) -> Record:
-    """Return the record of an image. head: further first keys, which may replace image_id. rest: further last keys."""
+    """Return the record of an image, whose id is its file name without folder and extension unless `head` has another.
+    head: keys to write before the boxes, such as width and height. rest: keys to write after the triplets."""
     record: Record = {"image_id": image_id_of(file_name), "file_name": file_name, **(head or {})}
     return {**record, "boxes": boxes, "labels": labels, "hois": hois, **rest}
 
@@ -250,8 +265,8 @@ def file_name_of(record: Record) -> str:
 
 
 def require_scores(record: Record, target: str, *, scored: bool = True) -> None:
-    """Raise `DataError` if a triplet has no score although the written format holds predictions (`scored`), or if it
-    has one although the format holds ground truth. target: the name of the written format, for the message."""
+    """Check that all triplets of a record have scores, as a written format of predictions needs (`scored`), or that
+    none has, as one of ground truth needs; raise `DataError` for the first that differs. target: the format's name."""
     for index, hoi in enumerate(record["hois"]):
         if ("score" in hoi) != scored:
             problem = "missing" if scored else "is there"
@@ -264,8 +279,9 @@ def require_scores(record: Record, target: str, *, scored: bool = True) -> None:
 
 
 def action_role(name: str, context: Context) -> dict[str, str | None]:
-    """Return the keys of a triplet that a V-COCO name gives: the verb and the role of `hold_obj` or `hold obj`, or for
-    `walk` the verb and an empty object. Raises `DataError` for what is no action with its role."""
+    """Return the keys of a triplet that a V-COCO name stands for: {"verb": "hold", "role": "obj"} for `hold_obj` or
+    `hold obj`, {"object": None, "verb": "walk"} for `walk`, which has no role. Raises `DataError` for any other name.
+    """
     verb, role = verb_and_role(name.replace(" ", "_"))
     if (verb, role) not in context.vocabulary.interaction_ids:
         raise DataError(f"{name!r} is no V-COCO action with its role, such as hold_obj or walk")

@@ -26,13 +26,21 @@ from hoicli.vocabulary.labels import Vocabulary
 
 
 class Conversion:
-    """One run of `convert`: `convert_files` reads, then `report` says what was read."""
+    """One run of `convert`: `convert_files` reads, then `report` says what was read.
+
+    _row, _target: the formats to read (None: to be detected) and to write (None: records). _holds: what the files so
+    far hold, such as "predictions". _read: for each file read, words for the report. _any_names: whether the last file
+    states its labels, so that they can be any."""
 
     def __init__(
         self, context: Context, source_format: str | None = None, dataset: str | None = None, *, fixed: bool = False
     ) -> None:
-        """source_format: a name in FORMATS, None to detect it. dataset: the value of --dataset, None without it. fixed:
-        whether the records are for work in the context's vocabulary, so that a format of another dataset is refused."""
+        """Check that the formats and options fit each other, and begin with all counts 0.
+
+        context: the settings; its dataset changes to the files' own if `dataset` is None and not `fixed`.
+        source_format: a name in FORMATS, None to detect each file's. dataset: the value of --dataset, None without it.
+        fixed: whether a command works in the context's dataset only, so that files of another dataset are refused.
+        Raises `UsageError` for a format that is only read or only written, and for an option that it does not have."""
         self._context = context
         self._row = None if source_format is None else FORMATS[source_format]
         self._target = FORMATS[context.target] if context.target else None
@@ -51,10 +59,11 @@ class Conversion:
 
     def convert_files(self, paths: list[str], progress: Progress) -> Iterator[tuple[str, Record, bytes]]:
         """Yield (file, record, its line of JSON) for each valid record in the files. A record is valid if its numbers
-        are finite, its indices in range, its image new, and JSON can hold all of it (half of a character it cannot). An
-        error is a `DataError` with the file, the image and the field, and goes to the context's policy."""
+        are finite, its indices in range, its image new, and its texts can be written as JSON. The error about any other
+        names the file, the image and the field, and goes to the context's policy: it is raised, or counted and skipped.
+        """
         image_ids: set[str] = set()
-        for file, record in identify_images(self._everything(paths), self._context, image_ids):
+        for file, record in identify_images(self._read_files(paths), self._context, image_ids):
             image_id = str(record["image_id"])
             place = Place.in_file(file, f"image {image_id}")
             try:
@@ -87,23 +96,13 @@ class Conversion:
         for reason, (count, place) in self._context.dropped.items():
             note(f"left out: {reason}: {count:,} (the first: {place})")
 
-    def _everything(self, paths: list[str]) -> Iterator[tuple[str, Record]]:
-        """Yield (file, record) for all paths. A joint format takes all later paths as companions of its first."""
+    def _read_files(self, paths: list[str]) -> Iterator[tuple[str, Record]]:
+        """Yield (file name, record) for each image of all paths, not checked yet. A format that needs several files
+        (`Format.joint`) takes all later paths together with its first."""
         sources = [Source(part) for part in chain.from_iterable(parts_of(path) for path in paths)]
         while sources:
             source = sources.pop(0)
-            row = self._row or FORMATS[run_step(partial(detect, source), source)]
-            self._context.format = row.name
-            if self._holds not in ("", row.holds):
-                problem = f"holds {row.holds} ({row.name}), and the path before it {self._holds}"
-                raise DataError(f"{problem}; convert them one at a time", place=source.name)
-            self._holds = row.holds
-            self._settle_dataset(row, source)
-            foreign_formats = [each for each in (row, self._target) if each and each.name != "records"]
-            labels_stated = bool(foreign_formats) and all(each.named and not each.dataset for each in foreign_formats)
-            self._context.open_names = self._dataset is None and labels_stated
-            self._any_names = row.named and not row.dataset
-            self._check_options(row)
+            row = self._choose_format(source)
             if row.joint:
                 source.companions, sources = sources, []
             owner = f" of {row.owner}" if row.owner else ""
@@ -112,13 +111,32 @@ class Conversion:
             while (record := run_step(partial(next, records, None), source)) is not None:
                 yield source.name, record
 
+    def _choose_format(self, source: Source) -> Format:
+        """Return the format of a file, from --from or else detected, after setting what the context says of it: the
+        format, the dataset, and whether any label is accepted. Raises `DataError` or `UsageError` if it does not fit
+        the files before it, the written format, or the user's options."""
+        row = self._row or FORMATS[run_step(partial(detect, source), source)]
+        self._context.format = row.name
+        if self._holds not in ("", row.holds):
+            problem = f"holds {row.holds} ({row.name}), and the path before it {self._holds}"
+            raise DataError(f"{problem}; convert them one at a time", place=source.name)
+        self._holds = row.holds
+        self._settle_dataset(row, source)
+        foreign_formats = [each for each in (row, self._target) if each and each.name != "records"]
+        labels_stated = bool(foreign_formats) and all(each.named and not each.dataset for each in foreign_formats)
+        self._context.open_names = self._dataset is None and labels_stated
+        self._any_names = row.named and not row.dataset
+        self._check_options(row)
+        return row
+
     def _settle_dataset(self, row: Format, source: Source) -> None:
-        """Load the dataset that the read or the written format belongs to, if it belongs to one only. Raises
-        `DataError` if --dataset names another, or if the written format cannot hold this dataset."""
+        """Set the context's vocabulary to that of the only dataset that the format of the file (`row`) or the written
+        format belongs to, if there is one. Raises `DataError` if --dataset names another dataset, or if the written
+        format cannot hold this one. source: the file, for messages."""
         context, target = self._context, self._target
         bound_to = target.dataset if target else ""
         dataset = row.dataset or ("" if self._dataset else bound_to)
-        if dataset not in ("", context.vocabulary.name) and not _takes(row, context.vocabulary):
+        if dataset not in ("", context.vocabulary.name) and not _can_hold(row, context.vocabulary):
             problem_start = f"is of {dataset} ({row.name}), not"
             if self._fixed:
                 raise DataError(
@@ -131,15 +149,20 @@ class Conversion:
                 raise DataError(f"{problem_start} {self._dataset}; {advice}", place=source.name, code="another-dataset")
             context.vocabulary = load(dataset)
         vocabulary = context.vocabulary
-        if target and bound_to != vocabulary.name and (bound_to or vocabulary.roles) and not _takes(target, vocabulary):
-            own_datasets = {vocabulary.name} if vocabulary.roles else {vocabulary.name, ""}
-            fitting = ", ".join(each.name for each in FORMATS.values() if each.writes and each.dataset in own_datasets)
+        if target is None or bound_to == vocabulary.name or not (bound_to or vocabulary.roles):
+            return
+        if not _can_hold(target, vocabulary):
+            # "" is a format of any dataset; none of these holds roles
+            fitting_datasets = {vocabulary.name} if vocabulary.roles else {vocabulary.name, ""}
+            writable = (each for each in FORMATS.values() if each.writes)
+            fitting = ", ".join(each.name for each in writable if each.dataset in fitting_datasets)
             problem = f"is of {vocabulary.name}, which {arg('to', target.name)} cannot hold; choose {fitting}"
             raise DataError(problem, place=source.name)
 
-    def _unproven(self, row: Format) -> bool:
-        """Whether only the records themselves can show that the file's numbers are the dataset's: the user named no
-        dataset, or one of their own that does not say what its numbers mean."""
+    def _numbers_are_assumed(self, row: Format) -> bool:
+        """Return whether nobody said that the verb and object numbers in a file are the dataset's, so that only its
+        records can show it: the user named no dataset, or one of their own that does not say what its numbers mean.
+        row: the file's format. False for a format that states labels, and for datasets with roles (V-COCO)."""
         context, vocabulary = self._context, self._context.vocabulary
         if vocabulary.roles or row.numbers.isdisjoint({"verbs", "interactions"}):
             return False
@@ -150,17 +173,21 @@ class Conversion:
         )
 
     def _check_first_records(self, row: Format, source: Source, records: Iterator[Record]) -> Iterator[Record]:
-        """Yield the records. If it is `_unproven` that the file's numbers are the dataset's, the first SAMPLE records
-        are checked before; raises `DataError` if they show another dataset."""
+        """Yield all records of a file. If its numbers are only assumed to be the dataset's, look at the first SAMPLE
+        records before; raise `DataError` if they show that the file is of another dataset.
+
+        row: the file's format. records: its records. An error while the first are read is raised after those before it
+        were yielded, as it would be without this look."""
         vocabulary, first, broken = self._context.vocabulary, list[Record](), None
         try:
-            for record in islice(records, SAMPLE if self._unproven(row) else 0):
+            for record in islice(records, SAMPLE if self._numbers_are_assumed(row) else 0):
                 first.append(record)  # one by one: those before a broken one are kept
         except DataError as error:
             broken = error
         by_pair = "verbs" in row.numbers
         can_judge = broken is None or broken.code == "unknown-label"  # other errors say nothing of the numbering
-        doubt = _doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair=by_pair) if can_judge else ""
+        predicted = row.holds == "predictions"
+        doubt = _find_doubt(first, vocabulary, predicted=predicted, by_pair=by_pair) if can_judge else ""
         if doubt:
             other_counting = f", or counted otherwise ({arg('verb_base')}, {arg('object_order')})" if by_pair else ""
             doubts = f"of another dataset (HOI-A's and HOI-W's files look so: {arg('dataset', 'hoia')}){other_counting}"
@@ -174,7 +201,7 @@ class Conversion:
         yield from records
 
     def _check_options(self, row: Format) -> None:
-        """Raise `UsageError` for an option that means nothing for files in this format."""
+        """Check that the format (`row`) has all options that the user gave; raise `UsageError` for the first other."""
         for name, value in self._context.options.items():
             if name not in row.options:
                 fitting = ", ".join(each.name for each in FORMATS.values() if name in each.options)
@@ -183,19 +210,21 @@ class Conversion:
                 )
 
     def _check(self, record: Record) -> None:
-        """Raise `DataError` for the first problem of a record; labels are checked unless any is accepted."""
+        """Raise `DataError` for the first problem of a record. Labels must be the dataset's, unless any is accepted
+        because the file states them and no dataset was named (`Context.open_names`)."""
         vocabulary = None if self._context.open_names else self._context.vocabulary
-        if _plainly_sound(record) and not (self._any_names and vocabulary):
+        # The fast check does not look at labels. It suffices where they come from the dataset's own numbering.
+        if _passes_fast_check(record) and not (self._any_names and vocabulary):
             return
         scored = any("score" in hoi for hoi in record["hois"])
         for problem in problems(record, vocabulary, scored=scored):
             raise problem.error("")
 
 
-def _takes(row: Format, vocabulary: Vocabulary) -> bool:
-    """Whether a format that belongs to one dataset can hold `vocabulary`, too. It can hold the user's own dataset if it
-    states its labels or numbers them, and another shipped one with the same verbs, objects and interactions, or with
-    its own numbering of the verbs and objects that the format numbers."""
+def _can_hold(row: Format, vocabulary: Vocabulary) -> bool:
+    """Return whether files of a format that belongs to one dataset can be of another dataset, too: `vocabulary`. They
+    can be of the user's own, if they state its labels or number them. They can be of another shipped one that has the
+    same verbs, objects and interactions, or that declares what the file's numbers of verbs and objects mean."""
     if vocabulary.roles:
         return False
     if vocabulary.own and (row.numbers or row.named):
@@ -214,11 +243,13 @@ def _takes(row: Format, vocabulary: Vocabulary) -> bool:
     )
 
 
-def _plainly_sound(record: Record) -> bool:
-    """Whether a fast check finds nothing wrong with a record. It adds all numbers up, since a sum is finite only if
-    they all are; a record that fails is then checked in full."""
+def _passes_fast_check(record: Record) -> bool:
+    """Return whether a fast check finds nothing wrong with a record: its image id is not blank, boxes have four
+    numbers, all numbers are finite, sizes positive, and triplets point at boxes. A record that fails it may be valid
+    nevertheless, and is then checked in full."""
     hois, boxes = record["hois"], record["boxes"]
     try:
+        # A sum is finite only if all its numbers are, and summing is faster than a look at each.
         numbers = sum(map(sum, boxes)) + record.get("width", 1) + record.get("height", 1)
         for key in ("score", "verb_score"):
             numbers += sum(map(dict.get, hois, repeat(key), repeat(0.0)))
@@ -228,7 +259,7 @@ def _plainly_sound(record: Record) -> bool:
         has_size = record.get("width", 1) > 0 and record.get("height", 1) > 0
         kinds = {*map(type, chain.from_iterable(boxes)), *map(type, (record.get("width"), record.get("height")))}
         has_id = not is_blank(record["image_id"])
-        boxes_fit = {4}.issuperset(map(len, boxes)) and bool not in kinds
+        boxes_fit = {4}.issuperset(map(len, boxes)) and bool not in kinds  # True would count as 1
         return has_id and isfinite(numbers) and in_range and has_size and boxes_fit
     except (TypeError, OverflowError):
         return False
@@ -244,12 +275,15 @@ IMAGE_NAMES = {"hico": re.compile(r"HICO_(test|train)2015_\d{8}")}
 """The pattern of a dataset's image names, if they identify it."""
 
 
-def _doubt(records: Sequence[Record], vocabulary: Vocabulary, *, predicted: bool, by_pair: bool) -> str:
-    """Return the evidence that the numbers in these records are not the vocabulary's, "" if they are. More than half of
-    the triplets of ground truth must be interactions of the dataset. A poor detector predicts any pair, so of
-    predictions only the best one of each image counts, and it is also enough if more than half of the images have the
-    dataset's names. by_pair: whether the file numbers verbs and objects separately; if it numbers interactions, only
-    the images' names count."""
+def _find_doubt(records: Sequence[Record], vocabulary: Vocabulary, *, predicted: bool, by_pair: bool) -> str:
+    """Return a text with the evidence that a file, read with the vocabulary's numbers, is of another dataset; "" if it
+    seems to be of this one.
+
+    records: the file's first ones. predicted: whether they are predictions. by_pair: whether the file numbers verbs and
+    objects separately; if it numbers interactions, every number is one, and only the images' names are evidence.
+    Ground truth is of this dataset if more than half of its triplets are among its interactions. A poor detector
+    predicts any pair of verb and object, so of predictions only the best of each image counts, and it is also enough if
+    more than half of the images have the dataset's names."""
     names = IMAGE_NAMES.get(vocabulary.name)
     named_count = sum(names is not None and names.fullmatch(str(record["image_id"])) is not None for record in records)
     checked = []

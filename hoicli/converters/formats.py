@@ -57,19 +57,21 @@ class Format:
 
     @property
     def options(self) -> set[str]:
-        """The options of `convert` that this format accepts besides those that every format does."""
-        of_numbers = {NUMBERED_BY[kind] for kind in self.numbers & NUMBERED_BY.keys()}
-        return of_numbers | ({"box_form"} if self.boxes else set()) | _OPTIONS.get(self.name, set())
+        """Return the options of `convert`, by their Python names, that only some formats accept and this one does."""
+        numbering_options = {NUMBERED_BY[kind] for kind in self.numbers & NUMBERED_BY.keys()}
+        return numbering_options | ({"box_form"} if self.boxes else set()) | _OPTIONS.get(self.name, set())
 
     @property
     def converter(self) -> ModuleType:
-        """The module that reads and writes this format, imported now."""
+        """Import the Python module that reads and writes this format, and return it."""
         module = self.module.partition(":")[0]
         return import_module(module if self.owner else f"hoicli.converters.{module}")
 
     def read(self, source: Source, context: Context) -> Iterator[Record]:
-        """Return the records of a file in this format; errors of another package's reader name the package."""
-        records: Iterator[Record] = getattr(self.converter, self.module.partition(":")[2] or "read")(source, context)
+        """Return the records of a file in this format, one for each image. source: the file. context: the settings of
+        the conversion. Errors of a reader from another package name that package."""
+        function_name = self.module.partition(":")[2] or "read"
+        records: Iterator[Record] = getattr(self.converter, function_name)(source, context)
         return visits(records, f"{self.name} of {self.owner}") if self.owner else records
 
 
@@ -110,7 +112,7 @@ _TABLE = (
     Format("hoia", "hoi_lists", _GT,
         "trainval_hico.json, test_hico.json of PPDM, QPIC, CDN; test_hico_ann.json of INP-CC; HOI-A (--dataset hoia)",
         dataset="hico", signs="[hoi_annotation annotations] is_truth", writes=True, numbers=_TWO, boxes=True),
-    Format("corre", "hoi_lists", _GT,
+    Format("corre", "correspondence", _GT,
         "corre_hico.npy of QPIC, CDN, PPDM, of any dataset: which verbs go with which objects", reads=False,
         writes=True),
     Format("ambiguous", "box_pairs:read_ambiguous", _GT,
@@ -168,6 +170,8 @@ class _Formats(dict[str, Format]):
     format from the package that declares it."""
 
     def __missing__(self, name: str) -> Format:
+        """Return the format of that name from another package's entry point; Python calls this for a name that is not
+        among hoicli's own. Raises KeyError if no package has it, and `UsageError` if the entry point is no `Format`."""
         row = plugin("formats", name) if name else None
         if row is None:
             raise KeyError(name)
@@ -188,7 +192,8 @@ def offer_names(*, written: bool) -> list[tuple[str, str]]:
 
 
 def detect(source: Source) -> str:
-    """Return the name of the first format whose signs a file shows. Raises `DataError` if it shows those of none."""
+    """Return the name of a file's format: the first in FORMATS whose `signs` the file shows all of. Raises `DataError`
+    for a file of no known format; if it is nearly in one (_NEARLY), the error says what to change."""
     if source.first_has("annotator", "annotation_id"):
         problem = "is Label Studio's JSON-MIN, which has no relations; export as JSON"
         raise DataError(problem, place=source.name, code="unknown-format")
@@ -219,9 +224,11 @@ _SIGN = re.compile(r"\[.*?]|{.*?}|\w+")
 
 
 def _shows(source: Source, sign: str, row: Format) -> bool:
-    """Whether a file shows one of a format's `signs`."""
+    """Return whether a file shows one of the signs of a format (`row`): "[a b]" if it is a list whose first item has
+    the keys a and b, "{a b}" if it is a dictionary with them. Any other sign is a function of the format's module that
+    looks at the file, or, if the module has no such function, the kind of container that the file must be ("npz")."""
     if sign[0] in "[{":
         keys = sign[1:-1].split()
         return source.first_has(*keys) if sign[0] == "[" else source.mapping_has(*keys)
-    function = getattr(row.converter, sign, None)  # else the sign is a kind of container
-    return source.kind == sign if function is None else bool(function(source))
+    recognises = getattr(row.converter, sign, None)
+    return source.kind == sign if recognises is None else bool(recognises(source))

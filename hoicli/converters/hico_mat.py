@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from hoicli.converters.containers.matfile import Cells, Numbers, Structs, load, variables
 from hoicli.converters.containers.source import Source
@@ -48,13 +48,14 @@ T = TypeVar("T")
 
 
 def sniff(source: Source) -> bool:
-    """Whether a file is a MATLAB file with one of the variables of anno_bbox.mat or anno.mat."""
+    """Return whether a file is a MATLAB file with one of the variables of anno_bbox.mat or anno.mat."""
     return source.kind == "mat" and not {*BOX_VARIABLES, *LABEL_VARIABLES}.isdisjoint(variables(source))
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image of the split, also for images without an instance. The two files may come in
-    either order; anno.mat by itself gives records of whole images, without boxes."""
+    """Yield one record for each image of the context's split ("test" or "train") in HICO-DET's MATLAB files, also for
+    images without a box. anno_bbox.mat and anno.mat may come in either order, as `source` and its companion; anno.mat
+    by itself gives records of whole images, without boxes."""
     file_of = _files_by_variable([source, *source.companions])
     if file_of.keys().isdisjoint(BOX_VARIABLES):
         yield from _whole_images(file_of, source, context)
@@ -64,40 +65,49 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     labels = _image_labels(file_of, context)
 
     def build(row: tuple[Any, Any, Any]) -> Record:
-        file_name = row[0]
+        """Return the record of an image. row: the values of the fields filename, size and hoi of its struct."""
+        file_name, size, hoi_structs = row
         if labels is not None and file_name not in labels:
             listed = f"list_{context.split} of {file_of[f'list_{context.split}'].name}"
             raise DataError(f"{file_name!r} is not in {listed}; give two files of one release", field=".filename")
         image = _Image(context.vocabulary)
-        hois = _rows(row[2], ("id", "bboxhuman", "bboxobject", "connection", "invis"), ".hoi")
+        hois = _rows(hoi_structs, ("id", "bboxhuman", "bboxobject", "connection", "invis"), ".hoi")
         for number, hoi in enumerate(hois, start=1):
             _add_hoi(image, hoi, f".hoi({number})")
-        ((width, height),) = _rows(row[1], ("width", "height"), ".size")
-        image_hois = image.known if labels is None else labels[file_name][0]
-        record = image.record(file_name, _number(width), _number(height), image_hois)
-        return record if labels is not None else {**record, "caveats": [DERIVED_LABELS]}
+        ((width, height),) = _rows(size, ("width", "height"), ".size")
+        if labels is not None:
+            return image.record(file_name, _number(width), _number(height), labels[file_name].happening)
+        derived_record = image.record(file_name, _number(width), _number(height), image.interactions)
+        return {**derived_record, "caveats": [DERIVED_LABELS]}
 
     items = ((f"{variable}({number})", row) for number, row in enumerate(rows, start=1))
     yield from context.each(items, build, file_of[variable])
 
 
 def _whole_images(file_of: dict[str, Source], source: Source, context: Context) -> Iterator[Record]:
-    """Yield the records of anno.mat by itself: image-level labels without boxes. file_of: the file of each variable."""
+    """Yield the records of anno.mat by itself: image-level labels without boxes. file_of: the file that holds each
+    MATLAB variable, by the variable's name. source: the file given first, for messages."""
     labels = _image_labels(file_of, context) or {}
     context.announce(
         f"{source.name}: labels of whole images, without boxes ({arg('protocol', 'hico-image')}, hico-image-ko)"
     )
 
     def build(item: tuple[str, _Labels]) -> Record:
-        happening, unclear = (_name_interactions(interactions, context.vocabulary) for interactions in item[1])
-        return image_record(item[0], (), (), (), image_hois=happening, ambiguous_hois=unclear, caveats=[WHOLE_IMAGE])
+        """Return the record of an image. item: its file name and its labels."""
+        file_name, image_labels = item
+        happening, unclear = (_name_interactions(ids, context.vocabulary) for ids in image_labels)
+        return image_record(file_name, (), (), (), image_hois=happening, ambiguous_hois=unclear, caveats=[WHOLE_IMAGE])
 
     items = ((f"list_{context.split}({number})", item) for number, item in enumerate(labels.items(), start=1))
     yield from context.each(items, build, source)
 
 
-_Labels = tuple[list[int], list[int]]
-"""The interactions (0-based ids, ascending) that happen in an image, and those that are ambiguous."""
+class _Labels(NamedTuple):
+    """The image-level labels of an image, as 0-based ids of interactions in ascending order. happening: what is seen in
+    the image. ambiguous: what the annotators did not agree on."""
+
+    happening: list[int]
+    ambiguous: list[int]
 
 
 def _name_interactions(interactions: Iterable[int], vocabulary: Vocabulary) -> list[list[str]]:
@@ -109,33 +119,38 @@ def _name_interactions(interactions: Iterable[int], vocabulary: Vocabulary) -> l
 
 
 class _Image:
-    """Collects the interactions (0-based ids) of one image. table: the boxes and triplets of the visible interactions.
-    invisible: the interactions without an instance. known: all annotated interactions."""
+    """Collects what HICO-DET annotates in one image. table: the boxes and triplets. interactions: the 0-based ids of
+    all annotated interactions. invisible: those of the interactions that happen, but have no box."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self.table, self.known, self.invisible = BoxTable(), set[int](), set[int]()
+        """Begin without annotations. vocabulary: the dataset that interactions are numbered in."""
+        self.table, self.interactions, self.invisible = BoxTable(), set[int](), set[int]()
         self._vocabulary = vocabulary
 
-    def interaction(self, number: Any, field: str) -> int:
-        """Return the 0-based id of an interaction, which the file counts from 1."""
+    def interaction_id(self, number: Any, field: str) -> int:
+        """Return the 0-based id of the interaction that the file calls `number`, counting from 1. Raises `DataError`
+        that names the field for a number of no interaction."""
         return entry(range(len(self._vocabulary.interactions)), number, field, base=1)
 
     def add(
         self, interaction: int, people: list[Box], objects: list[Box], pairs: Iterable[tuple[str, Any]], base: int
     ) -> None:
-        """Add an interaction with all its boxes. pairs: for each connection its field, for messages, and its person and
-        object, which are indices of the two lists of boxes that count from `base`."""
+        """Add the boxes and triplets of one interaction to the image.
+
+        interaction: its 0-based id. people, objects: its boxes. pairs: which person's box belongs to which object's,
+        as (field, (index among people, index among objects)); the field is its place in the file, for messages. base:
+        the number of the first box in these indices, 0 or 1."""
         verb, label = self._vocabulary.interactions[interaction]
         for field, (person, object_) in pairs:
-            two_boxes = entry(people, person, field, base=base), entry(objects, object_, field, base=base)
-            self.table.pair(*two_boxes, label, verb=verb)
+            person_box = entry(people, person, field, base=base)
+            self.table.pair(person_box, entry(objects, object_, field, base=base), label, verb=verb)
         for name, boxes in ((SUBJECT, people), (label, objects)):
             for box in boxes:  # boxes without a connection are kept, too
                 self.table.add(box, name)
 
     def record(self, file_name: str, width: float, height: float, labels: Iterable[int]) -> Record:
-        """Return the image's record. Its image-level labels are `labels` and the invisible interactions, in the order
-        of their ids. Raises `DataError` for an image with triplets but no such label."""
+        """Return the image's record. Its image-level labels are the interactions in `labels` (0-based ids) and the
+        invisible ones. Raises `DataError` for an image with triplets but no such label."""
         image_hois = _name_interactions(sorted({*labels, *self.invisible}), self._vocabulary)
         if self.table.hois and not image_hois:
             raise DataError("has triplets, but by its labels nothing happens in it; give files of one release")
@@ -144,29 +159,30 @@ class _Image:
 
 
 def _add_hoi(image: _Image, row: tuple[Any, ...], field: str) -> None:
-    """Add the interaction of one struct of hoi[] to an image. row: the values of the struct's id, bboxhuman,
-    bboxobject, connection and invis. field: where the struct is, for messages."""
-    number, people, objects, connection, invis = row
-    interaction = image.interaction(_number(number), f"{field}.id")
-    image.known.add(interaction)
+    """Add one annotated interaction of anno_bbox.mat to an image. row: the values of the fields id, bboxhuman,
+    bboxobject, connection and invis of its struct. field: where the struct is in the file, for messages."""
+    number, human_structs, object_structs, connection, invis = row
+    interaction = image.interaction_id(_number(number), f"{field}.id")
+    image.interactions.add(interaction)
     if _number(invis):
         image.invisible.add(interaction)
         return
-    boxes = _boxes(people, f"{field}.bboxhuman"), _boxes(objects, f"{field}.bboxobject")
+    people, objects = _boxes(human_structs, f"{field}.bboxhuman"), _boxes(object_structs, f"{field}.bboxobject")
     pairs = enumerate(_pairs(connection, f"{field}.connection"), start=1)
-    image.add(interaction, *boxes, ((f"{field}.connection({line},:)", pair) for line, pair in pairs), base=1)
+    image.add(interaction, people, objects, ((f"{field}.connection({line},:)", pair) for line, pair in pairs), base=1)
 
 
 def _boxes(value: Any, field: str) -> list[Box]:
-    """Return the boxes of a struct array as 0-based [x1, y1, x2, y2]."""
+    """Return the boxes of a MATLAB struct array, whose fields count pixels from 1, as 0-based [x1, y1, x2, y2]."""
     return [[_number(side) - 1 for side in box] for box in _rows(value, ("x1", "y1", "x2", "y2"), field)]
 
 
 def _pairs(value: Any, field: str) -> list[tuple[float, float]]:
-    """Return (human, object) of each row of a connection matrix; an empty list for MATLAB's []."""
+    """Return (human's number, object's number) of each row of a connection matrix [n, 2], which says whose boxes belong
+    together; an empty list for MATLAB's []. Raises `DataError` for a value of another shape."""
     if not isinstance(value, Numbers) or (value.data and value.shape[1:] != (2,)):
         raise DataError("is no n x 2 matrix; fetch the file again", field=field)
-    numbers = value.flat()  # column by column: all humans, then all objects
+    numbers = value.flat()  # MATLAB stores a matrix column by column: first all humans, then all objects
     half = len(numbers) // 2
     return list(zip(numbers[:half], numbers[half:], strict=True))
 
@@ -178,7 +194,8 @@ def _number(value: Any) -> float:
 
 
 def _rows(value: Any, names: Sequence[str], field: str) -> list[tuple[Any, ...]]:
-    """Return the structs of a struct array as tuples of the named fields; an empty list for MATLAB's []."""
+    """Return the structs of a MATLAB struct array as tuples of the values of the fields `names`; an empty list for
+    MATLAB's []. field: where the array is, for messages. Raises `DataError` if a field is missing."""
     if isinstance(value, Numbers) and not value.data:
         return []
     present = value.names if isinstance(value, Structs) else ()
@@ -196,7 +213,8 @@ def _rows(value: Any, names: Sequence[str], field: str) -> list[tuple[Any, ...]]
 
 
 def _files_by_variable(sources: list[Source]) -> dict[str, Source]:
-    """Return the file that holds each variable. Raises `DataError` for a file with no known variable."""
+    """Return the file that holds each MATLAB variable of HICO-DET, by the variable's name. Raises `DataError` for a
+    file without any, and for a variable that two files have."""
     file_of: dict[str, Source] = {}
     for source in sources:
         variable_names = variables(source) if source.kind == "mat" else {}
@@ -211,19 +229,24 @@ def _files_by_variable(sources: list[Source]) -> dict[str, Source]:
 
 
 def _images(file_of: dict[str, Source], name: str, context: Context) -> list[tuple[Any, ...]]:
-    """Return (filename, size, hoi) of each image in bbox_test or bbox_train; name: which of the two."""
+    """Return the fields (filename, size, hoi) of each image in a variable. name: bbox_test or bbox_train. file_of: the
+    file of each variable. Raises `DataError` if no file has the variable."""
     if name not in file_of:
         other = next(other for other in BOX_VARIABLES if other in file_of)
         split = other.removeprefix("bbox_")
-        raise DataError(f"has no {name}, only {other}; {context.taking(split)} takes it", place=file_of[other].name)
+        raise DataError(
+            f"has no {name}, only {other}; {context.how_to_take(split)} takes it", place=file_of[other].name
+        )
     return _load_variable(file_of, name, lambda value: _rows(value, ("filename", "size", "hoi"), name))
 
 
 def _image_labels(file_of: dict[str, Source], context: Context) -> dict[str, _Labels] | None:
-    """Return the image-level labels of each image by file name, or None if anno.mat is not among the files."""
+    """Return the image-level labels of each image of the split by file name, or None if anno.mat is not among the
+    files; a note says so. file_of: the file of each variable. Raises `DataError` for an anno.mat that lacks a variable,
+    or whose interactions are not the dataset's."""
     split, other = ("test", "train") if context.split == "test" else ("train", "test")
     taken = f"anno_{split}" if file_of.keys().isdisjoint(BOX_VARIABLES) else f"bbox_{split}"
-    context.announce(f"taking {taken}, the {split} split; {context.taking(other)} takes the other")
+    context.announce(f"taking {taken}, the {split} split; {context.how_to_take(other)} takes the other")
     label_file = next((file_of[name] for name in LABEL_VARIABLES if name in file_of), None)
     if label_file is None:
         context.announce(
@@ -242,7 +265,8 @@ def _image_labels(file_of: dict[str, Source], context: Context) -> dict[str, _La
 
 
 def _check_actions(actions: Any, vocabulary: Vocabulary) -> None:
-    """Raise `DataError` if HOI ids do not mean the interactions that the vocabulary has in that order."""
+    """Raise `DataError` unless list_action, the file's list of interactions, has those of the vocabulary in the same
+    order: only then do the file's numbers mean them. actions: the variable's content."""
     rows = _rows(actions, ("vname", "nname"), "list_action")
     actions_listed = [" ".join(normalise(str(text)) for text in texts) for texts in rows]
     expected = [" ".join(pair) for pair in vocabulary.interactions]
@@ -255,7 +279,8 @@ def _check_actions(actions: Any, vocabulary: Vocabulary) -> None:
 
 
 def _file_names(value: Any, field: str) -> list[str]:
-    """Return the file names of a cell array. Raises `DataError` for other content, and for a name that occurs twice."""
+    """Return the file names in a MATLAB cell array. Raises `DataError` for other content, and for a name that occurs
+    twice."""
     names: list[str] = value.items if isinstance(value, Cells) else []
     if not names or {*map(type, names)} != {str}:
         raise DataError("is no list of file names; fetch the file again", field=field)
@@ -266,23 +291,25 @@ def _file_names(value: Any, field: str) -> list[str]:
 
 
 def _labels(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -> dict[str, _Labels]:
-    """Return the labels of each image by file name: the rows of `matrix` in which its column is 1, and those in which
-    it is 0, which means ambiguous. Other values mean negative (-1) or not annotated (NaN)."""
+    """Return the image-level labels of each image, by file name.
+
+    matrix: [interactions, images], in which 1 means that the interaction happens in the image, 0 that it is ambiguous,
+    -1 that it does not happen, and NaN that nobody looked. files: the name of the image of each column. shape: that
+    which the matrix must have. field: its name, for messages."""
     if not isinstance(matrix, Numbers) or matrix.shape != shape:
         problem = f"is no matrix of {shape[0]} interactions by {shape[1]} names ({field.replace('anno', 'list')})"
         raise DataError(f"{problem}; fetch the file again", field=field)
-    labels: dict[str, _Labels] = {name: ([], []) for name in files}
-    by_image = matrix.array().T  # so that the interactions of an image come in ascending order
-    for part, value in enumerate((1, 0)):  # the two parts of _Labels: happening, ambiguous
-        columns, rows = (by_image == value).nonzero()
-        for column, row in zip(columns.tolist(), rows.tolist(), strict=True):
-            labels[files[column]][part].append(row)
-    return labels
+    by_image = matrix.array().T
+    happening, ambiguous = by_image == 1, by_image == 0
+    return {
+        name: _Labels(happening[image].nonzero()[0].tolist(), ambiguous[image].nonzero()[0].tolist())
+        for image, name in enumerate(files)
+    }
 
 
 def _load_variable(file_of: dict[str, Source], name: str, understand: Callable[[Any], T]) -> T:
-    """Return what the function `understand` makes of a variable's content. If it raises `DataError`, the error gets the
-    name of the variable's file."""
+    """Read a MATLAB variable, and return what the function `understand` makes of its content. An error that it raises
+    gets the name of the variable's file. file_of: the file of each variable. name: the variable."""
     return run_step(lambda: understand(load(file_of[name], name)), file_of[name], "")
 
 
@@ -290,48 +317,49 @@ def _load_variable(file_of: dict[str, Source], name: str, understand: Callable[[
 
 
 def read_list(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image of the split in anno_list.json."""
-    counts = Counter[bool]()  # images of the split (True), and of the other one (False)
+    """Yield one record for each image of the context's split in anno_list.json, which holds both splits. Raises
+    `DataError` if no image is of this split."""
+    images_in_split = Counter[bool]()  # how many images are of the context's split (True), and of the other (False)
 
     def build(item: dict[str, Any]) -> Record | None:
-        folder = item.get("image_path_postfix")
-        of_split = not isinstance(folder, str) or folder.startswith(context.split)  # what is no path is refused below
-        counts[of_split] += 1
-        if not of_split:
+        """Return the record of an image, or None for one of the other split."""
+        path = item.get("image_path_postfix")
+        in_split = not isinstance(path, str) or path.startswith(context.split)  # what is no path is refused below
+        images_in_split[in_split] += 1
+        if not in_split:
             return None
         height, width = item["image_size"][:2]
         image = _Image(context.vocabulary)
         _add_listed_pairs(image, item["hois"])
-        positive = [
-            image.interaction(number, f".pos_hoi_ids[{index}]") for index, number in enumerate(item["pos_hoi_ids"])
-        ]
-        folder, _, below = item["image_path_postfix"].partition("/")
-        return image.record(below or folder, width, height, positive)
+        numbers = enumerate(item["pos_hoi_ids"])
+        positive = [image.interaction_id(number, f".pos_hoi_ids[{index}]") for index, number in numbers]
+        first_folder, _, path_below = item["image_path_postfix"].partition("/")
+        return image.record(path_below or first_folder, width, height, positive)
 
     yield from context.each(source.items(), build, source)
-    option, others = context.taking("train" if context.split == "test" else "test"), counts[False]
-    if others and not counts[True]:
+    option = context.how_to_take("train" if context.split == "test" else "test")
+    taken, others = images_in_split[True], images_in_split[False]
+    if others and not taken:
         problem = f"none of its {others:,} images is of the {context.split} split (image_path_postfix); see {option}"
         raise DataError(problem, place=source.name)
     if others:
-        taken = f"taking the {context.split} split: {counts[True]:,} images"
-        context.announce(f"{taken}; {option} takes the other {others:,}")
+        context.announce(f"taking the {context.split} split: {taken:,} images; {option} takes the other {others:,}")
 
 
 def _add_listed_pairs(image: _Image, hois: list[dict[str, Any]]) -> None:
-    """Add the pairs of an image in anno_list.json. hois: its interactions, each with its boxes and their connections;
-    one that is invisible has no pairs."""
+    """Add the boxes and triplets of an image in anno_list.json. hois: its interactions, each with its boxes and their
+    connections; one that is invisible has none."""
     for index, hoi in enumerate(hois):
         field = f".hois[{index}]"
-        interaction = image.interaction(hoi["id"], f"{field}.id")
+        interaction = image.interaction_id(hoi["id"], f"{field}.id")
         if hoi["invis"]:
             image.invisible.add(interaction)
             continue
         people, objects = (_listed_boxes(hoi[key], f"{field}.{key}") for key in ("human_bboxes", "object_bboxes"))
-        pairs = [(f"{field}.connections[{at}]", pair) for at, pair in enumerate(hoi["connections"])]
+        pairs = [(f"{field}.connections[{position}]", pair) for position, pair in enumerate(hoi["connections"])]
         image.add(interaction, people, objects, pairs, base=0)
 
 
 def _listed_boxes(boxes: list[Any], field: str) -> list[Box]:
-    """Return the boxes of anno_list.json, checked to be four finite numbers each."""
-    return [finite_list(corners(box, f"{field}[{at}]"), f"{field}[{at}]") for at, box in enumerate(boxes)]
+    """Return a list of boxes in anno_list.json after a check that each has four finite numbers."""
+    return [finite_list(corners(box, f"{field}[{index}]"), f"{field}[{index}]") for index, box in enumerate(boxes)]

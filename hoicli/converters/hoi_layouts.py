@@ -37,7 +37,7 @@ class Layout:
 
     @property
     def roles(self) -> bool:
-        """Whether the file's verbs are V-COCO's actions, each with its role."""
+        """Return whether the file's verbs are V-COCO's actions, each with its role."""
         return isinstance(self.verbs, str)
 
 
@@ -47,9 +47,10 @@ HOI_KEYS = ("hoi_prediction", "hoi_predictions", "hoi_annotation")
 IMAGE_KEYS = ("file_name", "filename", "image_id")
 
 
-def _predictions(verbs: int | str, **more: Any) -> Layout:
-    """Return the layout of a list of predictions, under any of the known keys; more: further fields of Layout."""
-    return Layout(boxes=BOX_KEYS, hois=HOI_KEYS, kept_keys=(), verbs=verbs, scored=True, **more)
+def _predictions(verbs: int | str, **further_fields: Any) -> Layout:
+    """Return the layout of a list of predictions that may use any of the known keys. verbs: how verbs are numbered, as
+    in `Layout`. further_fields: other fields of `Layout`."""
+    return Layout(boxes=BOX_KEYS, hois=HOI_KEYS, kept_keys=(), verbs=verbs, scored=True, **further_fields)
 
 
 LAYOUTS = {
@@ -86,5 +87,6 @@ LAYOUTS["gen-vlkt"] = replace(LAYOUTS["cdn"], objects="none")
 
 
 def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:
-    """Return the first of some keys that an item has; if it has none, the first key, which the message then names."""
+    """Return the first of `keys` that an item has. If it has none, return the first key: the look-up of it will then
+    fail with a message that names it."""
     return next((key for key in keys if key in item), keys[0])

@@ -19,19 +19,16 @@ scores up by equality).
 
 `write` gives the list of `cdn` as plain JSON (`--to cdn-json`), and ground truth in the HOI-A layout (`--to hoia`),
 whose objects count from 1 in a dataset without COCO's ids or a numbering of its own, and whose triplets also have
-their interaction from 1 (`hoi_category_id`, for GEN-VLKT and HOICLIP); beside it `--to corre` writes
-corre_hico.npy and its kind (QPIC, CDN, PPDM): [verbs, objects] in the order of their numbers, as in the loaders' lists
-of valid ids, 1 where the two are an interaction of the dataset. `read` raises `DataError` naming the item, from [0].
+their interaction from 1 (`hoi_category_id`, for GEN-VLKT and HOICLIP); `--to corre` (correspondence.py) writes what
+loaders need beside it. `read` raises `DataError` naming the item, from [0].
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-import numpy as np
 import orjson
 
 from hoicli.converters.containers.source import Source
@@ -50,8 +47,7 @@ from hoicli.converters.context import (
 )
 from hoicli.converters.hoi_layouts import BOX_KEYS, HOI_KEYS, IMAGE_KEYS, LAYOUTS, Layout, key_of
 from hoicli.converters.numbers import Numbers, corners, score_of, whole_number
-from hoicli.errors import DataError, Place, arg
-from hoicli.io.outputs import open_output
+from hoicli.errors import DataError, arg
 from hoicli.records.caveats import UNMARKED_PEOPLE
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
@@ -67,8 +63,9 @@ NO_OBJECT = 80
 
 
 def rows_under(source: Source, key: str, limit: int | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the rows that each item has under a key, such as its interactions; limit: the number of items that are
-    looked at. It ends without an error at a broken item, which reading the file will report."""
+    """Yield the dictionaries in the list that each item of a file has under a key, such as an image's interactions.
+    limit: how many items to look at, None for all. End without an error at a broken item, which reading the file will
+    report."""
     try:
         for _, item in islice(source.items(), limit):
             rows = item.get(key) if isinstance(item, dict) else None
@@ -78,32 +75,33 @@ def rows_under(source: Source, key: str, limit: int | None = None) -> Iterator[d
 
 
 def is_truth(source: Source) -> bool:
-    """Whether the interactions have no scores, so that the file is ground truth and not PPDM's predictions."""
+    """Return whether a file's first interaction has no score, so that it is ground truth and not PPDM's predictions."""
     return "score" not in next(rows_under(source, "hoi_annotation", CHECK_FIRST), {})
 
 
 def is_vcoco(source: Source) -> bool:
-    """Whether the images are V-COCO's: their names contain COCO_, and some interaction has category 0, while HICO-DET
-    counts from 1. If the first name fits, all interactions of the file are searched."""
+    """Return whether a file of ground truth is V-COCO's and not HICO-DET's: its first image's name contains COCO_, and
+    some interaction of the file has category 0, while HICO-DET's count from 1."""
     if "COCO_" not in str((source.first_item or {}).get("file_name")):
         return False
     return any(str(hoi.get("category_id")).strip() == "0" for hoi in rows_under(source, "hoi_annotation"))
 
 
 def has_classes(source: Source) -> bool:
-    """Whether these are predictions whose boxes have categories, or predictions without any box."""
+    """Return whether the boxes in a file of predictions have object classes, as CDN writes them; also True for a file
+    without any box."""
     return not is_classless(source)
 
 
 def is_classless(source: Source) -> bool:
-    """Whether these are predictions whose boxes have no category."""
-    without_boxes = {"category_id": None}  # so that a file without any box counts as one with classes
-    return "category_id" not in next(rows_under(source, "predictions", CHECK_FIRST), without_boxes)
+    """Return whether the boxes in a file of predictions have no object classes, as GEN-VLKT writes them."""
+    box_with_class = {"category_id": None}  # so that a file without any box counts as one with classes
+    return "category_id" not in next(rows_under(source, "predictions", CHECK_FIRST), box_with_class)
 
 
 def is_scored(source: Source) -> bool:
-    """Whether the first item has boxes and interactions of predictions, under any of their keys. The key hoi_annotation
-    is also that of ground truth, so its interactions must have scores."""
+    """Return whether the first item of a file has boxes and interactions of predictions, under any of the keys that
+    projects use. The key hoi_annotation is also that of ground truth, so its interactions must have scores."""
     item = source.first_item
     if not isinstance(item, dict) or item.keys().isdisjoint(BOX_KEYS) or item.keys().isdisjoint(HOI_KEYS):
         return False
@@ -111,7 +109,7 @@ def is_scored(source: Source) -> bool:
 
 
 def is_scored_vcoco(source: Source) -> bool:
-    """Whether these are predictions, as `is_scored` says, on images whose names contain COCO_."""
+    """Return whether a file is a list of predictions (`is_scored`) on V-COCO, whose image names contain COCO_."""
     return is_scored(source) and any("COCO_" in str(source.first_item.get(key)) for key in IMAGE_KEYS)
 
 
@@ -128,7 +126,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 
 class _Interactions(NamedTuple):
-    """The interactions of one item. image: the item's file name. field: where they are in the item, for messages."""
+    """The interactions of one image. rows: as the file has them. image: the image's file name. field: the key under
+    which the item has them, for messages."""
 
     rows: list[dict[str, Any]]
     image: Any
@@ -136,15 +135,16 @@ class _Interactions(NamedTuple):
 
 
 class _ItemReader:
-    """Makes the records of a file's items, in the layout of the file's format.
+    """Makes the records of a file's items, which are in the layout of the file's format.
 
-    _objects: the label of each category of a box. _roles: the keys of a triplet that each of V-COCO's action-roles
-    gives; empty if the file's verbs are not V-COCO's. _verbs: what the number of an interaction's verb means: the name
-    of an action-role, or a verb, or (verb, object) if boxes have no class. _verbs_seen: in a file whose boxes have no
-    class, the (verb, object) of all triplets so far. _shift: the four numbers that are subtracted from a box.
+    _objects: the label of each category of a box. _roles: the keys of a triplet for each of V-COCO's action-roles, by
+    its name; empty if the file's verbs are not V-COCO's. _verbs: what the number of an interaction's verb means: the
+    name of an action-role, or a verb, or (verb, object) if boxes have no class. _verbs_seen: in a file whose boxes have
+    no class, the (verb, object) of all triplets so far. _shift: four numbers to subtract from a box, None for nothing.
     """
 
     def __init__(self, source: Source, layout: Layout, context: Context) -> None:
+        """Look up what the file's numbers of verbs and objects mean, and how its boxes are shifted."""
         self._layout, self._context = layout, context
         self._objects = _objects(source, layout, context)
         action_roles = VCOCO_ORDERS[str(layout.verbs)] if layout.roles else ()
@@ -152,14 +152,15 @@ class _ItemReader:
         self._classless = layout.objects == "none"
         self._verbs: Numbers[Any]
         if self._roles:
-            self._verbs = Numbers.from_items([*self._roles], context.base(0))
+            self._verbs = Numbers.count_from([*self._roles], context.first_verb_number(0))
         else:
             self._verbs = context.interactions() if self._classless else context.verbs(base=int(layout.verbs))
         self._verbs_seen = set[Any]()
         self._shift = context.truth_shift(layout.shift) if layout.shift else None
 
     def record(self, item: dict[str, Any]) -> Record:
-        """Return the record of an item."""
+        """Return the record of an item, an image with its boxes and interactions. Raises `DataError`, with the field in
+        the item, for an image or a number that the format cannot have."""
         layout = self._layout
         name = item[key_of(item, layout.image)]
         box_key, hoi_key = key_of(item, layout.boxes), key_of(item, layout.hois)
@@ -181,8 +182,8 @@ class _ItemReader:
         return {"image_id": coco_number(name), **name_keys, **head, **columns, **caveats}
 
     def _boxes(self, rows: list[dict[str, Any]], field: str) -> list[list[Any]]:
-        """Return an item's boxes as [x1, y1, x2, y2], of predictions as floats. field: where the rows are in the item,
-        for messages."""
+        """Return an item's boxes as [x1, y1, x2, y2], those of predictions as floats. rows: the item's boxes, each with
+        its "bbox". field: where they are in the item, for messages."""
         box_form = self._context.options.get("box_form")
         boxes = [
             corners(row["bbox"], f"{field}[{index}].bbox", self._shift, box_form) for index, row in enumerate(rows)
@@ -190,7 +191,8 @@ class _ItemReader:
         return [[*map(float, box)] for box in boxes] if self._layout.scored else boxes
 
     def _labels(self, rows: list[dict[str, Any]], field: str) -> list[str | None]:
-        """Return the label of each of an item's boxes, None for a box that marks a query without an object."""
+        """Return the label of each of an item's boxes, None for a box that marks a query without an object. rows: the
+        item's boxes, each with its "category_id". field: where they are in the item, for messages."""
         return [
             self._objects.name(row["category_id"], f"{field}[{index}].category_id") or None
             for index, row in enumerate(rows)
@@ -199,9 +201,10 @@ class _ItemReader:
     def _triplets(
         self, interactions: _Interactions, boxes: list[list[Any]], labels: list[str | None]
     ) -> list[dict[str, Any]]:
-        """Return the triplets of an item's interactions, except those that point at no box. The verb of a triplet is
-        (verb, object) if boxes have no class. There are hundreds of thousands in a file, so that the usual values are
-        taken here, without a call, and functions are called only for the others."""
+        """Return the triplets of an item's interactions; those that point at no box are left out and counted.
+
+        boxes, labels: of the item. The verb of a triplet is (verb, object) if boxes have no class. A file has hundreds
+        of thousands of interactions, so the usual values are handled here, and a function is called only for others."""
         rows, image, field = interactions
         roles, scored, verb_key = self._roles, self._layout.scored, self._layout.verb
         verb_of: Mapping[int, Any] = self._verbs.names
@@ -236,20 +239,23 @@ class _ItemReader:
         return triplets
 
     def _leave_out_stray(self, pair: tuple[int, int], boxes: list[list[Any]], field: str, image: Any) -> None:
-        """Count an interaction that points at no box as left out. Raises `DataError` that names the field in a format
-        whose interactions never do so. pair: the indices of its subject and its object."""
+        """Count an interaction as left out because it points at no box of its image. In a format where this is not
+        known to happen (`Layout.strays`), raise `DataError` that names the field.
+
+        pair: the indices of its subject and its object. boxes: those of the image. field: where the interaction is in
+        the item. image: the file name."""
         subject, object_ = pair
         if not self._layout.strays:
-            entry(boxes, subject, f"{field}.subject_id", of=f" in {image}")
-            entry(boxes, object_, f"{field}.object_id", of=f" in {image}")
+            entry(boxes, subject, f"{field}.subject_id", holder=f" in {image}")
+            entry(boxes, object_, f"{field}.object_id", holder=f" in {image}")
         what = "that point beyond the boxes of their image"
         if subject < 0 or (object_ < 0 and not self._roles):
             what = "without a subject or an object (index -1)"
         self._context.drop(f"interactions {what}", f"{self._context.place}{field}")
 
     def announce_low_numbers(self, file: str) -> None:
-        """Announce that the numbers in a file without classes may be verbs and not interactions. GEN-VLKT's
-        interactions are numbered to 599: if no number exceeds those of verbs, they may be verbs."""
+        """Warn, in a note, if the numbers of interactions in a file whose boxes have no class may really be numbers of
+        verbs. Interactions are numbered up to 599 and verbs up to 116: all numbers were as low as those of verbs."""
         verb_count = len(self._context.vocabulary.verbs)
         numbers_seen = (number for number, pair in self._verbs.names.items() if pair in self._verbs_seen)
         highest = max(numbers_seen, default=verb_count)
@@ -261,8 +267,8 @@ class _ItemReader:
 
 
 def _announce(source: Source, layout: Layout, context: Context) -> None:
-    """Announce the assumptions that reading a file of this layout makes. Raises `DataError` for V-COCO that would be
-    read as HICO-DET's ground truth, and for CDN's boxes with classes that would be read as GEN-VLKT's."""
+    """Add the notes about what is assumed when a file of this layout is read. Raises `DataError` if the user chose a
+    format that would misread the file: HICO-DET's for V-COCO's ground truth, or GEN-VLKT's for boxes with classes."""
     if context.format == "hoia" and is_vcoco(source):
         problem = "is V-COCO in the HOI-A layout (COCO_ file names, verbs from 0)"
         raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco')} or ppdm-vcoco-gt", place=source.name)
@@ -283,18 +289,20 @@ def _announce(source: Source, layout: Layout, context: Context) -> None:
 
 
 def _objects(source: Source, layout: Layout, context: Context) -> Numbers[str]:
-    """Return the class of each category of a box by its number; "" is the class of a query without an object."""
+    """Return the object label that each category number of a box means; "" is the label of a query without an object,
+    which only files that number objects from 0 have."""
     if layout.objects in ("own", "none"):
-        return Numbers.from_items(context.vocabulary.objects)
+        return Numbers.count_from(context.vocabulary.objects)
     if layout.objects != "first":
         return context.objects(layout.objects, "; is this file HICO-DET's?" if context.format == "hoia" else "")
-    numbered = context.objects("coco-id" if _has_coco_ids(source) else "coco")
-    return Numbers({**numbered.names, NO_OBJECT: ""}, numbered.refusal) if 0 in numbered.names else numbered
+    numbering = context.objects("coco-id" if _has_coco_ids(source) else "coco")
+    counts_from_zero = 0 in numbering.names
+    return Numbers({**numbering.names, NO_OBJECT: ""}, numbering.refusal) if counts_from_zero else numbering
 
 
 def _has_coco_ids(source: Source) -> bool:
-    """Whether boxes are numbered by COCO's ids, where a person is 1, and not from 0: no subject of the first image with
-    interactions has category 0."""
+    """Return whether a file numbers the classes of its boxes by COCO's ids, where a person is 1, and not in COCO's
+    order from 0. It does if no subject of the first image with interactions has category 0."""
     for _, item in islice(source.items(), CHECK_FIRST):
         try:
             boxes = item[key_of(item, BOX_KEYS)]
@@ -307,14 +315,17 @@ def _has_coco_ids(source: Source) -> bool:
 
 
 def _classify_boxes(name: str, boxes: list[list[Any]], hois: list[dict[str, Any]], context: Context) -> Record:
-    """Return the record of an image whose boxes get their classes from its interactions; under "verb", each of `hois`
-    has both the verb and the object's label. Boxes that no interaction uses have no class, and are counted as left out.
-    """
+    """Return the record of an image whose file states no classes for its boxes: they come from its interactions. Boxes
+    that no interaction uses are left out and counted.
+
+    name: the image's file name. boxes: as the file has them. hois: its triplets, whose "verb" is (verb, object label);
+    they are taken apart."""
     used, table = set[int](), BoxTable(context.subject)
     for hoi in hois:
-        (verb, label), box_indices = hoi.pop("verb"), (hoi.pop("subject"), hoi.pop("object"))
-        table.pair(boxes[box_indices[0]], boxes[box_indices[1]], label, verb=verb, **hoi)
-        used.update(box_indices)
+        verb, label = hoi.pop("verb")
+        subject, object_ = hoi.pop("subject"), hoi.pop("object")
+        table.pair(boxes[subject], boxes[object_], label, verb=verb, **hoi)
+        used |= {subject, object_}
     unused = [index for index in range(len(boxes)) if index not in used]
     if unused:
         place = f"{context.place}.predictions[{unused[0]}]"
@@ -326,12 +337,9 @@ def _classify_boxes(name: str, boxes: list[list[Any]], hois: list[dict[str, Any]
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """Write records as a list in the target's layout, in plain JSON, one image at a time; numbers stay exact. Keys of a
-    record that the layout lacks are dropped, and counted if the records are ground truth. Raises `DataError` for an
-    interaction without a score in predictions, or with one in ground truth."""
-    if context.target == "corre":
-        _write_correspondence(records, path, context)
-        return
+    """Write records as a JSON list in the layout of the context's target format, one image at a time. Keys of a record
+    that the layout lacks are dropped, and counted if the records are ground truth. Raises `DataError` if triplets of
+    predictions have no score, or those of ground truth have one."""
     layout, vocabulary = LAYOUTS[context.target], context.vocabulary
     object_ids = context.choose_numbers("objects", vocabulary.object_ids, _usual_objects(layout, context))
     verb_ids = context.choose_numbers(
@@ -340,6 +348,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     shift = context.written_shift(layout.shift) if layout.shift else None
 
     def interaction(hoi: dict[str, Any], labels: Sequence[str]) -> dict[str, Any]:
+        """Return a triplet as the file writes it. labels: those of the record's boxes."""
         written = {"subject_id": hoi["subject"], "object_id": hoi["object"], layout.verb: verb_ids[hoi["verb"]]}
         if layout.scored:
             written["score"] = hoi["score"]
@@ -348,6 +357,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         return {**written, "action_score": hoi["verb_score"]} if "verb_score" in hoi else written
 
     def image(record: Record) -> bytes:
+        """Return the item of the file for a record, as JSON."""
         require_scores(record, context.target, scored=layout.scored)
         if not layout.scored:
             context.tell_lost(record, *layout.kept_keys)
@@ -361,8 +371,9 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _usual_objects(layout: Layout, context: Context) -> dict[int, int]:
-    """Return the object id of each number that a layout writes if the dataset has no numbering of its own: COCO's ids
-    or, for objects that are not COCO's, the dataset's order from 1. It is empty for a layout that writes the ids."""
+    """Return, for each number that a layout writes for objects of a dataset without a `numbering`, the object's 0-based
+    id in the dataset. The numbers are COCO's ids or, for objects that are not COCO's, count from 1 in the dataset's
+    order; a note then says so. Empty for a layout that writes the 0-based ids themselves."""
     vocabulary = context.vocabulary
     if layout.objects != "coco-id":
         return {}
@@ -374,20 +385,3 @@ def _usual_objects(layout: Layout, context: Context) -> dict[int, int]:
             f"objects are numbered from 1 in the order of {vocabulary.path or vocabulary.name} ({option} reads them)"
         )
     return {object_id + 1: object_id for object_id in range(len(vocabulary.objects))}
-
-
-def _write_correspondence(records: Iterable[Record], path: str, context: Context) -> None:
-    """Write the 0-1 matrix [verbs, objects] of the dataset's interactions. The records are read only to count their
-    triplets that are no interaction of the dataset."""
-    vocabulary = context.vocabulary
-    for record in records:
-        for hoi in record["hois"]:
-            if (hoi["verb"], record["labels"][hoi["object"]]) not in vocabulary.interaction_ids:
-                context.drop(f"triplets of no {vocabulary.name} interaction", Place(f"image {record['image_id']}"))
-    verbs = sorted(vocabulary.verbs, key=context.choose_numbers("verbs", vocabulary.verb_ids).__getitem__)
-    objects = sorted(vocabulary.objects, key=context.choose_numbers("objects", vocabulary.object_ids).__getitem__)
-    content = io.BytesIO()
-    matrix = [[(verb, name) in vocabulary.interaction_ids for name in objects] for verb in verbs]
-    np.save(content, np.array(matrix, dtype=np.uint8))
-    with open_output(path) as output:
-        output(content.getvalue())

@@ -1,5 +1,5 @@
-"""What an image is called: as its format names it, by the path of its file where base names collide, or as `--id` asks;
-and by `--image-list` for a source that numbers its images."""
+"""The id that an image gets: as its format names it, by the path of its file where base names collide, or as `--id`
+asks; and from `--image-list` for a source that numbers its images."""
 
 from __future__ import annotations
 
@@ -27,27 +27,30 @@ Records = Iterator[tuple[str, Record]]
 
 
 def identify_images(records: Records, context: Context, taken: Set[str] = frozenset()) -> Records:
-    """Yield the records with the image ids that --id asks for (`context.id_rule`). Without --id, an image's id becomes
-    the path of its file if images in different folders have the same base name. taken: the ids of the records that were
-    yielded and found valid, which the caller fills. An image without the number that --id asks for goes to the policy.
-    """
+    """Yield (file, record) with the image ids that --id asks for (`context.id_rule`). Without --id, an image keeps its
+    id, unless images in different folders have the same base name: then its id is the path of its file.
+
+    records: (file, record) as the format's reader yields them. taken: the ids of the records that were yielded before
+    and found valid; the caller adds to this set meanwhile. The error about an image whose name does not end in the
+    number that --id asks for goes to the context's policy: it is raised, or counted and skipped."""
     if not context.id_rule:
-        yield from _told_apart(records, context, taken)
+        yield from _resolve_same_names(records, context, taken)
     for file, record in records:
         with context.policy.item(Place.in_file(file, f"image {record['image_id']}")):
             yield file, {**record, "image_id": _image_id_by_rule(record, context.id_rule)}
 
 
 def known_size(record: Record, context: Context) -> tuple[float, float] | None:
-    """Return (width, height) that --image-list gives for a record's image, None if it does not know it. Its images have
-    the ids that `identify_images` gives."""
-    listed_id = _image_id_by_rule(record, context.id_rule) if context.id_rule else _own_path(record, context)
+    """Return (width, height) in pixels that --image-list gives for a record's image, None if it has none. The image is
+    looked up under the id that `identify_images` will give it, then under its present id."""
+    listed_id = _image_id_by_rule(record, context.id_rule) if context.id_rule else _path_in_folder(record, context)
     return context.image_sizes.get(str(listed_id)) or context.image_sizes.get(str(record["image_id"]))
 
 
 def _image_id_by_rule(record: Record, rule: str) -> str | int:
-    """Return the id of an image by a rule of ID_RULES, which is applied to the file name, or to the id if there is
-    none. Raises `DataError` for an image without a number."""
+    """Return the id of an image by a rule of --id, a name in ID_RULES. The rule is applied to the file name, or to the
+    present id if there is none; the rule "number" takes an integer `img_id` first. Raises `DataError` if that rule
+    finds no number."""
     if rule == "number" and type(record.get("img_id")) is int:
         return int(record["img_id"])
     name = record.get("file_name") or str(record["image_id"])
@@ -57,36 +60,39 @@ def _image_id_by_rule(record: Record, rule: str) -> str | int:
     return image_id
 
 
-def _told_apart(records: Records, context: Context, taken: Set[str]) -> Records:
-    """Yield records as `identify_images` does without --id. From the first file name with a folder on, records wait on
-    disk until all are read, since only then it is known whether two base names are the same."""
+def _resolve_same_names(records: Records, context: Context, taken: Set[str]) -> Records:
+    """Yield (file, record) as `identify_images` does without --id: with the path of the image's file as its id, if any
+    two images of different folders have the same base name. From the first image in a folder on, records wait in a
+    temporary file until all are read, since only then it is known whether two names are the same. taken: the ids of
+    the records that were yielded before."""
     for file, record in records:
-        if _own_path(record, context):
+        if _path_in_folder(record, context):
             break
         yield file, record
     else:
         return
-    paths, clash, spool = dict[str, str](), "", Spool("records", numbered=False)
+    full_name_of, clash, spool = dict[str, str](), "", Spool("records", numbered=False)
     with spool.filling() as spool_file:
         for source_name, waiting in chain([(file, record)], records):
-            image_id, path = str(waiting["image_id"]), _own_path(waiting, context)
+            image_id, path = str(waiting["image_id"]), _path_in_folder(waiting, context)
             full_name = path or image_id
-            # An image that was yielded before waits nowhere: it had no folder, so its id is its full name.
-            name_before = paths.setdefault(image_id, image_id if image_id in taken else full_name)
+            # A record that was yielded above had no folder, so that its id is its full name.
+            name_before = full_name_of.setdefault(image_id, image_id if image_id in taken else full_name)
             if name_before != full_name:
                 clash = clash or f"{name_before} and {full_name}"
             pickle.dump((source_name, path, waiting), spool_file)
     if clash:
         context.announce(f"images in different folders have one name ({clash}): their paths are their ids")
     with spool.open() as spool_file:
-        while spool_file.peek(1):  # type: ignore[attr-defined]
+        while spool_file.peek(1):  # type: ignore[attr-defined]  # until the file ends
             source_name, path, waiting = pickle.load(spool_file)  # noqa: S301 (written above)
             yield source_name, ({**waiting, "image_id": path} if clash and path else waiting)
 
 
-def _own_path(record: Record, context: Context) -> str:
-    """Return the path of a record's file without its extension, if it has a folder and its base name is the image's id;
-    else "". It is also "" for hoicli's own records, whose writers chose their ids."""
+def _path_in_folder(record: Record, context: Context) -> str:
+    """Return the path of an image's file without its extension, as an image id that tells folders apart. Return "" if
+    the file name has no folder or the image's id is not its base name, and for hoicli's own records, whose ids were
+    chosen by who wrote them."""
     name, image_id = record.get("file_name"), record["image_id"]
     if context.format == "records" or type(name) is not str or not {"/", "\\"} & set(name):
         return ""
@@ -97,24 +103,16 @@ def _own_path(record: Record, context: Context) -> str:
 
 
 def read_image_list(path: str, context: Context) -> None:
-    """Read --image-list: set the context's `images`, and as far as known their `image_numbers` and `image_sizes`. path:
-    ground truth in any format that hoicli reads, or a text file with one name per line. Notes of the ground truth's
-    reader are not printed. Raises `DataError` for an empty list, and for an image or an `img_id` that occurs twice."""
+    """Read the value of --image-list, and set the context's `images`, `image_numbers` and `image_sizes` from it.
+
+    path: ground truth in any format that hoicli reads, or a text file with one file name a line. Only ground truth has
+    numbers (`img_id`) and sizes; its reader's notes are not printed. Raises `DataError` for an empty list, and for an
+    image or an `img_id` that occurs twice."""
     source = Source(path)
     names: list[str] = []
     numbers: dict[int, str] = {}
     sizes: dict[str, tuple[float, float]] = {}
-    if source.kind == "unknown" and path != "-":
-        lines = [line.strip() for line in source.data.decode("utf-8", "replace").splitlines() if line.strip()]
-        records: Iterator[Record] = iter([{"image_id": image_id_of(line), "file_name": line} for line in lines])
-        settings = replace(context, notes=[])
-    else:
-        format_ = run_step(partial(detect, source), source)
-        dataset = FORMATS[format_].dataset  # of the list, which may differ from the converted file's
-        vocabulary = load(dataset) if dataset else context.vocabulary
-        settings = replace(context, vocabulary=vocabulary, format=format_, notes=[], dropped={}, options={})
-        records = own.images(source, settings) if format_ == "records" else FORMATS[format_].read(source, settings)
-    images = identify_images(((source.name, record) for record in records), settings)
+    images = _listed_images(source, context)
     while (image := run_step(partial(next, images, None), source)) is not None:
         _, record = image
         names.append(str(record["image_id"]))
@@ -131,34 +129,54 @@ def read_image_list(path: str, context: Context) -> None:
     context.images, context.image_numbers, context.image_sizes = names, numbers, sizes
 
 
+def _listed_images(source: Source, context: Context) -> Records:
+    """Return (file, record) of each image in the file of --image-list, with the ids that `identify_images` gives. A
+    text file has one name on each line. Ground truth is read with settings of its own, so that the context keeps those
+    of the file that is converted."""
+    if source.kind == "unknown" and source.path != "-":
+        lines = [line.strip() for line in source.data.decode("utf-8", "replace").splitlines() if line.strip()]
+        records: Iterator[Record] = iter([{"image_id": image_id_of(line), "file_name": line} for line in lines])
+        settings = replace(context, notes=[])
+    else:
+        list_format = run_step(partial(detect, source), source)
+        dataset = FORMATS[list_format].dataset  # may differ from the converted file's
+        vocabulary = load(dataset) if dataset else context.vocabulary
+        settings = replace(context, vocabulary=vocabulary, format=list_format, notes=[], dropped={}, options={})
+        is_own = list_format == "records"
+        records = own.images(source, settings) if is_own else FORMATS[list_format].read(source, settings)
+    return identify_images(((source.name, record) for record in records), settings)
+
+
 class NumberedImages:
-    """The images of a source that names them by number, by file name, or by both. What numbers mean is found, and
-    announced, when the first number is met; if one of `names` is a number, this is at once."""
+    """The images of a file that names them by number, by file name, or by both."""
 
     def __init__(self, source: Source, context: Context, names: Iterable[Any] = ()) -> None:
+        """Find out at once what numbers mean if one of `names`, the file's images, is a number; else this waits until
+        `record` meets the first number. Raises `DataError` if numbers have no known meaning."""
         self._source, self._context = source, context
         if any(type(number_or_name(name)) is int for name in names):
-            _ = self._known  # raises at once if numbers cannot be understood
+            _ = self._image_id_of  # computed here for the error that it may raise
 
     def record(self, image: Any) -> Record:
-        """Return the first keys of an image's record: its id with the file name, or with the number as `img_id` if the
-        image list has such numbers. Raises `DataError` for an unknown number, and for neither a number nor a name."""
+        """Return the keys of a record that say which image it is about: its id, and its file name if it was called by
+        one, or its number as `img_id` if --image-list has such numbers. image: a number or a file name, as in the file.
+        Raises `DataError` for an unknown number, and for what is neither."""
         image = number_or_name(image)
         if type(image) is str and image:
             image_id = image_id_of(image)
             return {"image_id": image_id} if image == image_id else {"image_id": image_id, "file_name": image}
         if type(image) is not int:
             raise DataError(f"{shorten_value(image)} is no image; give a number or a file name")
-        if image not in self._known:
-            problem = f"image number {shorten_value(image)} is not among the {len(self._known):,} known ones"
+        if image not in self._image_id_of:
+            problem = f"image number {shorten_value(image)} is not among the {len(self._image_id_of):,} known ones"
             raise DataError(f"{problem}; give its own set with {arg('image_list')}")
-        return {"image_id": self._known[image], **({"img_id": image} if self._context.image_numbers else {})}
+        return {"image_id": self._image_id_of[image], **({"img_id": image} if self._context.image_numbers else {})}
 
     @cached_property
-    def _known(self) -> Mapping[int, str]:
-        """The image id of each image number: the `img_id`s of --image-list, else the numbers that end its names, else
-        those of HICO-DET's test set. Raises `DataError` if two images have one number, or if none of the three exists.
-        """
+    def _image_id_of(self) -> Mapping[int, str]:
+        """Return the image id of each image number. Numbers are the `img_id`s in --image-list; without these, those at
+        the end of its names (12 of img_12); without a list, those of HICO-DET's test images, and a note says so. Raises
+        `DataError` if two images have one number, or if there is neither a list nor a test set."""
         context, names = self._context, self._context.images
         if context.image_numbers:
             return context.image_numbers

@@ -42,7 +42,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,27 +62,28 @@ COLUMNS = ("scores", "boxes", "keys")
 
 
 def sniff(source: Source) -> bool:
-    """Whether a file is a dictionary with scores, boxes and keys, or one whose values are lists of rows of numbers."""
+    """Return whether a file holds predictions of the INP-CC family: a dictionary with scores, boxes and keys, or one of
+    lists of rows of numbers by image."""
     if source.kind not in ("json-object", "pickle") or not source.mapping:
         return False
     if _has_columns(source):
         return True
-    tables = [plain(value) for value in source.mapping.values()]
-    if not all(isinstance(table, list | tuple) for table in tables):
+    row_lists = [plain(value) for value in source.mapping.values()]
+    if not all(isinstance(rows, list | tuple) for rows in row_lists):
         return False
-    first_row = next((plain(table[0]) for table in tables if table), None)
+    first_row = next((plain(rows[0]) for rows in row_lists if rows), None)
     if first_row is None:  # no predictions: only the keys are evidence
         return all(type(number_or_name(image)) is int for image in source.mapping)
     return isinstance(first_row, list | tuple) and len(first_row) > 1 and {*map(type, first_row)} <= {int, float}
 
 
 def _has_columns(source: Source) -> bool:
-    """Whether a file has the dictionaries of preds.pkl: scores, boxes and keys, each by interaction."""
+    """Return whether a file has the three dictionaries of preds.pkl: scores, boxes and keys, each by interaction."""
     return all(isinstance(source.mapping.get(name), dict) for name in COLUMNS)
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image that the file names."""
+    """Yield one record for each image that a file of the INP-CC family names."""
     if context.vocabulary.roles:
         problem = f"numbers interactions of HICO-DET or SWIG-HOI; say {arg('dataset', 'hico')} or swig"
         raise DataError(problem, place=source.name)
@@ -95,11 +96,13 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     images_by_number = NumberedImages(source, context, (image for _, image, _ in images))
 
     def build(item: tuple[Any, Any]) -> Record:
-        record = images_by_number.record(item[0])
+        """Return the record of an image. item: its number or file name, and its rows of [HOI id, score, 8 numbers]."""
+        image, rows = item
+        record = images_by_number.record(image)
         boxes = BoxTable(context.subject)
-        for index, row in enumerate(table(item[1], ("HOI id", "score"))):
-            verb, label = interactions.names.get(row[0]) or interactions.name(row[0], f"[{index}]")  # 17.0 equals 17
-            boxes.pair(row[2:6], row[6:], label, verb=verb, score=row[1])
+        for index, (hoi, score, *two_boxes) in enumerate(table(rows, ("HOI id", "score"))):
+            verb, label = interactions.names.get(hoi) or interactions.name(hoi, f"[{index}]")  # finds 17.0 as 17
+            boxes.pair(two_boxes[:4], two_boxes[4:], label, verb=verb, score=score)
         return {**record, **boxes.columns}
 
     yield from context.each(((where, (image, rows)) for where, image, rows in images), build, source)
@@ -108,8 +111,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 def _gather_rows(
     source: Source, interactions: Numbers[Any], context: Context
 ) -> list[tuple[str, Any, list[list[Any]]]]:
-    """Return (place of its first row, image, its rows) for each image in preds.pkl, whose columns are by interaction; a
-    row is [interaction id, score, 8 numbers]. An interaction with an error goes to the error policy."""
+    """Turn preds.pkl, which is sorted by interaction, round: return (place of its first row, image, its rows) for each
+    image. A row is [interaction id, score, 8 numbers]. interactions: the (verb, object) of each id. An interaction with
+    an error goes to the context's policy. Raises `DataError` for ids that the dataset does not have."""
     columns = [
         {_hoi_id(key, f".{name}", source): values for key, values in source.mapping[name].items()} for name in COLUMNS
     ]
@@ -148,7 +152,8 @@ def _interaction_rows(columns: list[dict[int, Any]], hoi: int) -> Record:
 
 
 def _hoi_id(key: Any, field: str, source: Source) -> int:
-    """Return the interaction's id that a key of preds.pkl is. Raises `DataError` for a key that is no integer."""
+    """Return a key of preds.pkl, which is an interaction's id as a number or text, as an integer. Raises `DataError`
+    for any other key."""
     number = number_or_name(key)
     if type(number) is not int:
         raise DataError(f"key {shorten_value(key)} is no HOI id; they are integers", place=source.name, field=field)
@@ -168,12 +173,23 @@ SLACK = 1e-4
 ENOUGH_BOXES, NEARLY_ALL = 20, 0.95
 """Boxes look like corners if there are so many, and if this share would be valid corners. Both values are ours."""
 
-Item = tuple[Any, Any, Floats, Floats, Floats]
-"""One image: its name or number, its size or None, logits [Q, C], boxes [Q, 8], box scores [Q]."""
+
+class Item(NamedTuple):
+    """A network's output for one image: Q queries, each a pair of boxes that is scored for C interactions.
+
+    image: its name or number. size: (height, width) in pixels, None if the file has no sizes. logits: [Q, C]. boxes:
+    [Q, 8], the person's and the object's box as the file has them. box_scores: [Q], probabilities."""
+
+    image: Any
+    size: Any
+    logits: Floats
+    boxes: Floats
+    box_scores: Floats
 
 
 def read_outputs(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image in the source and its `companions`, as INP-CC's PostProcess gives it."""
+    """Yield one record for each image in the source and its `companions`: the triplets that INP-CC's PostProcess makes
+    of a network's raw outputs."""
     process = _PostProcess(context)
     images = NumberedImages(source, context)
     for path in (source.path, *(companion.path for companion in source.companions)):
@@ -181,8 +197,10 @@ def read_outputs(source: Source, context: Context) -> Iterator[Record]:
         outputs = _Outputs(file, context)
 
         def build(item: Item, interactions: list[tuple[str, str]] = outputs.interactions) -> Record:
-            record = images.record(item[0])
-            height, width = _checked_size(item[1], record, context)
+            """Return the record of an image. interactions: (verb, object) of each column of this file's logits, a
+            default so that it is bound now and not when the loop has gone on."""
+            record = images.record(item.image)
+            height, width = _checked_size(item.size, record, context)
             return {**record, "width": width, "height": height, **process.columns(item, (height, width), interactions)}
 
         yield from context.each(outputs.images(), build, file)
@@ -192,9 +210,10 @@ def read_outputs(source: Source, context: Context) -> Iterator[Record]:
 class _PostProcess:
     """INP-CC's PostProcess with the user's options: what makes triplets of a network's outputs. box_counts: how many
     "boxes" of queries with a triplet were read, how many of these reach beyond their image ("clipped"), and how many
-    would be valid boxes if their four numbers were corners ("corners"). Raises `UsageError` for a wrong option."""
+    would be valid boxes if their four numbers were corners ("corners")."""
 
     def __init__(self, context: Context) -> None:
+        """Take --lambda, --threshold, --activation and --box-form. Raises `UsageError` for one out of its range."""
         self._power, self._threshold = context.options.get("lambda_", 1.0), context.options.get("threshold", 0.1)
         if not 0 <= self._power < np.inf:
             raise UsageError(f"{arg('lambda_', self._power)}: an exponent, at least 0")
@@ -206,14 +225,15 @@ class _PostProcess:
         self.box_counts = Counter[str]()
 
     def columns(self, item: Item, size: tuple[float, float], interactions: list[tuple[str, str]]) -> dict[str, Any]:
-        """Return the boxes, labels and triplets of an image, as keys of its record. size: (height, width) in pixels.
-        interactions: (verb, object) of each column of the logits."""
-        _, _, logits, relative, box_scores = item
-        _check_numbers(logits, relative, box_scores)
-        shares = box_corners(relative.reshape(-1, 4), self._box_form, None).reshape(-1, 8)
+        """Return the boxes, labels and triplets of an image under the keys that they have in a record. size: (height,
+        width) in pixels. interactions: (verb, object) of each column of the logits. Raises `DataError` for numbers that
+        no network gives, and for too many triplets."""
+        _check_numbers(item)
+        relative = item.boxes
+        shares = box_corners(relative.reshape(-1, 4), self._box_form, None).reshape(-1, 8)  # corners in shares of sides
         height, width = size
         boxes = (shares.clip(0.0, 1.0) * np.array([width, height] * 4)).tolist()  # clamped first, as released
-        scores = self._triplet_scores(logits, box_scores)
+        scores = self._triplet_scores(item.logits, item.box_scores)
         queries, columns = np.nonzero(scores > self._threshold)
         if len(queries) > MOST_TRIPLETS:
             problem = f"{len(queries):,} triplets, at most {MOST_TRIPLETS:,} an image"
@@ -228,35 +248,36 @@ class _PostProcess:
         return pairs.columns
 
     def _triplet_scores(self, logits: Floats, box_scores: Floats) -> Floats:
-        """Return the score of each query's triplet of each interaction [Q, C]: its activated logit times a power of the
-        query's box score."""
-        with np.errstate(invalid="ignore"):
+        """Return the score of each interaction for each query [Q, C]: the sigmoid or softmax of the logit, times a
+        power (--lambda) of the query's box score. logits: [Q, C]. box_scores: [Q]."""
+        with np.errstate(invalid="ignore"):  # softmax of a row of -inf is NaN, which is above no threshold
             scores: Floats = self._activation(logits) * (box_scores**self._power)[:, np.newaxis]
         return scores
 
     def _count_boxes(self, shares: NDArray[Any], relative: Floats) -> None:
-        """Count boxes of an image in `box_counts`. shares: the boxes as they are read, corners in shares of the image's
-        sides [N, 4]. relative: the same boxes as the file has them [N, 4]."""
+        """Add an image's boxes to `box_counts`. shares: the boxes as they were understood, corners in shares of the
+        image's sides [N, 4]. relative: the same boxes as the file has them [N, 4]."""
         beyond = (shares < -SLACK) | (shares > 1 + SLACK)
         inside = (relative > -SLACK) & (relative < 1 + SLACK)
-        ascending = relative[:, :2] < relative[:, 2:]
+        ascending = relative[:, :2] < relative[:, 2:]  # x1 < x2 and y1 < y2, if these are corners
         self.box_counts["boxes"] += len(shares)
         self.box_counts["clipped"] += int(beyond.any(axis=1).sum())
         self.box_counts["corners"] += int((inside.all(axis=1) & ascending.all(axis=1)).sum())
 
 
-def _check_numbers(logits: Floats, relative: Floats, box_scores: Floats) -> None:
-    """Raise `DataError` with the place of the first number of an image that no network gives. relative: its boxes as
-    the file has them."""
-    _require((box_scores >= 0) & (box_scores <= 1), box_scores, "box_scores", "no probability; save its sigmoid")
-    _require(np.isfinite(relative), relative, "pred_boxes")
-    _require(logits < np.inf, logits, "pred_logits")  # -inf hides a class
+def _check_numbers(item: Item) -> None:
+    """Raise `DataError` with the place of the first number of an image that no network gives: box scores outside 0 to
+    1, boxes that are not finite, logits that are NaN or plus infinity."""
+    is_probability = (item.box_scores >= 0) & (item.box_scores <= 1)
+    _require(is_probability, item.box_scores, "box_scores", "no probability; save its sigmoid")
+    _require(np.isfinite(item.boxes), item.boxes, "pred_boxes")
+    _require(item.logits < np.inf, item.logits, "pred_logits")  # -inf is allowed: it hides a class
 
 
 def _tell_form(counts: Counter[str], context: Context) -> None:
-    """Announce how boxes were read, how many were clipped, and whether the file's numbers look like corners. They do if
-    nearly all have x1 < x2 and y1 < y2 inside the image: read as centre and size, so many boxes would be wider than
-    their centre is far from the left edge, and higher than it is far from the top, which no detector predicts."""
+    """Add notes on how pred_boxes was read, how many boxes were clipped (`_PostProcess.box_counts`), and whether their
+    four numbers look like corners: nearly all have x1 < x2 and y1 < y2 inside the image. As centre and size, nearly all
+    boxes would then be wider than their centre's distance from the left edge, which no detector predicts."""
     boxes, clipped, corners = (f"{counts[kind]:,}" for kind in ("boxes", "clipped", "corners"))
     form_given = "box_form" in context.options
     if not form_given:
@@ -265,16 +286,18 @@ def _tell_form(counts: Counter[str], context: Context) -> None:
     if counts["clipped"]:
         context.announce(f"{clipped} of {boxes} boxes of kept queries reach beyond the image: clipped to it")
     if not form_given and counts["boxes"] >= ENOUGH_BOXES and counts["corners"] >= NEARLY_ALL * counts["boxes"]:
-        question = (
-            f"are these corners? {corners} of {boxes} boxes have x1 < x2 and y1 < y2 inside the image if they are"
-        )
-        context.announce(f"{question}: {arg('box_form', 'xyxy')}")
+        share = f"{corners} of {boxes} boxes have x1 < x2 and y1 < y2 inside the image if they are"
+        context.announce(f"are these corners? {share}: {arg('box_form', 'xyxy')}")
 
 
 class _Outputs:
-    """The arrays of one file, whose shapes agree. interactions: the (verb, object) of each column of the logits."""
+    """The arrays of one .npz file of raw outputs. interactions: the (verb, object) of each column of the logits.
+
+    _batch: [B], the number of images, or [] if the file is one image without a batch axis. _queries: Q, the number of
+    queries of an image."""
 
     def __init__(self, source: Source, context: Context) -> None:
+        """Read the arrays; raise `DataError` if pred_logits is missing or of another shape than the dataset needs."""
         self._source, self._arrays = source, arrays(source, NAMES)
         shape = self._array("pred_logits").shape
         if len(shape) not in (2, 3):
@@ -291,60 +314,65 @@ class _Outputs:
         return self._arrays[name]
 
     def _error(self, field: str, problem: str) -> DataError:
+        """Return the error about a problem with one of the file's arrays (`field`)."""
         return DataError(problem, place=self._source.name, field=field)
 
     def _columns(self, count: int, context: Context) -> list[tuple[str, str]]:
-        """Return (verb, object) of each of `count` columns: all of the dataset's interactions, or those that are
-        evaluated. Raises `DataError` if neither has that number."""
+        """Return (verb, object) of each of the `count` columns of the logits: all interactions of the dataset, in the
+        order of their numbers, or only those that are evaluated. Raises `DataError` if neither are `count`."""
         vocabulary = context.vocabulary
         if vocabulary.roles:
             raise self._error("pred_logits", f"columns are interactions of HICO-DET or SWIG-HOI, not {vocabulary.name}")
         interactions, numbering = vocabulary.interactions, vocabulary.numbering.get("interactions", {})
-        numbered = [interactions[numbering[number]] for number in sorted(numbering)] or list(interactions)
-        if count == len(numbered):
-            return numbered
+        in_number_order = [interactions[numbering[number]] for number in sorted(numbering)] or list(interactions)
+        if count == len(in_number_order):
+            return in_number_order
         evaluated = sorted(vocabulary.subsets.get("evaluated", ()))
         if count == len(evaluated):
             return [interactions[number] for number in evaluated]
-        problem = f"{count:,} classes, but {vocabulary.name} has {len(numbered):,}; {arg('dataset')} names another"
-        raise self._error("pred_logits", f"{problem} (a column is a verb and an object)")
+        actual = f"{vocabulary.name} has {len(in_number_order):,}"
+        problem = f"{count:,} classes, but {actual}; {arg('dataset')} names another (a column is a verb and an object)"
+        raise self._error("pred_logits", problem)
 
     def images(self) -> Iterator[tuple[str, Item]]:
-        """Yield (place in the file, the arrays of one image), one image at a time."""
-        widths = {"pred_logits": (len(self.interactions),), "pred_boxes": (8,), "box_scores": ()}
-        query_arrays = [self._each(name, self._queries, *width) for name, width in widths.items()]
+        """Yield (place in the file, output for one image) for each image of the file. Raises `DataError` if an array is
+        missing, or does not have the shape that pred_logits implies."""
+        shapes = {"pred_logits": (len(self.interactions),), "pred_boxes": (8,), "box_scores": ()}
+        query_arrays = [self._image_blocks(name, self._queries, *shape) for name, shape in shapes.items()]
         ids = [Path(self._source.path).stem] * (1 if not self._batch else self._batch[0])
         if "image_ids" in self._arrays:
-            ids = self._each("image_ids", kinds="iuU").tolist()
+            ids = self._image_blocks("image_ids", kinds="iuU").tolist()
         elif len(ids) > 1:
             raise self._error("image_ids", f"missing; a file of {len(ids):,} images names each of them")
-        sizes = self._each("sizes", 2).astype(np.float64).tolist() if "sizes" in self._arrays else repeat(None)
-        for index, (image, size, *rows) in enumerate(zip(ids, sizes, *query_arrays, strict=False)):
-            with np.errstate(invalid="ignore"):  # a NaN that signals: it is refused later
-                logits, boxes, scores = (row.astype(np.float64) for row in rows)
-            yield (f"[{index}]" if self._batch else ""), (image, size, logits, boxes, scores)
+        sizes = self._image_blocks("sizes", 2).astype(np.float64).tolist() if "sizes" in self._arrays else repeat(None)
+        for index, (image, size, *image_arrays) in enumerate(zip(ids, sizes, *query_arrays, strict=False)):
+            with np.errstate(invalid="ignore"):  # NumPy warns of a signalling NaN here; it is refused later
+                logits, boxes, scores = (array.astype(np.float64) for array in image_arrays)
+            yield (f"[{index}]" if self._batch else ""), Item(image, size, logits, boxes, scores)
 
-    def _each(self, name: str, *sides: int, kinds: str = "fiu") -> NDArray[Any]:
-        """Return an array as [B, *sides], one block for each image. sides: the shape expected of one image; the array
-        may have more or fewer sides of length 1. kinds: NumPy's codes of the types that are allowed."""
-        array, expected = self._array(name), (*self._batch, *sides)
+    def _image_blocks(self, name: str, *image_shape: int, kinds: str = "fiu") -> NDArray[Any]:
+        """Return an array with one block for each image, [B, *image_shape]. In the file it may have more or fewer sides
+        of length 1. kinds: NumPy's letters of the types that are allowed (i integers, f floats, U text). Raises
+        `DataError` for another shape or type."""
+        array, expected = self._array(name), (*self._batch, *image_shape)
         if [side for side in array.shape if side != 1] != [side for side in expected if side != 1]:
             raise self._error(name, f"shape {list(array.shape)}, but pred_logits makes it {list(expected)}")
         if array.dtype.kind not in kinds:
             expected_kind = "names or numbers" if "U" in kinds else "numbers, as float32"
             raise self._error(name, f"of type {array.dtype}; save {expected_kind}")
-        return array.reshape(-1 if 0 not in array.shape else self._batch[0], *sides)
+        return array.reshape(-1 if 0 not in array.shape else self._batch[0], *image_shape)
 
 
 def _checked_size(size: Any, record: Record, context: Context) -> list[float]:
-    """Return the height and width of an image in pixels, whole numbers as integers, as records have them. size:
-    (height, width) that the file states, None to take that of --image-list."""
+    """Return [height, width] of an image in pixels for its record, whole numbers as integers. size: (height, width)
+    that the file states, None to take that of --image-list. Raises `DataError` if neither knows it, or if it cannot be
+    the size of an image."""
     if size is None:
         listed_size = known_size(record, context)
         if listed_size is None:
             problem = f"the image's size is not known; save sizes (height, width), or give {arg('image_list')}"
             raise DataError(f"{problem} with them", field=".sizes")
-        size = listed_size[::-1]
+        size = listed_size[::-1]  # the list has (width, height)
     height, width = size
     if not (0 < height < LARGEST_IMAGE and 0 < width < LARGEST_IMAGE):
         raise DataError(f"{height:g} x {width:g} is no height and width of an image", field=".sizes")
@@ -352,20 +380,21 @@ def _checked_size(size: Any, record: Record, context: Context) -> list[float]:
 
 
 def _require(good: Any, array: Floats, name: str, problem: str = "numbers must be finite") -> None:
-    """Raise `DataError` with the place of the first number of an array that is not `good`, if there is one."""
+    """Raise `DataError` with the place of the first number of an array that is not good, if there is one. good: for
+    each number whether it is. name: the array's, for the message."""
     if not good.all():
         position = np.argwhere(~good)[0].tolist()
         raise DataError(f"{array[tuple(position)]}: {problem}", field=f".{name}{position}")
 
 
 def sigmoid(x: Floats) -> Floats:
-    """Return 1 / (1 + exp(-x)), computed without overflow."""
-    decay = np.exp(-np.abs(x))
+    """Return the sigmoid of each number, 1 / (1 + exp(-x)), computed without overflow."""
+    decay = np.exp(-np.abs(x))  # at most 1, whatever the sign of x
     return np.where(x >= 0, 1.0, decay) / (1.0 + decay)
 
 
 def softmax(x: Floats) -> Floats:
-    """Return exp(x) divided by its sum along the last axis, for x of shape [Q, C]."""
-    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    """Return the softmax of each row of x [Q, C]: exp(x) divided by its sum over the row."""
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))  # without the maximum, which cancels out, exp overflows
     probabilities: Floats = powers / powers.sum(axis=-1, keepdims=True)
     return probabilities

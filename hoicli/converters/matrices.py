@@ -46,9 +46,9 @@ from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 
 def _images(count: int, what: str, source: Source, context: Context) -> Sequence[str]:
-    """Return the images that the rows or columns of a matrix stand for: those of `--image-list`, else HICO-DET's test
-    images; a note says which. count: the number of rows or columns. what: "rows" or "columns". Raises `DataError` if
-    the number of images is another."""
+    """Return the ids of the images that the rows or columns of a matrix stand for, in order: those of `--image-list`,
+    else HICO-DET's test images; a note says which. count: the number of rows or columns. what: "rows" or "columns".
+    Raises `DataError` unless there are as many images."""
     listed, test_images = context.images, context.vocabulary.test_images
     images, source_name = (test_images, "the HICO-DET test list") if listed is None else (listed, arg("image_list"))
     if count != len(images):
@@ -67,46 +67,49 @@ WIDTH = 9
 
 
 def is_cells(source: Source) -> bool:
-    """Whether this is a folder with detections_*.mat, or one of these files (which `read_cells` refuses)."""
+    """Return whether a path is a folder with detections_*.mat, or one of these files (which `read_cells` refuses)."""
     if source.kind == "folder":
         return next(Path(source.path).glob("detections_*.mat"), None) is not None
     return source.kind == "mat" and Path(source.path).name.startswith("detections_")
 
 
 def read_cells(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each column of the cell arrays, which is an image, also for an image without detections."""
+    """Yield one record for each image, also for one without detections, from a folder of detections_01.mat to _80.mat.
+    Each file is about one object class: a cell array [interactions of the object, images]. All files are read before
+    the first record, since every image has a column in each."""
     if source.kind != "folder":
         raise DataError("is no folder; give the folder that holds detections_01.mat to _80.mat", place=source.name)
     vocabulary = context.vocabulary
     paths = _paths(source, vocabulary)
     if other_files := sorted({*os.listdir(source.path)} - {path.name for path in paths}):
         context.drop("other files of a folder", f"{source.name}/{other_files[0]}", len(other_files))
-    columns = _columns(paths, vocabulary)
-    images = _images(columns, "columns", source, context)
+    image_count = _count_columns(paths, vocabulary)
+    images = _images(image_count, "columns", source, context)
     interactions_of_objects = [vocabulary.interactions_of(name) for name in vocabulary.objects]
-    file_parts = []
+    detections_of_objects = []
     with Progress(source.name, total=len(paths), unit="file") as progress:
         for interactions, path in sorted(zip(interactions_of_objects, paths, strict=True)):
-            file_parts.append(_read_file(path, interactions, images, context))
+            detections_of_objects.append(_read_file(path, interactions, images, context))
             progress.advance()
     context.announce(f"{source.name}: x2, y2 are taken for last pixels, as UPT writes them (caveat {LAST_PIXELS})")
-    rows, interaction, column = map(np.concatenate, zip(*file_parts, strict=True))
-    file_parts.clear()
+    rows, interaction, column = map(np.concatenate, zip(*detections_of_objects, strict=True))
+    detections_of_objects.clear()  # frees the memory of what is now in one array
     if not len(rows):
         context.announce(f"{source.name}: every cell is empty, there is no detection at all; did what wrote it fail?")
-    by_image = np.lexsort((interaction, column))  # by column, then interaction; within a cell the order stays
-    starts = np.searchsorted(column[by_image], np.arange(columns + 1)).tolist()
+    by_image = np.lexsort((interaction, column))  # by image, then interaction; stable within a cell
+    starts = np.searchsorted(column[by_image], np.arange(image_count + 1)).tolist()  # of each image in `by_image`
     for index, image_id in enumerate(images):
-        rows_here = by_image[starts[index] : starts[index + 1]]
+        rows_of_image = by_image[starts[index] : starts[index + 1]]
         boxes = BoxTable()
-        for number, row in zip(interaction[rows_here].tolist(), rows[rows_here].tolist(), strict=True):
+        for number, row in zip(interaction[rows_of_image].tolist(), rows[rows_of_image].tolist(), strict=True):
             verb, label = vocabulary.interactions[number]
             boxes.pair(row[:4], row[4:8], label, verb=verb, score=row[8])
         yield {"image_id": image_id, **boxes.columns, "caveats": [LAST_PIXELS]}
 
 
 def _paths(source: Source, vocabulary: Vocabulary) -> list[Path]:
-    """Return the paths of the files in the order of the objects. Raises `DataError` unless all are there."""
+    """Return the paths of detections_01.mat to _80.mat in a folder, one for each object in the dataset's order. Raises
+    `DataError` unless all are there."""
     paths = [Path(source.path) / f"detections_{number:02d}.mat" for number in range(1, len(vocabulary.objects) + 1)]
     missing = [path for path in paths if not path.is_file()]
     if missing:
@@ -117,28 +120,28 @@ def _paths(source: Source, vocabulary: Vocabulary) -> list[Path]:
 
 
 def _error(path: Path, problem: str) -> DataError:
-    """Return an error about the cell array of a file."""
+    """Return the error about a problem with the cell array in a file of detections."""
     return DataError(problem, place=str(path), field=VARIABLE)
 
 
-def _columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
-    """Return the number of images, which is the number of columns in each file. Only the headers are read, so that a
-    wrong set of files fails before the work. Raises `DataError` for a file without a cell array of the right number of
-    rows, or with another number of columns than the first."""
+def _count_columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
+    """Return how many columns the cell array of each file has, which is the number of images. paths: one file for each
+    object. Only the headers are read, so that a wrong set of files fails before the work. Raises `DataError` for a file
+    whose cell array has not one row for each interaction of its object, or not as many columns as the first file's."""
     widths = list[int]()
     for path, name in zip(paths, vocabulary.objects, strict=True):
         variables_here = variables(Source(str(path)))
         if VARIABLE not in variables_here:
             raise _error(path, f"is not in the file, which holds {', '.join(variables_here) or 'nothing'}")
-        _, _, kind, shape = variables_here[VARIABLE]
-        if kind != "cell" or len(shape) != 2:
+        variable = variables_here[VARIABLE]
+        if variable.kind != "cell" or len(variable.shape) != 2:
             fix = "convert the predictions (results.json) of which GEN-VLKT's or PPDM's script made flat rows"
             raise _error(path, f"is no matrix of cells by image; {fix}")
-        (rows, columns), count = shape, len(vocabulary.interactions_of(name))
+        (rows, columns), count = variable.shape, len(vocabulary.interactions_of(name))
         if rows != count:
-            column_text = f"{name} (object {vocabulary.object_ids[name] + 1}) has {count} interactions"
+            expected = f"{name} (object {vocabulary.object_ids[name] + 1}) has {count} interactions"
             numbering = "files are numbered in COCO order (01 is person), and rows are its interactions"
-            raise _error(path, f"has {rows:,} rows, but {column_text}; {numbering}")
+            raise _error(path, f"has {rows:,} rows, but {expected}; {numbering}")
         widths.append(columns)
         if columns != widths[0]:
             difference = f"{paths[0].name} has {widths[0]:,}; the files are not of one set"
@@ -149,19 +152,22 @@ def _columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
 def _read_file(
     path: Path, interactions: Sequence[int], images: Sequence[str], context: Context
 ) -> tuple[NDArray[Any], NDArray[np.int16], NDArray[np.int32]]:
-    """Return the detections of one object's file: rows [N, 9], the interaction of each [N] and its column [N].
-    interactions: the interaction of each row of cells. images: the image of each column. Errors of bad cells and of bad
-    rows in them go to the policy, with MATLAB's name of the cell."""
+    """Return the N detections in one object's file: rows [N, 9] of two boxes and a score, the interaction's id of each
+    [N], and the column of its image [N].
 
-    height = len(interactions)
+    interactions: the interaction's id of each row of cells. images: the image's id of each column. An error in a cell
+    names the cell as MATLAB does, all_boxes{row,column}, and goes to the context's policy."""
 
-    def refuse(problem: str, position: int) -> None:
-        column, row = divmod(position, height)
+    row_count = len(interactions)
+
+    def report_cell(problem: str, position: int) -> None:
+        """Report a problem of the cell at a position, which counts down the columns as MATLAB stores cells."""
+        column, row = divmod(position, row_count)
         field = f"{VARIABLE}{{{row + 1},{column + 1}}} ({images[column]})"
         context.policy.handle(DataError(problem, place=str(path), field=field))
 
     cells, positions = [], []
-    for position, cell in enumerate(load(Source(str(path)), VARIABLE).items):  # column by column, as MATLAB has them
+    for position, cell in enumerate(load(Source(str(path)), VARIABLE).items):
         if isinstance(cell, Numbers) and not cell.data:
             continue
         if isinstance(cell, Numbers) and cell.shape[1:] == (WIDTH,):
@@ -169,15 +175,15 @@ def _read_file(
             positions.append(position)
         else:
             size = " x ".join(map(str, cell.shape)) if isinstance(cell, Numbers) else "no numbers"
-            refuse(f"{size}; a cell is K x {WIDTH} numbers (human box, object box, score)", position)
-    cell_position = np.repeat(np.array(positions, dtype=np.int64), [len(cell) for cell in cells])
-    rows = np.concatenate([np.empty((0, WIDTH), dtype=np.float32), *cells])
+            report_cell(f"{size}; a cell is K x {WIDTH} numbers (human box, object box, score)", position)
+    cell_position = np.repeat(np.array(positions, dtype=np.int64), [len(cell) for cell in cells])  # of each detection
+    rows = np.concatenate([np.empty((0, WIDTH), dtype=np.float32), *cells])  # the empty one for a file without any
     finite = np.isfinite(rows)
     good = finite.all(axis=1)
     for bad in np.flatnonzero(~good):
         problem = f"{rows[bad][~finite[bad]][0]} in a row; numbers must be finite: fix what wrote it"
-        refuse(problem, int(cell_position[bad]))
-    column, row = np.divmod(cell_position[good], height)
+        report_cell(problem, int(cell_position[bad]))
+    column, row = np.divmod(cell_position[good], row_count)
     return rows[good], np.array(interactions, dtype=np.int16)[row], column.astype(np.int32)
 
 
@@ -191,12 +197,14 @@ LARGEST = 1 << 26
 
 
 def is_scores(source: Source) -> bool:
-    """Whether a file holds one matrix with a side of 600, and no other such matrix."""
-    return source.kind == "npy" or (source.kind == "mat" and _matrix_of(source) is not None)
+    """Return whether a file may hold scores of whole images: a .npy file, or a MATLAB file with one matrix of which a
+    side is 600, the number of HICO's classes."""
+    return source.kind == "npy" or (source.kind == "mat" and _score_matrix_name(source) is not None)
 
 
 def read_scores(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image, which is a row of the matrix of scores."""
+    """Yield one record for each image in a matrix of scores of whole images, with a triplet for each of HICO's 600
+    classes. Its boxes are all alike and mean nothing."""
     scores = _scores(source)
     names = _images(len(scores), "rows", source, context)
     vocabulary = context.vocabulary
@@ -208,6 +216,7 @@ def read_scores(source: Source, context: Context) -> Iterator[Record]:
     ]
 
     def build(row: int) -> Record:
+        """Return the record of the image in a row of the matrix. Raises `DataError` if a score is not finite."""
         bad = np.flatnonzero(~np.isfinite(scores[row]))
         if len(bad):
             raise DataError("is no finite number; every class of every image needs a score", field=f"[{int(bad[0])}]")
@@ -218,9 +227,10 @@ def read_scores(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _scores(source: Source) -> Floats:
-    """Return the scores [N, 600] of N images. Raises `DataError` for another shape or type."""
+    """Return the scores [N, 600] of N images in a file; there they may be [600, N], too. Raises `DataError` for another
+    shape or type."""
     if source.kind == "mat":
-        name = _matrix_of(source)
+        name = _score_matrix_name(source)
         if name is None:
             raise DataError("has no matrix with a side of 600; save one, images by classes", place=source.name)
         matrix = load(source, name).array()
@@ -233,9 +243,10 @@ def _scores(source: Source) -> Floats:
     return scores
 
 
-def _matrix_of(source: Source) -> str | None:
-    """Return the name of the only matrix with a side of 600 in a MATLAB file. Return None if there is none or several,
-    and for anno.mat, whose such matrices are HICO's labels and not scores."""
+def _score_matrix_name(source: Source) -> str | None:
+    """Return the name of the only matrix in a MATLAB file of which a side is 600, the number of classes. Return None if
+    there is none or several, and for anno.mat (which has list_action): its matrices are labels and not scores."""
     variables_here = variables(source)
-    fitting = [name for name, it in variables_here.items() if it.kind == "numbers" and CLASSES in it.shape]
+    matrices = [name for name, variable in variables_here.items() if variable.kind == "numbers"]
+    fitting = [name for name in matrices if CLASSES in variables_here[name].shape]
     return fitting[0] if len(fitting) == 1 and "list_action" not in variables_here else None

@@ -33,10 +33,10 @@ _HICODET = "https://raw.githubusercontent.com/fredzzhang/hicodet/e4e234045e0a412
 
 @dataclass(frozen=True)
 class NamedTruth:
-    """A published annotation set, called DATASET:PART. url, checksum: those of its file. digest: the digest of its
-    annotations (`records.fingerprint`), if it is known. orders: the digests of the orders in which it lists the
-    triplets of each class, the boxes of each label, and (for Diag-HOI's code) all triplets. source: who publishes it,
-    for people. terms: its licence, as far as its publisher states it."""
+    """A published annotation set. name: DATASET:PART. title: a description for people. url, checksum: those of its
+    file. digest: eight hexadecimal digits that stand for its annotations (`records.fingerprint`), "" if they are not
+    known. orders: the digests of the orders in which it lists the triplets of each class, the boxes of each label, and
+    (for Diag-HOI's code) all triplets. source: who publishes it. terms: its licence, as far as its publisher says."""
 
     name: str
     title: str
@@ -71,15 +71,19 @@ NAMED: Mapping[str, NamedTruth] = {
 
 
 def digest_of(total: int) -> str:
-    """Return eight hexadecimal digits for annotations whose hashes have this sum (`records.fingerprint`)."""
+    """Return eight hexadecimal digits that stand for a set of annotations. total: the sum of the hashes of all of them
+    (`records.fingerprint`), which does not depend on their order."""
     return hashlib.blake2b((total % (1 << 64)).to_bytes(8, "little"), digest_size=4).hexdigest()
 
 
 def truth_settings(total: int | None, order: int = 0) -> dict[str, str]:
-    """Return the settings by which a signature names the ground truth: `gt`, the digest of its annotations, after the
-    name of the set if it is a published one; and `listed`, the digest of the order that a protocol reads, unless it is
-    the published set's. total, order: sums of hashes (`records.fingerprint`). There are no settings if `total` is not
-    known, and no `listed` for the order 0, which stands for any order."""
+    """Return the settings by which a result's signature says what ground truth it was computed on.
+
+    `gt` is the digest of the annotations, after the name of the set if they are a published one's (hico-test-7cba1727).
+    `listed` is the digest of the order of its items, in signatures of protocols whose results depend on that order; it
+    is left out if the order is the published set's. total: the sum of the annotations' hashes (`records.fingerprint`),
+    None if it is not known, which gives no settings. order: the sum of the hashes of the order, 0 if it plays no role.
+    """
     if total is None:
         return {}
     digest = digest_of(total)
@@ -88,13 +92,12 @@ def truth_settings(total: int | None, order: int = 0) -> dict[str, str]:
 
 
 def also_listed(settings: Mapping[str, OneSetting], order: int) -> dict[str, OneSetting | str]:
-    """Return settings of ground truth after one more order of its items was read: `listed` then stands for that order
-    and for those that it stood for before. A protocol may read several orders, such as that of the triplets and that of
-    the boxes, and a signature has one `listed` for all of them: the digest of the old `listed`, as a number, plus the
-    new order.
+    """Return the settings of a signature with one more order of the ground truth's items in `listed`.
 
-    order: the sum of hashes that stands for the order (`records.fingerprint`); 0 stands for any order, and then the
-    settings stay as they are. `listed` is left out if it is a digest of the published set's own orders."""
+    A result may depend on several orders, such as that of the triplets and that of the boxes, and a signature has one
+    `listed` for all of them: the digest of the old `listed`, read as a number, plus the new order. order: the sum of
+    the hashes that stand for the order (`records.fingerprint`); 0 means that no order plays a role, and the settings
+    stay as they are. `listed` is left out if it then stands for the orders that the published set has itself."""
     if not order:
         return dict(settings)
     digest_before = int(str(settings.get(LISTED, "0")), 16)
@@ -103,33 +106,34 @@ def also_listed(settings: Mapping[str, OneSetting], order: int) -> dict[str, One
     return others if digest in _published_orders(str(settings.get("gt"))) else {**others, LISTED: digest}
 
 
-def _published_orders(signed_truth: str) -> Sequence[str]:
-    """Return the digests of the orders in which a published set lists its items, none for any other ground truth.
-    signed_truth: the setting `gt`."""
-    sets = (row for row in NAMED.values() if row.digest and signed_truth.endswith(f"-{row.digest}"))
-    return next((row.orders for row in sets), ())
+def _published_orders(truth_setting: str) -> Sequence[str]:
+    """Return the digests of the orders in which a published set lists its items; none for other ground truth.
+    truth_setting: the value of `gt` in a signature, such as hico-test-7cba1727."""
+    published_sets = (row for row in NAMED.values() if row.digest and truth_setting.endswith(f"-{row.digest}"))
+    return next((row.orders for row in published_sets), ())
 
 
 def folder() -> Path:
-    """Return the folder of the user's sets. Raises `UsageError` if HOICLI_DATA is a relative path."""
-    folder_set = os.environ.get("HOICLI_DATA", "")
-    if folder_set:
-        if not os.path.isabs(folder_set):
-            raise UsageError(f"HOICLI_DATA={folder_set}: give an absolute path")
-        return Path(folder_set)
+    """Return the folder that holds the user's copies of ground truth, whether or not it exists: $HOICLI_DATA, else
+    hoicli/data in the user's cache folder. Raises `UsageError` if HOICLI_DATA is a relative path."""
+    data_folder = os.environ.get("HOICLI_DATA", "")
+    if data_folder:
+        if not os.path.isabs(data_folder):
+            raise UsageError(f"HOICLI_DATA={data_folder}: give an absolute path")
+        return Path(data_folder)
     cache_folder = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(cache_folder) if os.path.isabs(cache_folder) else Path.home() / ".cache") / "hoicli" / "data"
 
 
 def path_of(name: str) -> Path:
-    """Return the file of a set, whether or not it exists."""
+    """Return where the user's copy of a set is kept, whether or not it exists. name: DATASET:PART, as hico:test."""
     dataset, _, part = name.partition(":")
     return folder() / dataset / f"{part}.jsonl"
 
 
 def locate_truth(text: str) -> str:
-    """Return the file that the value of --gt means: the set's file if it is the name of a set, else the text itself.
-    Raises `UsageError`, with the command that adds the set, for a set that was never added."""
+    """Return the path that the value of --gt means: that of the user's copy if the value is the name of a set
+    (hico:test), else the value itself. Raises `UsageError`, with the command that adds it, for a set without a copy."""
     if NAME.fullmatch(text) is None or os.path.exists(text):
         return text
     path = path_of(text)

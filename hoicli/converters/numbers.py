@@ -17,8 +17,9 @@ _DIGITS = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
 
 
 def whole_number(value: Any, field: str) -> int:
-    """Return an integer from a file, where it is an int, a NumPy integer, a float without a fraction, or text. Raises
-    `DataError` that names the field for anything else; int() would read 0.9 as 0, "1_0" as 10 and true as 1."""
+    """Return a value from a file as an integer; it may be an int, a NumPy integer, a float without a fraction, or text
+    of digits. Raises `DataError` that names the field for anything else: int() alone would read 0.9 as 0, "1_0" as 10
+    and true as 1."""
     if type(value) is int:
         return value
     try:
@@ -38,8 +39,8 @@ NOTHING = "nothing (null, or missing)"
 
 
 def score_of(value: Any, field: str, image: str) -> float:
-    """Return a score from a file, where it is a number or text. Raises `DataError` that names the image and the field
-    for anything else. image: the image's name."""
+    """Return a score from a file as a float; in the file it is a number, or text of one. Raises `DataError` that names
+    the image and the field for anything else. image: the image's name."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -52,7 +53,8 @@ LARGEST = 1 << 63
 
 
 def shorten_value(value: Any) -> str:
-    """Return a value from a file as it appears in a message: at most 60 characters, or the name of its type."""
+    """Return a value from a file as it appears in a message: a number, true, false or text in at most 60 characters;
+    for anything else, and for text that cannot be printed, the name of its type ("a list")."""
     if type(value) is int and abs(value) >= LARGEST:
         return "an integer of more than 63 bits"
     plain_scalar = type(value) in (int, float, bool, type(None))
@@ -61,7 +63,8 @@ def shorten_value(value: Any) -> str:
 
 
 def finite(value: Any, field: str) -> int | float:
-    """Return a number that is finite. Raises `DataError` that names the field for anything else."""
+    """Return `value` if it is a finite int or float of usual size. Raises `DataError` that names the field for anything
+    else: NaN, infinity, text, true, or an integer of more than 63 bits."""
     if type(value) not in (int, float) or not -LARGEST < value < LARGEST:
         fix = f"fix what wrote it, or pass {arg('on_error', 'skip')}"
         raise DataError(f"{shorten_value(value)} is no finite number; {fix}", field=field)
@@ -85,7 +88,8 @@ def read_list(value: Any, field: str) -> list[Any]:
 
 
 def finite_list(value: Any, field: str) -> list[Any]:
-    """Return a list of finite numbers. Raises `DataError` with the place of the first other value."""
+    """Return a list, tuple or array of finite numbers as a list. Raises `DataError` with the place of the first other
+    value."""
     numbers = read_list(value, field)
     # A sum within the bounds shows that no number is NaN or infinite; it is faster than a look at each.
     if {*map(type, numbers)} <= {float} and -LARGEST < sum(numbers) < LARGEST:
@@ -98,10 +102,10 @@ PAIR = "person x1 y1 x2 y2, object x1 y1 x2 y2"
 
 
 def table(value: Any, columns: tuple[str, ...], field: str = "") -> list[list[Any]]:
-    """Return a list of rows of finite numbers, each with the `columns` and then the eight of a PAIR. columns: the names
-    of the numbers before the pair, for messages. Raises `DataError` with the place of any other value."""
+    """Return a file's list of rows as lists of finite numbers. Each row must have the numbers named by `columns` (such
+    as a score), and then the eight of a pair of boxes (PAIR). Raises `DataError` with the place of any other value."""
     rows, width = read_list(value, field), len(columns) + 8
-    if (  # the common case, ten times as fast
+    if (  # usually all rows are good; to see this for all at once is ten times as fast as to check each
         {*map(type, rows)} <= {list}
         and {*map(len, rows)} <= {width}
         and {*map(type, chain.from_iterable(rows))} <= {int, float}
@@ -110,10 +114,11 @@ def table(value: Any, columns: tuple[str, ...], field: str = "") -> list[list[An
         return rows
     checked_rows = []
     for index, row in enumerate(rows):
-        checked_rows.append(finite_list(row, f"{field}[{index}]"))
-        if len(checked_rows[-1]) != width:
-            problem = f"{len(checked_rows[-1])} numbers; a row has {width}: {', '.join((*columns, PAIR))}"
+        numbers = finite_list(row, f"{field}[{index}]")
+        if len(numbers) != width:
+            problem = f"{len(numbers)} numbers; a row has {width}: {', '.join((*columns, PAIR))}"
             raise DataError(problem, field=f"{field}[{index}]")
+        checked_rows.append(numbers)
     return checked_rows
 
 
@@ -131,16 +136,17 @@ BOX_FORMS: Mapping[str, Callable[[Any, Any], tuple[Any, Any]]] = {
 """`--box-form`: for each form the function that gives (x1, x2) or (y1, y2) from a box's two numbers of that axis."""
 
 
-def corners(box: Any, field: str, off: Sequence[int] | None = None, form: str | None = None) -> list[Any]:
-    """Return a box as [x1, y1, x2, y2]. box: four numbers in a form of BOX_FORMS (`form`), corners if it is None. off:
-    the shift, four numbers that are subtracted from the corners. Raises `DataError` unless there are four numbers."""
+def corners(box: Any, field: str, shift: Sequence[int] | None = None, form: str | None = None) -> list[Any]:
+    """Return a box from a file as [x1, y1, x2, y2]. box: four numbers in a form of BOX_FORMS (`form`), or corners if
+    `form` is None. shift: four numbers to subtract from the corners, None for nothing. Raises `DataError` that names
+    the field unless there are four numbers."""
     if len(box) != 4:
         expected = "[x, y, width, height]" if form == "xywh" else "[x1, y1, x2, y2]"
         raise DataError(f"{str(box)[:60]} is no box; give {expected}", field=field)
     if form is not None:
-        (x1, x2), (y1, y2) = (BOX_FORMS[form](box[axis], box[axis + 2]) for axis in (0, 1))
+        (x1, x2), (y1, y2) = BOX_FORMS[form](box[0], box[2]), BOX_FORMS[form](box[1], box[3])
         box = [x1, y1, x2, y2]
-    return list(box) if off is None else [side - less for side, less in zip(box, off, strict=True)]
+    return list(box) if shift is None else [side - offset for side, offset in zip(box, shift, strict=True)]
 
 
 OBJECT_ORDERS: dict[str, tuple[str, Callable[[Vocabulary], Mapping[int, str]]]] = {
@@ -161,19 +167,21 @@ and the names by number."""
 
 @dataclass(frozen=True)
 class Numbers(Generic[T]):
-    """What a file's numbers of verbs, objects or interactions mean. names: the label of each number. refusal: the end
-    of the message about a number without a label."""
+    """What a file's numbers of verbs, objects or interactions mean. names: the label of each number; that of an
+    interaction is (verb, object). refusal: the end of the message about a number without a label."""
 
     names: Mapping[int, T]
     refusal: str
 
     @classmethod
-    def from_items(cls, items: Sequence[T], base: int = 0, hint: str = "") -> Numbers[T]:
-        """Return the numbering of items in their order, the first as `base`. hint: the end of the message."""
+    def count_from(cls, items: Sequence[T], base: int = 0, hint: str = "") -> Numbers[T]:
+        """Return the numbering that counts the items in their order, the first as `base`. hint: words to add to the
+        message about a number that is none of theirs."""
         return cls(dict(enumerate(items, start=base)), f", but there are {len(items)}, counted from {base}{hint}")
 
     def name(self, number: Any, field: str) -> T:
-        """Return the label with a number. Raises `DataError` that names the field for a number without one."""
+        """Return the label that a number from a file means. Raises `DataError` that names the field for a number
+        without a label, and for what is no whole number."""
         known_name = self.names.get(number if type(number) is int else whole_number(number, field))
         if known_name is None:
             raise DataError(f"id {str(number).strip()}{self.refusal}", field=field, code="unknown-label")

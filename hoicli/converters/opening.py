@@ -1,6 +1,6 @@
 """Any file as an input of a stream: JSONL is read as it is, and what else `convert` reads is converted first.
 
-    Stream(["instances_test2015.json"], "ground truth", Opening().of(truth=True))
+    Stream(["instances_test2015.json"], "ground truth", Opening().specialise(truth=True))
 
 Detection, assumptions and messages are those of `convert`. The records are kept in an unnamed temporary file, so that
 they can be read twice and shared among processors; their errors name the dump and the image.
@@ -38,21 +38,21 @@ _MORE_OPTIONS = "id|part|verb-base|object-order|coords|boxes|to-vocabulary|activ
 class Opening:
     """The settings with which the files of a command are read; called with paths, it gives the streams' inputs.
 
-    dataset: the command's dataset. said: whether the user named it with --dataset. fixed: whether the command works in
-    this dataset only, so that a format of another one is refused. source_format: a name in FORMATS, None to detect it.
-    image_list: the value of --image-list. policy: what the command does about bad items.
+    dataset: the command's dataset. is_named: whether the user named it with --dataset. fixed: whether the command works
+    in this dataset only, so that a format of another one is refused. source_format: a name in FORMATS, None to detect
+    it. image_list: the value of --image-list. policy: what the command does about bad items.
     """
 
     dataset: str = "hico"
-    said: bool = False
+    is_named: bool = False
     fixed: bool = True
     source_format: str | None = None
     image_list: str | None = None
     policy: ErrorPolicy = field(default_factory=ErrorPolicy)
 
     def specialise(self, *, truth: bool) -> Opening:
-        """Return the settings for files of ground truth (`truth`) or of predictions. The user's format is dropped from
-        them if it is one of the other kind, since it was not meant for these files."""
+        """Return the settings for reading only ground truth (`truth`), or only predictions. If the user named a format
+        of the other kind, these are without it: it was meant for the command's other files."""
         if self.source_format is None:
             return self
         from hoicli.converters.formats import FORMATS
@@ -61,9 +61,11 @@ class Opening:
         return self if format_fits else replace(self, source_format=None)
 
     def __call__(self, paths: Sequence[str]) -> list[Input]:
-        """Return the inputs for some paths; files that are no JSONL are converted first. `a.mat,b.mat` names two files.
-        Raises `DataError` as `convert` does, and `UsageError` if a format was named but no path is a file, or if a path
-        is given twice, since its images would count twice."""
+        """Return one input of records for each file, in the files' order; files that are not JSONL are converted first.
+
+        paths: files, folders, pipes, or "-" for stdin; `a.mat,b.mat` is two files. Neighbours that need a conversion
+        are converted together, since some formats consist of several files. Raises `DataError` as `convert` does, and
+        `UsageError` if a format was named but no path is a file, or if a path is given twice."""
         files = list(chain.from_iterable(parts_of(path) for path in paths))
         repeated = next((path for path in files if files.count(path) > 1), None)
         if repeated is not None:
@@ -78,50 +80,52 @@ class Opening:
             contents: list[Content] = ["dump" if on_disk else "lines" for on_disk in is_on_disk]
         else:
             contents = [content(path) if on_disk else "lines" for path, on_disk in zip(files, is_on_disk, strict=True)]
-        if "dump" in contents:  # a list of image ids, the companion of a dump
+        if "dump" in contents:  # an unknown file beside a dump belongs to it: a list of image ids
             contents = ["dump" if content_kind == "unknown" else content_kind for content_kind in contents]
         inputs: list[Input] = []
-        for is_dump, run in groupby(zip(files, contents, strict=True), key=lambda pair: pair[1] == "dump"):
-            run_paths = [path for path, _ in run]
-            inputs += _spool_dumps(run_paths, self) if is_dump else map(File, run_paths)
+        for is_dump, neighbours in groupby(zip(files, contents, strict=True), key=lambda pair: pair[1] == "dump"):
+            neighbour_paths = [path for path, _ in neighbours]
+            inputs += _spool_dumps(neighbour_paths, self) if is_dump else map(File, neighbour_paths)
         return inputs
 
 
 def content(path: str) -> Content:
-    """Return what a file holds: "lines" of JSON (any objects, one on each line), a "dump" that `convert` reads, or
-    "unknown". Raises `DataError` if the file cannot be read."""
+    """Return what a file holds, from its name and its beginning: "lines" of JSON (any objects, one on each line), a
+    "dump" (a file in another format, which `convert` reads), or "unknown". Only if these leave it open, the whole file
+    is read. Raises `DataError` if the file cannot be read."""
     if file_kind(path, b"") != "unknown":  # by its name alone
         return "dump"
     with open_input(path) as stream:
-        head: bytes = stream.peek(1)[:FIRST]  # type: ignore[attr-defined]
+        head: bytes = stream.peek(1)[:FIRST]  # type: ignore[attr-defined]  # the first bytes, without reading them away
         kind = file_kind(path, head)
         if kind == "unknown":  # image ids, a pickle without a mark at its beginning, or a text in a format's own form
-            numbers = head.translate(None, b" \t\r\n").isdigit()
-            return "unknown" if numbers or not (_ends_as_pickle(path) or _is_known(path)) else "dump"
+            is_id_list = head.translate(None, b" \t\r\n").isdigit()  # nothing but digits and white space
+            return "unknown" if is_id_list or not (_ends_as_pickle(path) or _is_known(path)) else "dump"
         if kind != "json-object":
             return "dump"
         if _RECORD.match(head.lstrip(MARK + b" \t\r\n")):
             return "lines"
-        line = next((line for line in iter(partial(stream.readline, LONGEST_LINE + 1), b"") if line.strip()), b"")
-        line = line.removeprefix(MARK)
+        lines = iter(partial(stream.readline, LONGEST_LINE + 1), b"")
+        line = next((line for line in lines if line.strip()), b"").removeprefix(MARK)  # the first that is not blank
         try:
             first = orjson.loads(line)
         except orjson.JSONDecodeError:
             may_be_bad_line = len(line) <= LONGEST_LINE and line.strip() != b"{"  # not the first line of a document
             return "lines" if may_be_bad_line and b'"image_id"' in line else "dump"
-        one_line = not any(line.strip() for line in iter(partial(stream.readline, LONGEST_LINE + 1), b""))
-    return "dump" if one_line and "image_id" not in first and _is_known(path) else "lines"
+        has_one_line = not any(line.strip() for line in lines)
+    return "dump" if has_one_line and "image_id" not in first and _is_known(path) else "lines"
 
 
 def _ends_as_pickle(path: str) -> bool:
-    """Whether the last byte of a file ends a pickle. Pickles of the first protocols have no mark at their beginning."""
+    """Return whether a file's last byte is a full stop, the instruction that ends a pickle. Pickles of the first
+    protocols cannot be recognised by their beginning."""
     with open(path, "rb") as stream:
         stream.seek(max(0, os.path.getsize(path) - 1))
         return stream.read() == b"."
 
 
 def _is_known(path: str) -> bool:
-    """Whether a file is in a format that `convert` reads."""
+    """Return whether a file is in a format that `convert` recognises."""
     from hoicli.converters.containers.source import Source
     from hoicli.converters.context import run_step
     from hoicli.converters.formats import detect
@@ -138,7 +142,8 @@ def _is_known(path: str) -> bool:
 
 
 def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
-    """Convert files, and return the records of each in a temporary file. Raises errors as `convert` does."""
+    """Convert files of foreign formats, and return for each a temporary file with its records, one on each line.
+    opening: the settings of the command that reads them. Raises the errors of `convert`, with advice that fits it."""
     # Most runs read JSONL, and need none of this.
     from hoicli.converters.context import DERIVED, Context
     from hoicli.converters.conversion import Conversion
@@ -146,8 +151,8 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
 
     policy, spools = ErrorPolicy(skip=opening.policy.skip, unit="item"), list[Spool]()
     context = Context(load(opening.dataset), policy)
-    dataset_said = opening.dataset if opening.said else None
-    conversion = Conversion(context, opening.source_format, dataset_said, fixed=opening.fixed)
+    named_dataset = opening.dataset if opening.is_named else None
+    conversion = Conversion(context, opening.source_format, named_dataset, fixed=opening.fixed)
     try:
         if opening.image_list is not None:
             read_image_list(opening.image_list, context)
@@ -167,7 +172,7 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
 
 
 def _spool(name: str, lines: Iterable[bytes]) -> Spool:
-    """Return a temporary file that holds the lines; name: the file that they are from, for messages."""
+    """Return a new temporary file that holds the lines. name: the file that they are from, for messages."""
     spool = Spool(name, numbered=False)
     with spool.filling() as file:
         file.writelines(lines)
@@ -175,6 +180,7 @@ def _spool(name: str, lines: Iterable[bytes]) -> Spool:
 
 
 def _advise_convert(text: str, opening: Opening) -> str:
-    """Return a message in which an option that the command lacks is named as one of `hoicli convert`."""
+    """Return a message of `convert` as another command prints it: an option that only `convert` has (--id) is named
+    with the command that has it (hoicli convert --id). --dataset is among these unless the dataset is `fixed`."""
     lacking = _MORE_OPTIONS if opening.fixed else f"{_MORE_OPTIONS}|dataset"
     return re.sub(rf"--(?:{lacking})\b", r"hoicli convert \g<0>", text, count=1)

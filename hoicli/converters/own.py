@@ -7,6 +7,7 @@ Nothing is shifted. --box-form may say that the boxes of records are no corners;
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from hoicli.converters.containers.npz import arrays
 from hoicli.converters.containers.source import Source
@@ -19,23 +20,25 @@ from hoicli.records.parsing import Record, parse, short
 
 
 def is_records(source: Source) -> bool:
-    """Whether a file is JSON lines, the first of which has an image_id and no answer of a model."""
+    """Return whether a file has hoicli's records: JSON lines, the first with an image_id and no answer of a model."""
     return source.kind == "json-lines" and "image_id" in source.first_line() and not is_answers(source)
 
 
 def is_state(source: Source) -> bool:
-    """Whether a file is an .npz with the counts of an Evaluator's state."""
+    """Return whether a file is the saved state of an Evaluator: an .npz with the array triplet_counts."""
     return source.kind == "npz" and bool(arrays(source, ("triplet_counts",)))
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image, checked, with its boxes as corners."""
-    vocabulary, box_form = None if context.open_names else context.vocabulary, context.options.get("box_form")
+    """Yield one record for each line of a JSONL file, checked, with its boxes as corners. Raises `DataError` for the
+    first problem of a record, or counts it, as the context's policy says."""
+    vocabulary = None if context.open_names else context.vocabulary
+    box_form = context.options.get("box_form")
     for line in source.lines():
         with context.policy.item():
             record = parse(line)
             hois = record.get("hois")
-            scored = not {"unstated", "left_out"}.isdisjoint(record)  # which say something of predictions only
+            scored = not {"unstated", "left_out"}.isdisjoint(record)  # only predictions have these keys
             scored |= isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
             for problem in problems(record, vocabulary, scored=scored):
                 raise problem.error(line.place)
@@ -45,16 +48,22 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 
 def read_state(source: Source, context: Context) -> Iterator[Record]:
-    """Return one record for each image in an Evaluator's state."""
-    vocabulary, images = context.vocabulary, given_of(arrays(source, NAMES), context.vocabulary, source.name)
-    items = ((f"image {short(image[0])}.", image) for image in images)
-    return context.each(
-        items, lambda item: detections(item[0], item[1], vocabulary).record(vocabulary, scored=True), source
-    )
+    """Return one record for each image in the saved state of an Evaluator: its predictions as columns of numbers."""
+    vocabulary = context.vocabulary
+
+    def build(item: tuple[str, dict[str, Any]]) -> Record:
+        """Return the record of an image. item: its id, and its predictions as the arrays that `detections` takes."""
+        image_id, predictions = item
+        return detections(image_id, predictions, vocabulary).record(vocabulary, scored=True)
+
+    states = given_of(arrays(source, NAMES), vocabulary, source.name)
+    items = ((f"image {short(image_id)}.", (image_id, predictions)) for image_id, predictions in states)
+    return context.each(items, build, source)
 
 
 def images(source: Source, context: Context) -> Iterator[Record]:
-    """Yield the records as a list of images. They may be of any dataset, since only the image's name is used."""
+    """Yield the records of a JSONL file that is read as a list of images: only the image ids are checked, so that the
+    records may be of any dataset."""
     for line in source.lines():
         with context.policy.item():
             record = parse(line)

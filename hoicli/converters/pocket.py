@@ -45,7 +45,7 @@ from hoicli.vocabulary.labels import SUBJECT, Vocabulary, normalise
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image, also for images without pairs."""
+    """Yield one record for each image of hicodet's instances_*.json (UPT, PViC), also for images without pairs."""
     content = source.mapping
     objects = _known_names(content["objects"], context.vocabulary.object_ids, source, "objects")
     verbs = [{"verb": name} for name in _known_names(content["verbs"], context.vocabulary.verb_ids, source, "verbs")]
@@ -57,6 +57,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     shift = context.truth_shift(ONE_BASED)
 
     def build(item: tuple[str, list[int], dict[str, Any]]) -> Record:
+        """Return the record of an image. item: its file name, its [width, height], and the columns of its pairs."""
         file_name, (width, height), annotation = item
         columns = (annotation.get(key, ()) for key in ("boxes_h", "boxes_o", "object", "verb"))
         pairs = _pairs(columns, objects, verbs, (".object", ".verb"), shift, context.subject)
@@ -67,7 +68,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 
 def read_vcoco(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image of fredzzhang/vcoco."""
+    """Yield one record for each image of a V-COCO file of fredzzhang/vcoco (instances_vcoco_*.json)."""
     content = source.mapping
     for key in ("classes", "objects", "annotations"):
         if not isinstance(content.get(key), list):
@@ -80,6 +81,7 @@ def read_vcoco(source: Source, context: Context) -> Iterator[Record]:
     )
 
     def build(item: dict[str, Any]) -> Record:
+        """Return the record of an image. item: its annotation, with the file name and the columns of its pairs."""
         columns = (item[key] for key in ("boxes_h", "boxes_o", "objects", "actions"))
         pairs = _pairs(columns, objects, roles, (".objects", ".actions"), FAR_EDGES)
         head = {"image_id": coco_number(item["file_name"])}
@@ -97,9 +99,12 @@ def _pairs(
     shift: Sequence[int] | None,
     subject: str = SUBJECT,
 ) -> dict[str, Any]:
-    """Return the boxes and triplets of an image, as keys of its record. columns: the persons' boxes, the objects'
-    boxes, the objects' classes and the verbs, one item for each pair. objects, verbs: what each class and verb number
-    means. fields: the names of the last two columns, for messages."""
+    """Return the boxes, labels and triplets of an image under the keys that they have in a record.
+
+    columns: four lists with an item for each pair: the persons' boxes, the objects' boxes, the numbers of the objects'
+    classes, and the numbers of the verbs. objects, verbs: the label and the triplet's keys that each number means.
+    fields: the names of the last two columns, for messages. shift: what to subtract from a box, None for nothing.
+    subject: the label of persons."""
     table = BoxTable(subject)
     for person, other, class_number, verb_number in zip(*columns, strict=True):
         boxes = corners(person, ".boxes_h", shift), corners(other, ".boxes_o", shift)
@@ -117,7 +122,8 @@ def _known_names(names: list[Any], vocabulary_names: Collection[str], source: So
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """Write instances_*.json. Raises `DataError` for an image without its size, and for a score."""
+    """Write ground truth as one JSON file like hicodet's instances_*.json; a note says how objects are numbered. What
+    the format has no place for is counted. Raises `DataError` for an image without its size, and for a score."""
     vocabulary, order = context.vocabulary, context.target_order or "alphabetical"
     objects = vocabulary.alphabetical_objects if order == "alphabetical" else vocabulary.objects
     correspondence = _correspondence(vocabulary, objects)
@@ -142,16 +148,16 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _correspondence(vocabulary: Vocabulary, objects: Sequence[str]) -> list[list[int | None]]:
-    """Return [its number, its object's number, its verb's number] of each interaction of a dataset. objects: the
-    objects in the order in which the file numbers them."""
+    """Return the file's list `correspondence`: [number of the interaction, of its object, of its verb] for each
+    interaction of a dataset. objects: the objects in the order in which the file numbers them."""
     number_of = {name: number for number, name in enumerate(objects)}
     verb_ids, pairs_by_id = vocabulary.verb_ids, enumerate(vocabulary.interactions)
-    # get(), since V-COCO has roles for objects here: it is refused only with its first record.
+    # get() and not []: V-COCO, which has roles and not objects here, is refused later, at its first record.
     return [[number, number_of.get(name), verb_ids[verb]] for number, (verb, name) in pairs_by_id]
 
 
 def _image_size(record: Record) -> list[Any]:
-    """Return the width and height of a record's image. Raises `DataError` if it lacks one of them."""
+    """Return [width, height] of a record's image in pixels. Raises `DataError` if the record lacks one of them."""
     for side in ("width", "height"):
         if side not in record:
             place = Place(f"image {record['image_id']}")
@@ -160,8 +166,9 @@ def _image_size(record: Record) -> list[Any]:
 
 
 def _pair_columns(record: Record, correspondence: list[list[int | None]], context: Context) -> dict[str, list[Any]]:
-    """Return the file's columns of an image, each with one value for each pair: the persons' boxes, the objects' boxes,
-    and the numbers of interaction, object and verb. What the format has no place for is left out and counted."""
+    """Return the file's columns of an image, each with one value for each pair: the persons' boxes ("boxes_h"), the
+    objects' boxes ("boxes_o"), and the numbers of the interaction, the object and the verb. What the format has no
+    place for is left out and counted. correspondence: these three numbers for each interaction of the dataset."""
     vocabulary, place = context.vocabulary, Place(f"image {record['image_id']}")
     boxes = [corners(box, "", context.written_shift(ONE_BASED)) for box in record["boxes"]]
     names = [vocabulary.objects[vocabulary.object_ids[label]] for label in record["labels"]]

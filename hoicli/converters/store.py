@@ -35,10 +35,12 @@ LARGEST = 1 << 26
 
 
 def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_format: str | None = None) -> Path:
-    """Convert files of any format that `convert` reads, keep them as the ground truth of this name, and return its
-    file. If files hold two parts, DATASET:train takes the training part and every other name the test part. A note says
-    how many images it has, and how signatures name its annotations. Raises `UsageError` for a malformed name, and
-    `DataError` for files that convert refuses, that are predictions, or that hold no image."""
+    """Convert files to records, keep these as the ground truth called `name`, and return the path of the kept file.
+
+    name: DATASET:PART. If files hold both splits, the part "train" takes the training split and every other part the
+    test split. files: in any format that `convert` reads. dataset, source_format: as --dataset and --from, None to find
+    out. A note says how many images there are, and how signatures name the annotations. Raises `UsageError` for a
+    malformed name, and `DataError` for files that `convert` refuses, that are predictions, or that hold no image."""
     if NAME.fullmatch(name) is None:
         raise UsageError(f"{name!r} is no name of ground truth; give DATASET:PART, such as hico:test or mine:val")
     prefix = name.partition(":")[0]
@@ -46,8 +48,8 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
     target = path_of(name)
     with writable(f"{target.parent} (HOICLI_DATA names another folder)"):
         target.parent.mkdir(parents=True, exist_ok=True)
-    part = "train" if name.endswith(":train") else "test"
-    context = Context(load(dataset or "hico"), ErrorPolicy(unit="item"), split=part, prefix=prefix)
+    split = "train" if name.endswith(":train") else "test"
+    context = Context(load(dataset or "hico"), ErrorPolicy(unit="item"), split=split, prefix=prefix)
     conversion = Conversion(context, source_format, dataset)
     with (
         atomic_path(str(target), "data add") as temporary,
@@ -58,6 +60,7 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
     ):
 
         def write_records() -> Iterator[Line]:
+            """Convert the files, write each record to the kept file, and yield its line for the check below."""
             for source, record, data in conversion.convert_files(list(files), progress):
                 if any("score" in hoi for hoi in record["hois"]):
                     problem = "holds predictions; give the ground truth's file"
@@ -66,11 +69,11 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
                 yield Line(source, 0, data)
 
         lines = write_records()
-        first = next(lines, None)  # from then on the dataset is known
-        if first is None:
+        first_line = next(lines, None)
+        if first_line is None:
             raise DataError("holds no image", place=files[0], code="empty")
-        vocabulary = context.vocabulary
-        batches = read_scenes(chain([first], lines), vocabulary, scored=False, policy=ErrorPolicy())
+        vocabulary = context.vocabulary  # only known now: the first file may have changed it to its own dataset
+        batches = read_scenes(chain([first_line], lines), vocabulary, scored=False, policy=ErrorPolicy())
         scenes = concatenate(batches, vocabulary)
     conversion.report()
     note(f"{name}: {len(scenes.image_ids):,} images, gt:{truth_settings(total_of(scenes.hashes))['gt']}")
@@ -78,8 +81,9 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
 
 
 def fetch(name: str) -> Path:
-    """Download a published set of ground truth, check it, `add` it and return its file. The download itself is removed.
-    Raises `UsageError` for an unknown set, and `DataError` as `download` does."""
+    """Download a published set of ground truth, check it, keep it as `add` does, and return the path of the kept file.
+    name: one of NAMED, such as hico:test. The downloaded file is removed. Raises `UsageError` for an unknown set, and
+    `DataError` as `download` does."""
     row = NAMED.get(name)
     if row is None:
         raise UsageError(f"{name}: no published ground truth has this name; hoicli data list shows all")
@@ -88,8 +92,8 @@ def fetch(name: str) -> Path:
 
 
 def download(row: NamedTruth, folder: Path) -> Path:
-    """Download the file of a set to `folder` and return its path. Raises `DataError` if the server cannot be reached,
-    refuses, redirects or sends something else than the published file."""
+    """Download the file of a published set (`row`) to a folder, check it, and return its path. Raises `DataError` if
+    the server cannot be reached, refuses, redirects or sends something else than the published file."""
     target = folder / row.url.rpartition("/")[2]
     request = urllib.request.Request(row.url, headers={"User-Agent": "hoicli"})  # noqa: S310 (https: see `named`)
     with writable(str(target)), open(target, "wb") as file:
@@ -114,10 +118,11 @@ def download(row: NamedTruth, folder: Path) -> Path:
 
 
 def _pieces(response: Any, url: str) -> Iterator[bytes]:
-    """Yield the bytes that a server sends, piece by piece. Raises `DataError` for more than LARGEST."""
+    """Yield the bytes that a server sends, piece by piece. response: of `io.web.opener`. Raises `DataError` when more
+    than LARGEST bytes have come, and TimeoutError if none come for PATIENCE seconds. url: the file's, for messages."""
     size = 0
     while piece := response.read1(1 << 18):
-        response.allow(PATIENCE)
+        response.allow(PATIENCE)  # for the next piece
         yield piece
         size += len(piece)
         if size > LARGEST:
@@ -126,7 +131,8 @@ def _pieces(response: Any, url: str) -> Iterator[bytes]:
 
 
 def checksum(path: Path, like: str) -> str:
-    """Return the checksum of a file, of the kind of `like`: "sha256:HEX", or "git:HEX" (git's id of the content)."""
+    """Return the checksum of a file in the notation of another one, `like`: "sha256:HEX", or "git:HEX" (the id that git
+    gives the file's content)."""
     kind = like.partition(":")[0]
     if kind == "git":  # how git names contents, and no protection by itself: the address is https at a fixed commit
         digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
@@ -139,12 +145,13 @@ def checksum(path: Path, like: str) -> str:
 
 
 def rows() -> list[Row]:
-    """Return a row for every set that is known or was added: its name, title, file, source and terms. A file in their
-    folder is passed over if no name can mean it."""
+    """Return a row for each set of ground truth, first the published ones, then those that the user added: its name,
+    title and path, of a published one also its source and terms. The path is None for a set that is not kept. A file in
+    the sets' folder whose name is not of the form of a set's is passed over."""
     files = {f"{path.parent.name}:{path.stem}": str(path) for path in sorted(folder().glob("*/*.jsonl"))}
-    by_name = {name: path for name, path in files.items() if NAME.fullmatch(name)}
-    listed_rows: list[Row] = []
+    path_by_name = {name: path for name, path in files.items() if NAME.fullmatch(name)}
+    published: list[Row] = []
     for row in NAMED.values():
-        path = by_name.pop(row.name, None)
-        listed_rows.append({"name": row.name, "title": row.title, "path": path, "from": row.source, "terms": row.terms})
-    return [*listed_rows, *[{"name": name, "title": "added by you", "path": path} for name, path in by_name.items()]]
+        path = path_by_name.pop(row.name, None)
+        published.append({"name": row.name, "title": row.title, "path": path, "from": row.source, "terms": row.terms})
+    return [*published, *[{"name": name, "title": "added by you", "path": path} for name, path in path_by_name.items()]]

@@ -37,23 +37,25 @@ _NUMBERS = re.compile(rb"[\d.e+\s]+")
 
 
 def is_vsrl(source: Source) -> bool:
-    """Whether a file is V-COCO's list of actions or one of its companions: COCO's instances, or a list of image ids."""
-    is_split = source.kind == "unknown" and _NUMBERS.fullmatch(source.data[:FIRST]) is not None
-    return _is_actions(source) or _is_instances(source) or is_split
+    """Return whether a file is V-COCO's list of actions or one of its companions: COCO's instances, or a list of image
+    ids."""
+    is_id_list = source.kind == "unknown" and _NUMBERS.fullmatch(source.data[:FIRST]) is not None
+    return _is_actions(source) or _is_instances(source) or is_id_list
 
 
 def _is_actions(source: Source) -> bool:
-    """Whether a file is V-COCO's list of actions (VSRL)."""
+    """Return whether a file is V-COCO's list of actions, such as vcoco_test.json."""
     return source.first_has("action_name", "role_object_id")
 
 
 def _is_instances(source: Source) -> bool:
-    """Whether a file is COCO's instances."""
+    """Return whether a file is COCO's instances, the annotations of all its boxes."""
     return source.mapping_has("images", "annotations", "categories")
 
 
 def read_annotations(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image of the split, or of the list of actions if no split's ids are given."""
+    """Yield one record for each image of V-COCO, from its list of actions and COCO's instances, which come in any order
+    as `source` and its companions. A third file may list the ids of the images to take, as V-COCO's splits do."""
     sources = [source, *source.companions]
     vsrl = next((file_source for file_source in sources if _is_actions(file_source)), None)
     instances = next(
@@ -67,10 +69,11 @@ def read_annotations(source: Source, context: Context) -> Iterator[Record]:
         raise DataError(problem, place=source.name)
     actions, images = _actions(vsrl, context)
     if split:
-        images = _ids(split[0])
+        images = _image_ids(split[0])
     coco = run_step(lambda: _Instances(instances.mapping, {*images}), instances, "")
 
     def build(image: Mapping[str, Any]) -> Record:
+        """Return the record of an image, which is a row of COCO's `images`."""
         return _record(image, coco, actions, context, vsrl.name)
 
     items = ((f"image {image_id}", coco.images[image_id]) for image_id in images if image_id in coco.images)
@@ -81,13 +84,13 @@ def read_annotations(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _actions(vsrl: Source, context: Context) -> tuple[dict[int, list[Action]], list[int]]:
-    """Return the actions of each annotated person by annotation id (an empty list for a person who does nothing), and
-    the ids of the images in ascending order."""
+    """Return the actions of each annotated person by the id of the person's annotation (an empty list for a person who
+    does nothing), and the ids of all images in ascending order. vsrl: V-COCO's list of actions."""
     actions: dict[int, list[Action]] = {}
     images: set[int] = set()
     roles_of = context.vocabulary.roles_of
-    for where, column in vsrl.items():
-        people = run_step(partial(_people_of, column, roles_of), vsrl, where)
+    for where, action_item in vsrl.items():
+        people = run_step(partial(_people_of_action, action_item, roles_of), vsrl, where)
         for image, person, action in people:
             images.add(image)
             actions_of_person = actions.setdefault(person, [])
@@ -96,36 +99,41 @@ def _actions(vsrl: Source, context: Context) -> tuple[dict[int, list[Action]], l
     return actions, sorted(images)
 
 
-def _people_of(column: Any, roles_of: Mapping[str, tuple[str, ...]]) -> list[tuple[int, int, Action | None]]:
-    """Return (image id, annotation id, action) of each person in the list of one action; the action is None for a
-    person who does not do it. column: the list of one action, an item of VSRL. roles_of: the roles of each verb."""
-    verb = normalise(str(column["action_name"]))
+def _people_of_action(item: Any, roles_of: Mapping[str, tuple[str, ...]]) -> list[tuple[int, int, Action | None]]:
+    """Return (image id, annotation id, action) of each person that the file lists under one action; the action is None
+    for a person who does not do it.
+
+    item: an item of V-COCO's list of actions, whose lists have one value for each person. Only role_object_id has
+    several: first the values of all people for the agent (each person's own annotation), then those for each further
+    role. roles_of: the roles of each verb."""
+    verb = normalise(str(item["action_name"]))
     if verb not in roles_of:
         raise DataError(f"{verb!r} is no V-COCO action", field=".action_name")
-    columns = [column[key] for key in ("image_id", "ann_id", "label")]
-    roles = [str(role) for role in column["role_name"]]
+    columns = [item[key] for key in ("image_id", "ann_id", "label")]
+    roles = [str(role) for role in item["role_name"]]
     if roles != ["agent", *roles_of[verb]]:
         expected = ", ".join(("agent", *roles_of[verb]))
         raise DataError(f"{roles} are not the roles of {verb}: {expected}", field=".role_name")
-    count, role_objects = len(columns[0]), column["role_object_id"]
-    if {len(each) for each in columns} != {count} or len(role_objects) != count * len(roles):
+    count, role_objects = len(columns[0]), item["role_object_id"]
+    if {len(column) for column in columns} != {count} or len(role_objects) != count * len(roles):
         problem = f"image_id, ann_id, label and role_object_id / {len(roles)} differ in length; fetch the file again"
         raise DataError(problem)
     objects_by_role = [role_objects[number * count : (number + 1) * count] for number in range(1, len(roles))]
-    fillers = zip(*objects_by_role, strict=True) if objects_by_role else [()] * count  # for each person
+    objects_by_person = zip(*objects_by_role, strict=True) if objects_by_role else [()] * count
     people: list[tuple[int, int, Action | None]] = []
-    for image, person, label, objects in zip(*columns, fillers, strict=True):
+    for image, person, label, objects in zip(*columns, objects_by_person, strict=True):
         action = (verb, tuple(whole_number(filler, ".role_object_id") for filler in objects)) if label == 1 else None
         people.append((whole_number(image, ".image_id"), whole_number(person, ".ann_id"), action))
     return people
 
 
-def _ids(split: Source) -> list[int]:
-    """Return the image ids of a split's file, which has one on each line; NumPy writes them like 2.94e+02."""
+def _image_ids(split: Source) -> list[int]:
+    """Return the image ids in the file of a split, which has one on each line. Raises `DataError`, with the number of
+    the line, for any other content."""
     ids = []
     for number, line in enumerate(split.data.decode("utf-8", "replace").split("\n"), start=1):
         try:
-            ids += [whole_number(float(line), "")] if line.strip() else []
+            ids += [whole_number(float(line), "")] if line.strip() else []  # numpy.savetxt writes 2.94e+02
         except (ValueError, DataError):
             problem = f"{line.strip()[:40]!r} is no image id; give one COCO image id a line"
             raise DataError(problem, place=Place.in_file(split.name, number)) from None
@@ -133,10 +141,11 @@ def _ids(split: Source) -> list[int]:
 
 
 class _Instances:
-    """COCO's instances, of the chosen images only. images: the rows of the images by id. annotations: the rows of each
-    image's annotations, in the file's order. names: the name of each category by id."""
+    """COCO's instances, of chosen images only. images: the row of each image by its id. annotations: the rows of an
+    image's boxes by the image's id, in the file's order. names: the name of each category by its id."""
 
     def __init__(self, content: Mapping[str, Any], chosen: set[int]) -> None:
+        """Sort COCO's lists by image. content: the file's. chosen: the ids of the images to keep."""
         self.images = {row["id"]: row for row in content["images"] if row["id"] in chosen}
         self.annotations: dict[int, list[Mapping[str, Any]]] = {}
         for row in content["annotations"]:
@@ -149,8 +158,10 @@ def _action_triplets(
     subject: int, verb: str, fillers: Sequence[int], box_index_of: Mapping[int, int], context: Context, place: str
 ) -> Iterator[Record]:
     """Yield a triplet for each role of a person's action, or one without an object for an action without roles.
-    subject: the index of the person's box. fillers: the annotation id that fills each role, 0 for none. box_index_of:
-    the index of each annotation's box. place: where the action stands, for the count of objects without a valid box."""
+
+    subject: the index of the person's box in the record. fillers: for each role of the verb the id of the annotation
+    whose box fills it, 0 for none. box_index_of: the index of each annotation's box, by the annotation's id. place:
+    where the action stands; roles whose object has no valid box are counted with it."""
     if not fillers:
         yield {"subject": subject, "object": None, "verb": verb}
     for role, filler in zip(context.vocabulary.roles_of[verb], fillers, strict=True):
@@ -162,8 +173,10 @@ def _action_triplets(
 def _record(
     image: Mapping[str, Any], coco: _Instances, actions: Mapping[int, list[Action]], context: Context, file: str
 ) -> Record:
-    """Return the record of an image. image: its row in COCO's instances. actions: the actions of each person, by
-    annotation id. file: the name of the list of actions, for the places of what is left out."""
+    """Return the record of an image: all its COCO boxes, and a triplet for each action and role of its people.
+
+    image: its row in COCO's instances. actions: the actions of each person by the id of the person's annotation. file:
+    the name of the list of actions, for the places of what is left out."""
     width, height, annotations = image["width"], image["height"], coco.annotations.get(image["id"], ())
     boxes: list[list[float]] = []
     labels: list[str] = []
@@ -178,7 +191,7 @@ def _record(
         box_index_of[row["id"]] = len(boxes)
         boxes.append(box)
         labels.append(coco.names[row["category_id"]])
-        annotated.append(labels[-1] != SUBJECT or row["id"] in actions)
+        annotated.append(labels[-1] != SUBJECT or row["id"] in actions)  # V-COCO passes some people over
     hois: list[Record] = []
     for row in annotations:
         place = f"{file}: annotation {row['id']}"
@@ -192,8 +205,9 @@ def _record(
 
 
 def _corners(row: Mapping[str, Any], width: float, height: float) -> list[float] | None:
-    """Return an annotation's box as [x1, y1, x2, y2], clipped as the official evaluator does it; None for a box that
-    the evaluator leaves out: one marked `ignore`, or without an area."""
+    """Return the box of a COCO annotation (`row`) as [x1, y1, x2, y2], 0-based with the last pixels inside, clipped to
+    the image as the official evaluator does it. Return None for a box that the evaluator leaves out: one marked
+    `ignore`, or without an area. width, height: of the image."""
     if row.get("ignore") == 1:
         return None
     x, y, w, h = row["bbox"]

@@ -40,11 +40,12 @@ UNSTATED = {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}
 
 
 _Person = tuple[str, dict[str, Any]]
-"""(place in the file, dictionary) of a person."""
+"""(place in the file, dictionary) of a detected person in the official list."""
 
 
 def read_detections(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image of the official list of detections, in the order of first appearance."""
+    """Yield one record for each image of V-COCO's official list of detections, in the order of first appearance. A
+    dictionary in the list is one detected person with all that it states about the person's actions."""
     images: dict[Any, list[_Person]] = {}
     for where, item in _people(source, context):
         images.setdefault(item["image_id"], []).append((where, item))
@@ -59,8 +60,8 @@ def read_detections(source: Source, context: Context) -> Iterator[Record]:
 
 
 class _Statements(NamedTuple):
-    """What the people of one image state. objects: the boxes that fill roles. hois: the triplets. left_out: the verb
-    and the role of each statement with a score of NaN, with the index of its person."""
+    """What the dictionaries of one image state. objects: the boxes that fill roles. hois: the triplets. left_out: for
+    each statement with a score of NaN {"subject": its person's index, "verb", and "role" if it is about a role}."""
 
     objects: BoxTable
     hois: list[dict[str, Any]]
@@ -72,12 +73,14 @@ class _DetectionReader:
     incomplete_people: how many of these lack the key of an action or of a role."""
 
     def __init__(self, source: Source, context: Context) -> None:
+        """Begin with both counts 0. source: the list's file, for messages."""
         self._file, self._context = source.name, context
         self._known_keys = _keys(context.vocabulary)
         self.people = self.incomplete_people = 0
 
     def record(self, image: tuple[int | str, list[_Person]]) -> Record:
-        """Return the record of an image, whose first boxes are those of its people. image: its id and its people."""
+        """Return the record of an image: first the boxes of its people, one for each dictionary, then those of objects.
+        image: its id, and its people."""
         image_id, people = image
         boxes = [_numbers(person.get("person_box"), 4, f"{where}.person_box") for where, person in people]
         statements = _Statements(BoxTable(), [], [])
@@ -96,8 +99,8 @@ class _DetectionReader:
         }
 
     def _add_person(self, statements: _Statements, people: Sequence[_Person], subject: int) -> None:
-        """Add what one person states to the statements of the image. Keys that are no action and statements with a
-        score of NaN are left out and counted. people: those of the image. subject: the person's index among them."""
+        """Add what the dictionary of one person states to the statements of the image. Keys that are no action and
+        statements with a score of NaN are left out and counted. people: those of the image. subject: which of them."""
         where, person = people[subject]
         stated_keys = self._known_keys.keys() & person.keys()
         for key in (key for key in person if key not in ("image_id", "person_box")):
@@ -106,6 +109,7 @@ class _DetectionReader:
                 self._context.drop("keys that are no V-COCO action", f"{self._file}: {field}")
                 continue
             verb, role = self._known_keys[key]
+            # A role's value is a box and a score, an action's the score alone.
             *box, score = _numbers(person[key] if role else [person[key]], 5 if role else 1, field)
             verb_and_role = {"verb": verb, "role": role} if role else {"verb": verb}
             if math.isnan(score):
@@ -113,7 +117,7 @@ class _DetectionReader:
                 statements.left_out.append({"subject": subject, **verb_and_role})
                 continue
             has_object = role and not all(map(math.isnan, box))
-            # the boxes that fill roles come after the people's
+            # In the record, the boxes of objects come after the people's.
             object_ = len(people) + statements.objects.add(box, "") if has_object else None
             triplet = {"subject": subject, "object": object_, "verb": verb, "score": score, **verb_and_role}
             statements.hois.append(triplet)
@@ -122,15 +126,17 @@ class _DetectionReader:
 
 
 def _derivable(left_out: list[dict[str, Any]], hois: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return those statements without a score that a reader would derive although all keys are there: actions of which
-    a role has a score. left_out: all statements of an image that have no score. hois: its triplets."""
-    acting = {(hoi["subject"], hoi["verb"]) for hoi in hois if "role" in hoi}
-    return [item for item in left_out if "role" not in item and (item["subject"], item["verb"]) in acting]
+    """Return those statements without a score that a record of this image must list, since who reads it would else
+    derive them: an action without a score, of which the same person has a role with one.
+
+    left_out: all statements of the image with a score of NaN. hois: its triplets."""
+    with_role = {(hoi["subject"], hoi["verb"]) for hoi in hois if "role" in hoi}
+    return [item for item in left_out if "role" not in item and (item["subject"], item["verb"]) in with_role]
 
 
 def _people(source: Source, context: Context) -> Iterator[_Person]:
-    """Yield (place in the file, dictionary) for each person whose dictionary names an image; its image_id is made an
-    integer or a text. A dictionary without an image goes to the error policy."""
+    """Yield (place in the file, dictionary) for each detected person, with its image_id as an integer or a text. The
+    error about a dictionary that names no image goes to the context's policy: it is raised, or counted and skipped."""
     for where, item in source.items():
         image_id = item.get("image_id") if isinstance(item, dict) else None
         number = int(image_id) if isinstance(image_id, float) and image_id.is_integer() else image_id
@@ -142,13 +148,17 @@ def _people(source: Source, context: Context) -> Iterator[_Person]:
 
 
 def _keys(vocabulary: Vocabulary) -> dict[str, tuple[str, str]]:
-    """Return (verb, role) of each key of a detection, such as `hold_agent` and `hold_obj`, verb by verb; the role is ""
-    for the agent, whose key says that the person does the action."""
-    return {_key(verb, role): (verb, role) for verb, roles in vocabulary.roles_of.items() for role in ("", *roles)}
+    """Return (verb, role) for each key that a person's dictionary can have: `hold_agent`, which says that the person
+    does the action, is ("hold", ""), and `hold_obj`, which says what is held, ("hold", "obj")."""
+    pairs: list[tuple[str, str]] = []
+    for verb, roles in vocabulary.roles_of.items():
+        pairs += [(verb, role) for role in ("", *roles)]
+    return {_key(verb, role): (verb, role) for verb, role in pairs}
 
 
 def _numbers(values: Any, count: int, field: str) -> list[float]:
-    """Return `count` numbers as floats, NaN for null. Raises `DataError` for any other content."""
+    """Return a list of `count` numbers from the file as floats, NaN for null. count: 1 for a score, 4 for a box, 5 for
+    both. Raises `DataError` that names the field for any other content."""
     try:
         numbers = [math.nan if value is None else float(value) for value in values]  # JSON has null for NaN
     except (TypeError, ValueError):
@@ -163,7 +173,8 @@ def _numbers(values: Any, count: int, field: str) -> list[float]:
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """Write the official list of detections, pickled. Raises `DataError` for a statement without a score."""
+    """Write predictions as V-COCO's official list of detections, pickled. Raises `DataError` for a triplet without a
+    score."""
     people: list[dict[str, Any]] = []
     for record in records:
         require_scores(record, context.target)
@@ -173,9 +184,11 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
-    """Yield the dictionaries of a record's people, in the order of their boxes. Each has every key, as the evaluator
-    requires: a key that the record does not state gets a score of NaN, which the evaluator skips, or the values of the
-    record's `unstated`. If a key has several values, further dictionaries of the same person hold the others."""
+    """Yield the dictionaries of a record's people for the official list, in the order of their boxes.
+
+    The evaluator requires every key in each. One that the record does not state gets a score of NaN, which the
+    evaluator skips, or the score and the box of the record's `unstated`. If a key has several values, such as two
+    objects of one role, further dictionaries of the same person hold the others."""
     image_id = number_or_name(record["image_id"])
     hois: dict[int, list[dict[str, Any]]] = {}
     for hoi in record["hois"]:
@@ -184,42 +197,45 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
     left_out: dict[int, set[str]] = {}
     for item in record.get("left_out") or ():
         left_out.setdefault(item["subject"], set()).add(_key(item["verb"], item.get("role")))
-    silent: dict[str, Any] = {"score": math.nan, "object": [math.nan] * 4}
+    skipped: dict[str, Any] = {"score": math.nan, "object": [math.nan] * 4}  # what the evaluator skips
     all_people = [index for index, label in enumerate(record["labels"]) if unstated and label == SUBJECT]
     for subject in sorted({*hois, *all_people}):
-        silent_keys = left_out.get(subject, set())
-        stated = _collect_values(record, hois.get(subject, []), silent_keys)
-        for repetition in range(max(map(len, stated.values()), default=1)):
-            default = unstated if unstated and repetition == 0 else silent
+        keys_left_out = left_out.get(subject, set())
+        values_of = _collect_values(record, hois.get(subject, []), keys_left_out)
+        for repetition in range(max(map(len, values_of.values()), default=1)):
+            default = unstated if unstated and repetition == 0 else skipped
             person: dict[str, Any] = {"image_id": image_id, "person_box": record["boxes"][subject]}
             for key, (_, role) in _keys(vocabulary).items():
-                fallback, values = silent if key in silent_keys else default, stated.get(key, ())
-                filler = [*fallback["object"], fallback["score"]] if role else fallback["score"]
-                person[key] = values[repetition] if repetition < len(values) else filler
+                fallback, values = skipped if key in keys_left_out else default, values_of.get(key, ())
+                fallback_value = [*fallback["object"], fallback["score"]] if role else fallback["score"]
+                person[key] = values[repetition] if repetition < len(values) else fallback_value
             yield person
 
 
 def _key(verb: str, role: str | None) -> str:
-    """Return the key of a verb and its role in the official list; without a role, that of the action itself."""
+    """Return the key of the official list for a verb with a role (hold_obj), or for the action itself (hold_agent) if
+    the role is None or empty."""
     return f"{verb}_{role or 'agent'}"
 
 
 def _collect_values(record: Record, hois: list[dict[str, Any]], left_out: set[str]) -> dict[str, list[Any]]:
-    """Return the values of each key that is stated about one person. hois: the person's triplets. left_out: the keys
-    that stay without a value. If only roles of an action are stated, the action gets their best score, unless it is in
-    `left_out` or the record says what unstated keys count as."""
-    stated: dict[str, list[Any]] = {}
-    best: dict[str, float] = {}
+    """Return the values that a record states about one person, by the key of the official list: scores for actions,
+    [x1, y1, x2, y2, score] for roles.
+
+    hois: the person's triplets. left_out: the keys that must stay without a value. An action of which only roles are
+    stated gets their best score, unless it is left out, or the record says what unstated keys count as."""
+    values_of: dict[str, list[Any]] = {}
+    best_role_score: dict[str, float] = {}
     for hoi in hois:
         value, role = hoi["score"], hoi.get("role")
         if role is not None:
             action = _key(hoi["verb"], None)
-            best[action] = max(value, best.get(action, -math.inf))
+            best_role_score[action] = max(value, best_role_score.get(action, -math.inf))
             box = [math.nan] * 4 if hoi["object"] is None else record["boxes"][hoi["object"]]
             value = [*box, value]
-        stated.setdefault(_key(hoi["verb"], role), []).append(value)
+        values_of.setdefault(_key(hoi["verb"], role), []).append(value)
     if not record.get("unstated"):
-        for action, score in best.items():
+        for action, score in best_role_score.items():
             if action not in left_out:
-                stated.setdefault(action, [score])
-    return stated
+                values_of.setdefault(action, [score])
+    return values_of

@@ -58,7 +58,7 @@ class Inputs:
         self._iou, self._slices = options_given.get("iou"), options_given.get("slice")
         self.opening = Opening(
             dataset=dataset or within or "hico",
-            said=dataset is not None,
+            is_named=dataset is not None,
             fixed=within is not None,
             source_format=options_given.get("from_"),
             image_list=text_of(options_given.get("image_list")),

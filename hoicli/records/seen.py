@@ -15,9 +15,10 @@ from hoicli.io.streams import Line
 from hoicli.records.image import truth_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.parsing import Record, parse
+from hoicli.vocabulary.content_checks import check, label_fault
+from hoicli.vocabulary.dataset_content import CUTS
 from hoicli.vocabulary.datasets import DATASETS
-from hoicli.vocabulary.files import check, label_fault
-from hoicli.vocabulary.labels import CUTS, normalise_spelling
+from hoicli.vocabulary.labels import normalise_spelling
 
 NO_INTERACTION = "no_interaction"
 """The verb that means that nothing happens, in HICO-DET and in what follows it."""

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from hoicli.errors import UsageError, arg, nearest
 from hoicli.io import plugins
-from hoicli.vocabulary.labels import SUBJECT, Vocabulary, normalise, shipped_content, vocabulary_of
+from hoicli.vocabulary.dataset_content import shipped_content, vocabulary_of
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary, normalise
 
 DATASETS = {
     "hico": "HICO-DET: 117 verbs, 80 objects, 600 interactions",
@@ -30,9 +31,9 @@ DATASETS = {
 
 
 def load(dataset: str) -> Vocabulary:
-    """Return the vocabulary of a dataset. dataset: a key of DATASETS, a name that another package adds
-    (`hoicli.datasets`), or the path of a file (formats/dataset.schema.json), which may be compressed. Raises
-    `UsageError` for a name that is none of these, `DataError` for a bad file."""
+    """Return the vocabulary of a dataset: its verbs, objects and interactions. dataset: a key of DATASETS, a name that
+    another package adds (entry point in `hoicli.datasets`), or the path of a file (formats/dataset.schema.json), which
+    may be compressed. Raises `UsageError` for a name that is none of these, `DataError` for a bad file."""
     if dataset in DATASETS:
         return _load_shipped(dataset)
     from hoicli.vocabulary.files import build_added_dataset, read_dataset
@@ -49,27 +50,28 @@ def load(dataset: str) -> Vocabulary:
 
 @cache
 def _load_shipped(dataset: str) -> Vocabulary:
-    """Return the vocabulary of a dataset that comes with hoicli."""
+    """Return the vocabulary of a dataset that comes with hoicli, a key of DATASETS."""
     return vocabulary_of(shipped_content(dataset))
 
 
 def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
-    """Return what to do about an unknown label: the dataset that has it, the nearest known one, or the command that
-    lists them all. what: "verb" or "object"."""
+    """Return advice, for a message, about a label that a dataset does not have: the dataset that has it, the nearest
+    label of this one, or the command that lists them all. name: the label. what: "verb" or "object"."""
 
-    def name_ids(any_vocabulary: Vocabulary) -> Mapping[str, int]:
+    def ids_in(any_vocabulary: Vocabulary) -> Mapping[str, int]:
+        """Return the ids of a dataset's verbs or objects, whichever the label is."""
         return any_vocabulary.verb_ids if what == "verb" else any_vocabulary.object_ids
 
     if vocabulary.own and what == "object" and name == SUBJECT:
         subject_names = ", ".join(vocabulary.subjects)
         return f'own subjects are {subject_names}: `aliases` maps names ({{"{name}": "{vocabulary.subjects[0]}"}})'
     normalised = normalise(name).lower()
-    if normalised == "human" and SUBJECT in name_ids(vocabulary):
+    if normalised == "human" and SUBJECT in ids_in(vocabulary):
         return f"did you mean {SUBJECT!r}?"
-    near = nearest(normalised, name_ids(vocabulary))
+    near = nearest(normalised, ids_in(vocabulary))
     hint = f"did you mean {near[0]!r}?" if near else ""
-    others = (other for other in DATASETS if other != vocabulary.name and name not in name_ids(vocabulary))
-    other_dataset = next((other for other in others if name in name_ids(load(other))), None)
+    others = (other for other in DATASETS if other != vocabulary.name and name not in ids_in(vocabulary))
+    other_dataset = next((other for other in others if name in ids_in(load(other))), None)
     if other_dataset is not None:
         return f"{records_of(other_dataset)}{f' (or {hint})' if hint else ''}; own classes? {OWN_CLASSES}"
     if vocabulary.own:
@@ -84,7 +86,7 @@ OWN_CLASSES = "hoicli vocab --from GT.jsonl -o FILE.json"
 
 
 def records_of(dataset: str) -> str:
-    """Return a question for messages, with the option to give: are the records of this dataset?"""
+    """Return a question for messages about wrong labels: "V-COCO records? --dataset vcoco", for dataset vcoco."""
     return f"{DATASETS[dataset].partition(':')[0]} records? {arg('dataset', dataset)}"
 
 
@@ -109,7 +111,8 @@ is `action_role`, or the action alone where it has no role."""
 
 
 def verb_and_role(entry: str) -> tuple[str, str]:
-    """Return the verb and the role of an entry: ("hit", "instr") of hit_instr, ("walk", "") of walk."""
+    """Return (verb, role) of an entry in VCOCO_ORDERS: ("hit", "instr") of hit_instr, and ("walk", "") of walk, which
+    has no role."""
     for role in ("obj", "instr"):
         if entry.endswith(f"_{role}"):
             return entry[: -len(role) - 1], role

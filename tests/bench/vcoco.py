@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import orjson
 
+from hoicli.vocabulary.dataset_content import coco_objects
 from hoicli.vocabulary.datasets import load
-from hoicli.vocabulary.labels import coco_objects
 from tests.bench import released
 from tests.bench.hico import upright
 from tests.bench.measuring import HOICLI, PYTHON, Options, Process

@@ -108,7 +108,7 @@ def test_a_file_name_may_have_a_comma(tmp_path: Path) -> None:
 
 def test_a_format_of_another_dataset_is_refused() -> None:
     dump = FIXTURES / "vcoco/foreign/vcoco_results.pkl"
-    for opening in (Opening(), Opening(said=True)):
+    for opening in (Opening(), Opening(is_named=True)):
         with pytest.raises(DataError, match=r"vcoco_results.pkl: is of vcoco \(vcoco\), not of hico: --dataset vcoco$"):
             records(dump, opening=opening)
     assert len(records(dump, opening=Opening(fixed=False))) == 7

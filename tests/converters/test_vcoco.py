@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hoicli.vocabulary.dataset_content import coco_objects
 from hoicli.vocabulary.datasets import VCOCO_ORDERS, load, verb_and_role
-from hoicli.vocabulary.labels import coco_objects
 from tests.support.project import EIGHT, FIXTURES, Hoicli, Result, changed, dumped
 from tests.support.project import records_of as records
 

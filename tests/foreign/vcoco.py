@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from hoicli.vocabulary.dataset_content import coco_objects
 from hoicli.vocabulary.datasets import load
-from hoicli.vocabulary.labels import coco_objects
 from tests.foreign import Record, Records, writes
 
 

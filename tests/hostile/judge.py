@@ -24,7 +24,7 @@ from hoicli.cli import run
 from hoicli.errors import DataError
 from hoicli.io.opened_files import open_input
 from hoicli.records.image import problems
-from hoicli.vocabulary.files import check
+from hoicli.vocabulary.content_checks import check
 from tests.hostile.mutations import broken
 from tests.hostile.readers import BESIDE, CORPUS, ITEMS, LINES, TRUTH, Reader
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from hoicli.errors import DataError, UsageError
+from hoicli.vocabulary.dataset_content import coco_objects
 from hoicli.vocabulary.datasets import load, suggestion
-from hoicli.vocabulary.labels import coco_objects, normalise, normalise_spelling
+from hoicli.vocabulary.labels import normalise, normalise_spelling
 from tests.support.project import Hoicli, dumped, parsed
 
 HICO = load("hico")

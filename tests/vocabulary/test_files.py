@@ -15,9 +15,9 @@ import pytest
 
 from hoicli.commands.doctor import schema_text
 from hoicli.errors import LONGEST_LIKE, DataError, UsageError
+from hoicli.vocabulary.content_checks import FIELDS, check
+from hoicli.vocabulary.dataset_content import shipped_content
 from hoicli.vocabulary.datasets import DATASETS, load
-from hoicli.vocabulary.files import FIELDS, check
-from hoicli.vocabulary.labels import shipped_content
 from tests.support.costs import LARGER, require_linear
 from tests.support.project import dumped
 

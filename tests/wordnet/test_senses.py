@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoicli.vocabulary.dataset_content import coco_objects
 from hoicli.vocabulary.datasets import load
-from hoicli.vocabulary.labels import coco_objects
 from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.senses import (
     CURATED,

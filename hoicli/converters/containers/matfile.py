@@ -73,12 +73,13 @@ class Numbers(NamedTuple):
     data: bytes
 
     def flat(self) -> tuple[float, ...]:
-        """Return the numbers, column by column."""
-        return struct.unpack(f"<{len(self.data) // struct.calcsize(self.code)}{self.code[1]}", self.data)
+        """Return the numbers of the matrix, column by column."""
+        count = len(self.data) // struct.calcsize(self.code)
+        return struct.unpack(f"<{count}{self.code[1]}", self.data)
 
     def array(self) -> NDArray[Any]:
-        """Return the matrix as a NumPy array."""
-        return np.frombuffer(self.data, self.code).reshape(self.shape, order="F")
+        """Return the matrix as a NumPy array of its shape."""
+        return np.frombuffer(self.data, self.code).reshape(self.shape, order="F")  # "F": stored column by column
 
 
 NOTHING = Numbers((0, 0), "<d", b"")
@@ -100,7 +101,8 @@ class Structs(NamedTuple):
 
 
 class Variable(NamedTuple):
-    """A variable's place in the file (start, end), its shape, and its kind: cell, numbers, or a class's number."""
+    """Where a variable is and what it holds. start, end: the bytes of the file that it takes. kind: "cell", "numbers",
+    or "class N" with the number of another class of MATLAB's. shape: the sizes of its dimensions."""
 
     start: int
     end: int
@@ -109,8 +111,8 @@ class Variable(NamedTuple):
 
 
 def variables(source: Source) -> dict[str, Variable]:
-    """Return every variable by its name, without its content, which `load` reads. Raises `DataError` for a file that is
-    cut off, or no MATLAB 5 file."""
+    """Return where each variable of a MATLAB file is and what it holds, by its name. Only the beginning of each is
+    read; `load` reads the content. Raises `DataError` for a file that is cut off, or no MATLAB 5 file."""
     data, variables_read = source.data, {}
     version = data[124:HEADER]
     if version != b"\x00\x01IM":  # little-endian, level 5
@@ -119,21 +121,24 @@ def variables(source: Source) -> dict[str, Variable]:
     position = HEADER
     while position < len(data):
         with _damage_as_error(source):
-            kind, size = TAG(data, position)
-            end = position + 8 + size
-            if kind not in (MATRIX, COMPRESSED) or end > len(data):
-                raise ValueError("a variable goes beyond its end" if end > len(data) else f"unknown element {kind}")
-            name, variable_kind, shape = _MatrixReader(_head(data, position, end)).head()
-            variables_read[name] = Variable(position, end, variable_kind, shape)
+            element_type, size = TAG(data, position)
+            end = position + 8 + size  # the tag takes eight bytes
+            if end > len(data):
+                raise ValueError("a variable goes beyond its end")
+            if element_type not in (MATRIX, COMPRESSED):
+                raise ValueError(f"unknown element {element_type}")
+            name, kind, shape = _MatrixReader(_head(data, position, end)).head()
+            variables_read[name] = Variable(position, end, kind, shape)
         position = end
     return variables_read
 
 
 def load(source: Source, name: str) -> Any:
-    """Return a variable: `Numbers`, `Cells`, `Structs` or text, nested. Raises `DataError` for a damaged file."""
-    start, end, *_ = variables(source)[name]
+    """Return the content of a variable: `Numbers`, `Cells`, `Structs` or text; cells and fields hold more of these.
+    Raises `DataError` for a damaged file."""
+    variable = variables(source)[name]
     with _damage_as_error(source):
-        element = _element(source.data, start, end, source.stored)
+        element = _element(source.data, variable.start, variable.end, source.stored)
         value, end = _MatrixReader(element, source.stored).matrix(0, len(element), DEEPEST)
         if end != len(element):
             raise ValueError(f"{name} ends at byte {end:,} of {len(element):,}")
@@ -142,7 +147,7 @@ def load(source: Source, name: str) -> Any:
 
 @contextmanager
 def _damage_as_error(source: Source) -> Iterator[None]:
-    """Turn errors of parsing damaged bytes into a `DataError`."""
+    """Turn an error that damaged bytes raise in this block of code into a `DataError` that names the file."""
     try:
         yield
     except (struct.error, zlib.error, ValueError) as error:
@@ -151,16 +156,21 @@ def _damage_as_error(source: Source) -> Iterator[None]:
 
 
 def _head(data: bytes, start: int, end: int) -> bytes:
-    """Return the first bytes of the matrix between `start` and `end`, decompressed: its header and its name."""
+    """Return the first HEAD bytes, decompressed, of the variable that the file's bytes from `start` to `end` hold: its
+    class, shape and name."""
     content = data[start : min(end, start + PACKED_PIECE)]
-    is_compressed = TAG(data, start)[0] == COMPRESSED
-    return zlib.decompressobj().decompress(content[8:], HEAD) if is_compressed else content[:HEAD]
+    element_type, _ = TAG(data, start)
+    if element_type == COMPRESSED:
+        return zlib.decompressobj().decompress(content[8:], HEAD)  # behind the tag of eight bytes
+    return content[:HEAD]
 
 
 def _element(data: bytes, start: int, end: int, stored: int) -> bytes:
-    """Return the matrix between `start` and `end`, decompressed. stored: the bytes of the file on the disk. Raises
-    ValueError if it unpacks to more than that justifies, or has no end; what follows the end does not count."""
-    if TAG(data, start)[0] == MATRIX:
+    """Return all bytes, decompressed, of the variable that the file's bytes from `start` to `end` hold. stored: the
+    size of the file on the disk in bytes. Raises ValueError if it unpacks to more than a file of that size justifies
+    (DENSEST), or if the compressed data is cut off; bytes that follow its end do not count."""
+    element_type, _ = TAG(data, start)
+    if element_type == MATRIX:
         return data[start:end]
     stream = zlib.decompressobj()
     pieces: list[bytes] = []
@@ -177,104 +187,124 @@ def _element(data: bytes, start: int, end: int, stored: int) -> bytes:
 
 
 class _MatrixReader:
-    """Reads the matrices of one variable. places: how many more it may have (`take_places`). empty: the bytes of the
-    last empty cell, and its row. Raises ValueError or struct.error for damaged bytes."""
+    """Reads the matrices of one variable; all positions are bytes in its decompressed `data`. Raises ValueError or
+    struct.error for damaged bytes.
+
+    places: how many more cells, fields and matrices it may have (`take_places`). field_names: the names of the fields
+    of structs that were read before, by the length of a name and the bytes of all names. empty: the bytes of the last
+    empty cell, and its row."""
 
     def __init__(self, data: bytes, stored: int = 0) -> None:
-        """stored: the bytes of the file on the disk."""
+        """Begin before the first matrix. data: the variable, decompressed. stored: the size of its file on the disk in
+        bytes, which decides how many places it may have."""
         self.data = data
         self.places = max(PLACES, PLACES_PER_BYTE * stored)
         self.field_names: dict[tuple[int, bytes], tuple[str, ...]] = {}
         self.empty = b"", (NOTHING,)
 
     def head(self) -> tuple[str, str, tuple[int, ...]]:
-        """Return the variable's name (the third element, after the flags and the dimensions), kind and shape."""
-        _, _, word, _, _, size, *_ = FLAGS_AND_SHAPE(self.data, 8)
-        kind = word & 0xFF
-        kind_name = "numbers" if kind in NUMBERS else "cell" if kind == CELL else f"class {kind}"
-        name = self.content(32 + size + -size % 8, len(self.data))[1].decode("latin-1")
-        return name, kind_name, struct.unpack_from(f"<{size // 4}I", self.data, 32)
+        """Return the variable's name, kind (as in `Variable`) and shape. They are in its first elements: at byte 8 the
+        flags, at 24 the dimensions, whose numbers begin at 32, and then the name."""
+        _, _, flags, _, _, dimension_size, *_ = FLAGS_AND_SHAPE(self.data, 8)
+        matrix_class = flags & 0xFF  # the lowest byte; the others say whether it is complex, global or logical
+        kind = "numbers" if matrix_class in NUMBERS else "cell" if matrix_class == CELL else f"class {matrix_class}"
+        _, name, _ = self.content(32 + _size_with_padding(dimension_size), len(self.data))
+        return name.decode("latin-1"), kind, struct.unpack_from(f"<{dimension_size // 4}I", self.data, 32)
 
     def matrix(self, start: int, limit: int, levels: int) -> tuple[Any, int]:
-        """Return the matrix whose tag is at `start`, and where the next one begins. limit: where both must end. levels:
-        how many matrices may still lie within each other."""
+        """Return the matrix (of any class: numbers, text, cells or structs) that begins at `start`, and the position
+        after it. limit: the position at which it must have ended. levels: how many matrices may still lie within each
+        other."""
         data = self.data
-        kind, size = TAG(data, start)
+        element_type, size = TAG(data, start)
         end = start + 8 + size
-        if kind != MATRIX:
+        if element_type != MATRIX:
             raise ValueError(f"no matrix at byte {start}")
         if end > limit or not levels:
             raise ValueError(f"a matrix goes beyond its end at byte {start}")
         self.take_places(OF_A_MATRIX)
         if not size:
             return NOTHING, end
-        flags, flag_size, word, _, kind, dimension_size, *shape = FLAGS_AND_SHAPE(data, start + 8)
-        if (flags, flag_size) != FLAGS or kind != DIMENSIONS or dimension_size < 8:
+        flags_type, flags_size, flags, _, second_type, dimension_size, *shape = FLAGS_AND_SHAPE(data, start + 8)
+        if (flags_type, flags_size) != FLAGS or second_type != DIMENSIONS or dimension_size < 8:
             raise ValueError(f"no matrix header at byte {start}")
         if dimension_size > 4 * MOST_DIMENSIONS:
             raise ValueError(f"{dimension_size // 4:,} dimensions at byte {start}")
-        if dimension_size > 8:
+        if dimension_size > 8:  # more than the two that FLAGS_AND_SHAPE has read
             shape = [*struct.unpack_from(f"<{dimension_size // 4}I", data, start + 32)]
-        position = start + 32 + dimension_size + -dimension_size % 8  # elements are padded to eight bytes
-        kind, size = TAG(data, position)
-        position += 8 if kind >> 16 else 8 + size + -size % 8  # the name
-        kind = word & 0xFF
-        if kind in NUMBERS:
+        position = start + 32 + _size_with_padding(dimension_size)
+        name_type, name_size = TAG(data, position)
+        position += (
+            8 if name_type >> 16 else 8 + _size_with_padding(name_size)
+        )  # a short name is inside its tag (`content`)
+        matrix_class = flags & 0xFF
+        if matrix_class in NUMBERS:
             return self.numbers(position, end, tuple(shape)), end
-        if kind == STRUCT:
+        if matrix_class == STRUCT:
             return self.structs(position, end, prod(shape), levels), end
-        if kind == CELL:
+        if matrix_class == CELL:
             items = [item for (item,) in self.rows(position, end, prod(shape), 1, levels)]
             return Cells(tuple(shape), items), end
-        if kind == TEXT:
+        if matrix_class == TEXT:
             return self.text(position, end), end
-        raise ValueError(f"a matrix of class {kind} at byte {start}")
+        raise ValueError(f"a matrix of class {matrix_class} at byte {start}")
 
     def take_places(self, number: int) -> None:
-        """Raise ValueError for more cells, fields and matrices than the file's size justifies."""
+        """Count cells, fields and matrices that will need memory; raise ValueError if the variable has more of them by
+        now than the file's size justifies, since a damaged file can declare any number."""
         self.places -= number
         if self.places < 0:
             raise ValueError("more cells, fields and matrices than any file of its size has")
 
     def content(self, start: int, limit: int) -> tuple[int, bytes, int]:
-        """Return the type and the bytes of the data element at `start`, and where the next element begins."""
-        kind, size = TAG(self.data, start)
-        small = kind >> 16  # a small element: its bytes are in place of the size
-        begin = start + 4 if small else start + 8
-        size = small or size
-        if begin + size > limit or small > 4:
+        """Return the type of the data element at `start`, its bytes, and the position of the next element. limit: the
+        position at which its bytes must have ended."""
+        type_word, size = TAG(self.data, start)
+        # At most four bytes may stand inside the tag, in place of the size: the upper half of the type is then their
+        # number.
+        small_size = type_word >> 16
+        if small_size:
+            begin, next_element = start + 4, start + 8
+            size = small_size
+        else:
+            begin, next_element = start + 8, start + 8 + _size_with_padding(size)
+        if begin + size > limit or small_size > 4:
             raise ValueError(f"data goes beyond its end at byte {start}")
-        return kind & 0xFFFF, self.data[begin : begin + size], start + 8 if small else begin + size + -size % 8
+        return type_word & 0xFFFF, self.data[begin : begin + size], next_element
 
     def numbers(self, start: int, end: int, shape: tuple[int, ...]) -> Numbers:
-        """Return a numeric matrix; of complex numbers it has the real part."""
-        kind, content, _ = self.content(start, end)
-        if kind not in CODES:
-            raise ValueError(f"numbers of type {kind} at byte {start}")
-        code = CODES[kind]
+        """Return the numeric matrix of a shape whose numbers are in the bytes from `start` to `end`. Of complex numbers
+        it has the real parts, which come first."""
+        element_type, content, _ = self.content(start, end)
+        if element_type not in CODES:
+            raise ValueError(f"numbers of type {element_type} at byte {start}")
+        code = CODES[element_type]
         if prod(shape) * struct.calcsize(code) != len(content):
             raise ValueError(f"{prod(shape):,} numbers declared in {len(content):,} bytes at byte {start}")
         return Numbers(shape, code, content)
 
     def structs(self, start: int, end: int, count: int, levels: int) -> Structs:
-        """Return a struct array of `count` rows. The file has the length of a field's name, the names one after
-        another, and the values row by row."""
+        """Return the array of `count` structs in the bytes from `start` to `end`. These have the length of a field's
+        name, the names one after another, each filled with zeros to that length, and the values struct by struct.
+        levels: as in `matrix`."""
         _, length_bytes, position = self.content(start, end)
-        _, content, position = self.content(position, end)
-        length = struct.unpack("<I", length_bytes)[0]
+        _, name_bytes, position = self.content(position, end)
+        (length,) = struct.unpack("<I", length_bytes)
         if length < 1:
             raise ValueError(f"field names without a length at byte {start}")
-        names = self.field_names.get((length, content))
+        names = self.field_names.get((length, name_bytes))
         if names is None:
-            parts = (content[offset : offset + length] for offset in range(0, len(content), length))
-            self.take_places(len(content) // length)
-            names = tuple(part.split(b"\0")[0].decode("latin-1") for part in parts)
-            self.field_names[length, content] = names
+            self.take_places(len(name_bytes) // length)
+            padded_names = (name_bytes[offset : offset + length] for offset in range(0, len(name_bytes), length))
+            names = tuple(padded_name.split(b"\0")[0].decode("latin-1") for padded_name in padded_names)
+            self.field_names[length, name_bytes] = names  # the hundreds of thousands of equal structs share a tuple
         return Structs(names, self.rows(position, end, count, len(names), levels))
 
     def rows(self, position: int, end: int, count: int, width: int, levels: int) -> list[tuple[Any, ...]]:
-        """Return `count` rows of `width` matrices. Only rows that are really there take room, whatever is declared."""
-        self.take_places(min(count * width, (end - position) // 8))  # as many as there can be
+        """Return `count` rows, each of `width` matrices, that follow one another in the bytes from `position` to `end`:
+        structs with their fields, or cells, which are rows of one. Memory is only taken for rows that are there, and
+        not for all that the file declares. levels: as in `matrix`."""
+        self.take_places(min(count * width, (end - position) // 8))  # each takes eight bytes at least
         rows: list[tuple[Any, ...]] = []
         for _ in range(count if width else 0):
             empty_bytes, empty_row = self.empty
@@ -294,8 +324,14 @@ class _MatrixReader:
         return rows
 
     def text(self, start: int, end: int) -> str:
-        """Return a char matrix as text; if it has several rows, it comes out column by column."""
-        kind, content, _ = self.content(start, end)
-        if kind not in ENCODINGS:
-            raise ValueError(f"text of type {kind} at byte {start}")
-        return content.decode(ENCODINGS[kind], "replace")
+        """Return the text of the char matrix in the bytes from `start` to `end`; if it has several rows, its characters
+        come out column by column."""
+        element_type, content, _ = self.content(start, end)
+        if element_type not in ENCODINGS:
+            raise ValueError(f"text of type {element_type} at byte {start}")
+        return content.decode(ENCODINGS[element_type], "replace")
+
+
+def _size_with_padding(size: int) -> int:
+    """Return the size of an element in bytes with its padding: the next multiple of eight."""
+    return size + -size % 8

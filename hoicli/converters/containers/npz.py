@@ -42,7 +42,7 @@ _DAMAGE = (
 
 @contextmanager
 def _readable(source: Source, name: str = "") -> Iterator[None]:
-    """Turn the exceptions for damaged bytes into a `DataError`."""
+    """Turn an exception that damaged bytes raise in this block of code into a `DataError`. name: the array's, or ""."""
     try:
         yield
     except _DAMAGE as error:
@@ -51,8 +51,8 @@ def _readable(source: Source, name: str = "") -> Iterator[None]:
 
 
 def arrays(source: Source, names: Collection[str]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an .npz file that have one of these names. Raises `DataError` for damage, for anything but
-    numbers and text, and for more bytes than the file's size justifies."""
+    """Return those arrays of an .npz file that have one of these names, by their names. Raises `DataError` for damage,
+    for anything but numbers and text, and for an array that unpacks to more bytes than the file's size justifies."""
     arrays_read = {}
     with _readable(source):
         archive = zipfile.ZipFile(BytesIO(source.data))
@@ -78,12 +78,13 @@ def npy(source: Source) -> NDArray[Any]:
 
 
 def _array(stream: IO[bytes], size: int) -> NDArray[Any]:
-    """Return the array of a .npy file of `size` bytes. Raises ValueError for anything else."""
+    """Return the array in a .npy file. size: the file's, in bytes. Raises ValueError for damage, for arrays of objects,
+    and for bytes that do not fill the array's shape."""
     read_header = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
     version = npy_format.read_magic(stream)
     if version not in read_header:
         raise ValueError(f"version {version}")
-    with catch_warnings():  # NumPy's, of headers that Python 2 wrote
+    with catch_warnings():  # NumPy warns of headers that Python 2 wrote
         simplefilter("ignore")
         shape, fortran, dtype = read_header[version](stream)
     if dtype.kind not in "fiuUS":
@@ -91,6 +92,7 @@ def _array(stream: IO[bytes], size: int) -> NDArray[Any]:
     if math.prod(shape) * dtype.itemsize != size - stream.tell():
         raise ValueError("its size is not what its header says")
     data = stream.read()
+    # NumPy's text has four bytes a character; a number that is no character would crash whoever reads it later.
     if dtype.kind == "U" and data and np.frombuffer(data, f"{dtype.byteorder}u4").max() > sys.maxunicode:
         raise ValueError("text of impossible characters")
     return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")

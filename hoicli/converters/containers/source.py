@@ -23,9 +23,12 @@ from hoicli.io.streams import Line
 
 
 class Source:
-    """One input of `convert`: a path, `-`, or a folder; `companions` are the other paths of a joint format."""
+    """One input of `convert`: a file, stdin or a folder. Each of its properties is computed once, when first needed.
+
+    name: the path as messages show it. companions: the other files of a format that consists of several."""
 
     def __init__(self, path: str, companions: list[Source] | None = None) -> None:
+        """Remember the path, without opening it; "-" is stdin."""
         self.path = path
         self.name = display_name(path)
         self.companions = companions or []
@@ -33,7 +36,7 @@ class Source:
 
     @cached_property
     def data(self) -> bytes:
-        """The whole file, decompressed. Raises `DataError` for an empty one."""
+        """Return the bytes of the whole file, decompressed if it is a .gz. Raises `DataError` for an empty file."""
         with open_input(self.path) as stream:
             data = stream.read()
             self._packed = packed_size(stream)
@@ -43,7 +46,8 @@ class Source:
 
     @cached_property
     def stored(self) -> int:
-        """The bytes of the file on the disk, before .gz is unpacked: the measure of what a file may cost."""
+        """Return the size of the file in bytes before a .gz is unpacked. Readers of containers allow no more memory
+        than a file of this size can justify."""
         if self.path != "-" and os.path.isfile(self.path):
             return os.path.getsize(self.path)
         content = len(self.data)
@@ -51,15 +55,17 @@ class Source:
 
     @cached_property
     def kind(self) -> str:
-        """The file's kind of container, as `file_kind` names it; but "json-lines" if a second object follows the first,
-        and "pickle" for a pickle of the first protocols, which have no mark at the beginning."""
+        """Return the kind of container that the file is, such as "json-list", "json-object", "json-lines" (an object on
+        each line), "json-text" (one string), "pickle", "mat", "npz", "xml", "folder", or "unknown"."""
         kind = file_kind(self.path, b"" if self.path != "-" and os.path.isdir(self.path) else self.data[:FIRST])
         if kind == "json-object" and self._has_lines():
             return "json-lines"
+        # Pickles of the first protocols have no mark at their beginning, but end, as all, with a full stop.
         return "pickle" if kind == "unknown" and self.data.endswith(b".") else kind
 
     def _has_lines(self) -> bool:
-        """Whether the first line is a whole JSON object, and has an image_id or another object after it."""
+        """Return whether a file that begins with a JSON object is JSON lines: its first line is a whole object that has
+        an image_id, or is followed by another object."""
         first, _, rest = self.data.lstrip().partition(b"\n")
         if first.rstrip()[-1:] != b"}":
             return False
@@ -69,7 +75,7 @@ class Source:
             return False
 
     def describe(self) -> str:
-        """Return a description of the file for the message that its format is unknown."""
+        """Return what the file looks like, for the message that its format is unknown: "a list of image, boxes"."""
         content = self.first_item if self.is_list else self.mapping
         if isinstance(content, dict) and content:
             keys = (key[:40] if isinstance(key, str) else type(key).__name__ for key in islice(content, 6))
@@ -81,7 +87,7 @@ class Source:
     # Lines
 
     def lines(self) -> Iterator[Line]:
-        """Yield the lines that are not empty."""
+        """Yield the lines of the file that are not empty, each with its number."""
         for number, data in enumerate(self.data.split(b"\n"), start=1):
             line = data.removeprefix(MARK)
             if line.strip():
@@ -98,23 +104,24 @@ class Source:
 
     @cached_property
     def is_list(self) -> bool:
-        """Whether the file holds a list; `items` of anything else is an error."""
+        """Return whether the file holds a list, whose items `items` yields."""
         if self.kind == "pickle":
             return isinstance(self.unpickled, list | tuple)
         return self.kind in ("json-list", "json-text")
 
     @cached_property
     def first_item(self) -> Any:
-        """The first item of a list; None if the list is empty or the file holds no list."""
+        """Return the first item of a list; None if the list is empty or the file holds no list."""
         return next((item for _, item in self.items()), None) if self.is_list else None
 
     def first_has(self, *keys: str) -> bool:
-        """Whether the first item of a list is a dictionary with all of these keys."""
+        """Return whether the file is a list whose first item is a dictionary with all of these keys."""
         return isinstance(self.first_item, dict) and self.first_item.keys() >= {*keys}
 
     def items(self) -> Iterator[tuple[str, Any]]:
-        """Yield (position as `[3]`, item) of a list: of JSON, of a pickle, or under `preds` of a dictionary written as
-        text. Raises `DataError` if the list is cut off, an item is not readable, or there is no list."""
+        """Yield (position as "[3]", item) for each item of the file's list, parsed one at a time. The list is JSON, a
+        pickle, or stands under `preds` in a JSON string with the repr of a Python dictionary, as CDN writes it. Raises
+        `DataError` if the list is cut off, an item is not readable, or there is no list."""
         if not self.is_list:
             problem = f"holds no list ({self.kind}); {arg('from_', like='NAME')} chooses another format"
             raise DataError(problem, place=self.name)
@@ -133,7 +140,8 @@ class Source:
 
     @cached_property
     def text(self) -> bytes:
-        """The content of a JSON document that is one string. It keeps its quotes if it has no escapes."""
+        """Return the content of a JSON document that is one string. The quotes around it are kept if it has no escapes,
+        which saves a copy of a large file; `items` looks for the list inside. Raises `DataError` for damaged JSON."""
         if b"\\" not in self.data:
             return self.data
         try:
@@ -142,7 +150,8 @@ class Source:
             raise DataError(f"not JSON ({error}); the file may be cut off", place=self.name, code="damaged") from None
 
     def _number_items(self, items: Iterator[Any]) -> Iterator[tuple[str, Any]]:
-        """Yield (position as `[3]`, item) of some items. Raises `DataError` with the position of an unreadable one."""
+        """Yield (position as "[3]", item) for each of `items`, while these are parsed. Raises `DataError` with the
+        position of the first item that cannot be parsed."""
         position = 0
         try:
             for item in items:
@@ -156,7 +165,8 @@ class Source:
 
     @cached_property
     def mapping(self) -> dict[Any, Any]:
-        """The dictionary that a JSON object or a pickle holds; empty for anything else."""
+        """Return the dictionary that a JSON object or a pickle holds; an empty one for any other file. Raises
+        `DataError` for damaged JSON."""
         if self.kind == "pickle":
             return self.unpickled if isinstance(self.unpickled, dict) else {}
         if self.kind != "json-object":
@@ -174,29 +184,29 @@ class Source:
         return mapping if isinstance(mapping, dict) else {}
 
     def entries(self) -> dict[Any, Any]:
-        """Return the dictionary. Raises `DataError` if there is none, or if it is empty."""
+        """Return `mapping`, the file's dictionary. Raises `DataError` if the file holds none, or an empty one."""
         if not self.mapping:
             problem = f"holds no dictionary ({self.kind}); {arg('from_', like='NAME')} chooses another format"
             raise DataError(problem, place=self.name)
         return self.mapping
 
     def mapping_has(self, *keys: str) -> bool:
-        """Whether the dictionary has all of these keys."""
+        """Return whether the file is a dictionary with all of these keys."""
         return self.mapping.keys() >= {*keys}
 
     @cached_property
     def xml(self) -> Element:
-        """The root of an XML document. A document type is refused where it begins, since only it can declare entities
-        and files outside: so nothing is expanded, and nothing else is opened. Raises `DataError` with the line of a
-        document type, or of a place that is no XML."""
+        """Return the root of an XML document. Raises `DataError`, with the line, for what is no XML, and for a document
+        type (DOCTYPE): only there can a file declare entities that expand without end, or that open other files."""
         builder, parser = TreeBuilder(), expat.ParserCreate()
         parser.buffer_text = True
 
-        def refuse(*_: object) -> None:
+        def refuse_document_type(*_: object) -> None:
+            """Raise the error about a document type, when the parser meets its beginning."""
             problem = "has a document type (DOCTYPE), which could declare entities; take it out"
             raise DataError(problem, place=Place.in_file(self.name, parser.CurrentLineNumber), code="damaged")
 
-        parser.StartDoctypeDeclHandler = refuse
+        parser.StartDoctypeDeclHandler = refuse_document_type
         parser.StartElementHandler, parser.EndElementHandler = builder.start, builder.end
         parser.CharacterDataHandler = builder.data
         try:
@@ -208,7 +218,8 @@ class Source:
 
     @cached_property
     def unpickled(self) -> Any:
-        """The content of a pickle, which the restricted unpickler loads."""
+        """Return the content of a pickle as plain data; `load_pickle` runs nothing of it. Raises `DataError` for what
+        is no plain data."""
         from hoicli.converters.containers.unpickle import load_pickle
 
         return load_pickle(self.data, self.name)

@@ -16,13 +16,15 @@ from hoicli.io.outputs import open_output
 
 
 def items_of(data: bytes, start: int, parse: Callable[[bytes], Any], *, to_end: bool = False) -> Iterator[Any]:
-    """Yield the items of a list in text, parsed one by one without a tree of the whole. start: where the list's content
-    begins. parse: makes a value of an item's text. to_end: whether nothing may follow the list's closing bracket.
+    """Yield the items of a list in JSON or Python's notation, parsed one by one, so that the whole is never in memory.
 
-    Items that are dictionaries nearly always begin with the same key, so the text is cut where that beginning recurs;
-    if the text before the cut is no whole item, its end is found by following the brackets one by one. Each cut is
-    tried once, so that the work is that of reading the file a few times. Raises ValueError where the list breaks off.
-    """
+    data: the text. start: the position behind the list's opening bracket. parse: the function that makes a value of an
+    item's text. to_end: whether nothing may follow the list's closing bracket. Raises ValueError where the list breaks
+    off.
+
+    Where an item ends is found in two ways. Dictionaries of a list nearly always begin with the same key, so the text
+    is cut where that beginning recurs. If what lies before the cut is no whole item, the item's brackets are followed
+    one by one, which is slower. Each cut is tried once, so that the work is that of reading the file a few times."""
     # begin: where the item begins; after: where what follows the item begins; cut: where the next item may begin.
     begin = after = cut = _skip_space(data, start)
     first_key = _FIRST_KEY.match(data, begin)
@@ -34,7 +36,7 @@ def items_of(data: bytes, start: int, parse: Callable[[bytes], Any], *, to_end: 
             with suppress(ValueError, RecursionError):
                 item, end = parse(body), begin + len(body)
         if end < 0:
-            end = _followed_end(data, begin)
+            end = _find_end(data, begin)
             item = parse(data[begin:end])
         yield item
         after = _skip_space(data, end)
@@ -61,9 +63,9 @@ def _skip_space(data: bytes, position: int) -> int:
     return match.end() if match else position
 
 
-def _followed_end(data: bytes, begin: int) -> int:
-    """Return where the value at `begin` ends, by following its brackets; brackets in strings do not count. Raises
-    ValueError if it does not end."""
+def _find_end(data: bytes, begin: int) -> int:
+    """Return the position behind the value that begins at `begin`, by counting its brackets; those in strings do not
+    count. Raises ValueError if the value does not end."""
     if data[begin : begin + 1] not in (b"{", b"[", b"("):
         scalar = _SCALAR.match(data, begin)
         if scalar is None:
@@ -79,7 +81,7 @@ def _followed_end(data: bytes, begin: int) -> int:
 
 
 def write_items(path: str, items: Iterable[bytes]) -> None:
-    """Write a JSON list, one line for each item, as the items come."""
+    """Write a JSON list to a file, one line for each item, as the items come. items: JSON texts."""
     with open_output(path) as output:
         before = b"["
         for item in items:
@@ -88,22 +90,24 @@ def write_items(path: str, items: Iterable[bytes]) -> None:
         output(b"[]\n" if before == b"[" else b"]\n")
 
 
-def json_item(span: bytes) -> Any:
-    """Return the value of a JSON text, or of one item of a list. NaN (from json.dump) is accepted, so that the check of
-    records can name its place. Raises orjson.JSONDecodeError."""
+def json_item(json_text: bytes) -> Any:
+    """Return the value of a JSON text, such as one item of a list. NaN and Infinity, which are no JSON but come out of
+    Python's json.dump, are accepted, so that the check of records can name their place. Raises orjson.JSONDecodeError
+    for any other text."""
     try:
-        return orjson.loads(span)
+        return orjson.loads(json_text)  # strict, and faster
     except orjson.JSONDecodeError as error:
         try:
-            return _writable(json.loads(span))
-        except UnicodeDecodeError as other:
-            raise orjson.JSONDecodeError("not UTF-8", span.decode("latin-1"), other.start) from None
+            return _require_writable(json.loads(json_text))
+        except UnicodeDecodeError as unicode_error:
+            raise orjson.JSONDecodeError("not UTF-8", json_text.decode("latin-1"), unicode_error.start) from None
         except (ValueError, RecursionError):
             raise error from None
 
 
-def _writable(value: Any) -> Any:
-    """Return a value unchanged; raise ValueError if it holds half a surrogate pair, which no file can hold."""
+def _require_writable(value: Any) -> Any:
+    """Return a value unchanged, after a check that its texts can be written as UTF-8. Raises ValueError for half of a
+    surrogate pair, which JSON's escapes and Python's literals can state."""
     json.dumps(value, ensure_ascii=False).encode()
     return value
 
@@ -121,22 +125,22 @@ _TOKEN = re.compile(
 _WORDS = {"None": "null", "True": "true", "False": "false", "nan": "NaN", "inf": "Infinity"}
 
 
-def literal(span: bytes) -> Any:
-    """Return the value of a Python literal of containers, strings, numbers, NumPy scalars, nan and inf; nothing is
-    evaluated. Tuples become lists. Most literals become JSON by exchanging the quotes, and are then parsed at C speed;
-    in the others each string and word is rewritten as JSON. Raises ValueError for anything more than a literal, and for
-    keys that are no text."""
-    text = span.decode()
-    if '"' not in text and "\\" not in text:
+def literal(literal_text: bytes) -> Any:
+    """Return the value of a Python literal, as repr() writes it: containers, strings, numbers, NumPy scalars, nan and
+    inf. It is rewritten as JSON, and never evaluated; tuples become lists. Raises ValueError for anything more than a
+    literal, and for dictionary keys that are no text."""
+    text = literal_text.decode()
+    if '"' not in text and "\\" not in text:  # usually, an exchange of the quotes gives JSON; this is fast
         try:
             return orjson.loads(_unwrap_scalars(text).replace("'", '"'))
         except orjson.JSONDecodeError:
             pass
-    return _writable(json.loads(_TOKEN.sub(_token_to_json, text)))
+    return _require_writable(json.loads(_TOKEN.sub(_token_to_json, text)))  # each string and word one by one
 
 
 def _token_to_json(token: re.Match[str]) -> str:
-    """Return a part of a Python literal (a match of _TOKEN) as JSON writes it."""
+    """Return a part of a Python literal as JSON writes it. token: a match of _TOKEN: a string, a NumPy scalar, a word
+    such as None, or a bracket of a tuple. Raises ValueError for any other word."""
     if token["string"] is not None:
         content = token["string"][1:-1]
         if "\\" in content:
@@ -152,15 +156,15 @@ def _token_to_json(token: re.Match[str]) -> str:
 
 
 def _unwrap_scalars(text: str) -> str:
-    """Return a text with `np.float32(0.5)` as 0.5, or unchanged if anything but such scalars has parentheses (file
-    names may have them, too)."""
+    """Return the text of a Python literal with `np.float32(0.5)` as 0.5. If anything but such scalars has parentheses
+    (tuples, file names), return it unchanged: the scalars are then no JSON, and `literal` reads it in its other way."""
     if "np." not in text:
         return text
-    strings = "".join(text.split("'")[1::2])
+    strings = "".join(text.split("'")[1::2])  # every second part between quotes is inside of them
     if "(" in strings or ")" in strings:
         return text
-    other_brackets = text.count("(")
+    unwrapped, other_brackets = text, text.count("(")
     for scalar in _SCALARS:
-        other_brackets -= text.count(scalar)
-        text = text.replace(scalar, "")
-    return text if other_brackets else text.replace(")", "")
+        other_brackets -= unwrapped.count(scalar)
+        unwrapped = unwrapped.replace(scalar, "")
+    return text if other_brackets else unwrapped.replace(")", "")

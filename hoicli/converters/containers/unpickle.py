@@ -59,15 +59,15 @@ def load_pickle(data: bytes, name: str) -> Any:
 
 
 def _quote_text(text: str) -> str:
-    """Return text from a pickle as a message may have it: printable, on one line, cut to 80 characters."""
-    plain = text[:200].encode("unicode_escape").decode()
-    return plain if len(plain) <= 80 else plain[:77] + "..."
+    """Return text from a pickle as a message may show it: printable, on one line, cut to 80 characters."""
+    printable = text[:200].encode("unicode_escape").decode()
+    return printable if len(printable) <= 80 else printable[:77] + "..."
 
 
-def _refuse(named: str) -> NoReturn:
-    """Raise the `DataError` about a pickle that is no plain data; named: what it wants."""
+def _refuse(what: str) -> NoReturn:
+    """Raise the `DataError` about a pickle that is no plain data. what: the thing that it asks for, for the message."""
     raise DataError(
-        f"wants {named}, which hoicli does not build (nothing was run); "
+        f"wants {what}, which hoicli does not build (nothing was run); "
         "save it again as lists, dictionaries, numbers, text and numpy arrays (a tensor's .tolist())"
     )
 
@@ -79,6 +79,8 @@ class _Machine(pickle.Unpickler):
     """CPython's unpickler, which looks names up in a table instead of importing them."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
+        """Return what hoicli puts in place of a class or function that the pickle names; the unpickler calls this.
+        Raises `DataError` for a name that is not in _NAMES."""
         if global_name == "CacheTemplate":
             return _DICTIONARY
         replacement = _NAMES.get((module_name, global_name))
@@ -87,11 +89,13 @@ class _Machine(pickle.Unpickler):
         return _refuse(_quote_text(f"{module_name}.{global_name}"))
 
     def persistent_load(self, pid: Any, /) -> Any:
+        """Refuse an object that the pickle keeps elsewhere, under an id; the unpickler calls this."""
         _refuse("data outside of itself, as files of torch.save do")
 
 
 def _load(data: bytes) -> Any:
-    """Return the content of a pickle as plain values, built within the limits of memory."""
+    """Return the content of a pickle as plain values. Raises nearly any exception for damaged bytes; MemoryError for
+    one that asks for more memory than a file of its size can justify; and `DataError` for other content than data."""
     # Refused the memory for a bytearray, CPython (3.11) complains on stderr beside raising MemoryError.
     quiet = redirect_stderr(io.StringIO())
     with quiet, no_garbage_collection(), _bounded_memory(MEMORY_FLOOR + MEMORY_RATIO * len(data)):
@@ -105,94 +109,103 @@ def _load(data: bytes) -> Any:
 
 
 def _require_tree(value: Any, size: int) -> None:
-    """Raise `DataError` for a value that is nested beyond DEEPEST, or that stands for far more values than `size` bytes
-    can hold: a list that stands in many places is converted as often as it stands."""
-    containers = {list, dict, tuple, set, frozenset, _Array}
+    """Raise `DataError` for a value that is nested deeper than DEEPEST, or that stands for far more values than a
+    pickle of `size` bytes can have. In a pickle, one list may stand in many places for a few bytes each, but converting
+    it takes as long as if each were a list of its own; so it is counted in each."""
+    container_types = {list, dict, tuple, set, frozenset, _Array}
     level, remaining = [value], VALUES + VALUES_PER_BYTE * size
-    for _ in range(DEEPEST):
-        below: list[Any] = []
+    for _ in range(DEEPEST):  # level by level, from the outermost container inwards
+        next_level: list[Any] = []
         for start in range(0, len(level), PIECE):
-            inside = gc.get_referents(*level[start : start + PIECE])
-            containers_inside = [part for part in inside if type(part) in containers]
-            remaining -= sum([part.size if type(part) is _Array else len(part) for part in containers_inside])
+            inside = gc.get_referents(*level[start : start + PIECE])  # their items, keys and values
+            containers = [part for part in inside if type(part) in container_types]
+            remaining -= sum([part.size if type(part) is _Array else len(part) for part in containers])
             if remaining < 0:
                 raise DataError("repeats its parts so often that no dump would; save it again without shared lists")
-            below += filter(gc.is_tracked, containers_inside)  # passes over dictionaries of only numbers and text
-        if not below:
+            next_level += filter(gc.is_tracked, containers)  # leaves out dictionaries of only numbers and text
+        if not next_level:
             return
-        level = below
+        level = next_level
     raise DataError(f"is nested more than {DEEPEST} deep, or holds itself; save it again as plain lists")
 
 
 @contextmanager
 def _bounded_memory(extra: int) -> Iterator[None]:
-    """Let the process grow by at most `extra` bytes of address space. A pickle of ten bytes can use place four billion
-    of the memo, which the unpickler then allocates before it calls any code here; only the operating system can turn
-    that into a MemoryError. The soft limit is lowered and restored. On systems other than Linux nothing is done, since
-    the usage is unknown."""
+    """Let the process grow by at most `extra` bytes of address space while this block of code runs; a demand for more
+    raises MemoryError. The operating system has to watch over this: a pickle of ten bytes can make the unpickler
+    allocate a table of four billion places (its memo) before it calls any code here. On systems other than Linux
+    nothing is done, since the memory in use is not known there."""
     try:
         import resource
 
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_AS)
     except (ImportError, OSError):
         yield
         return
-    infinite = resource.RLIM_INFINITY
-    limits = [limit for limit in (soft, hard, used + extra) if limit != infinite]
-    resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))
+    limits = [limit for limit in (soft_limit, hard_limit, used + extra) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard_limit))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_AS, (soft_limit, hard_limit))
 
 
 # What a pickle may name
 
 
 class _Name:
-    """The object that a pickle gets for a name: a call builds a plain value. BUILD cannot set its attributes."""
+    """What a pickle gets in place of a class or function that it names: an object that can only be called, and then
+    builds a plain value. The pickle cannot change it (pickle's instruction BUILD would set attributes)."""
 
     __slots__ = ("_build",)
 
     def __init__(self, build: Callable[..., Any]) -> None:
-        object.__setattr__(self, "_build", build)
+        """build: the function that a call runs."""
+        object.__setattr__(self, "_build", build)  # since `__setattr__` refuses
 
     def __call__(self, *args: Any) -> Any:
+        """Return the plain value for the arguments that the pickle gives."""
         return self._build(*args)  # type: ignore[attr-defined]
 
     def __setattr__(self, attribute: str, value: Any) -> NoReturn:
+        """Refuse to set any attribute."""
         _refuse("to change what a name means")
 
 
 def _factory(kind: type) -> _Name:
-    """Return the name of a type as a defaultdict's factory uses it: called without arguments."""
+    """Return what a pickle gets for the name of a built-in type, such as list: a call without arguments builds an empty
+    one, which is how defaultdict uses it. Calls with arguments are not possible."""
     return _Name(lambda: kind())
 
 
 def _dictionary(items: Any = None, /) -> dict[Any, Any]:
-    """Build a dict for defaultdict(factory), whose items follow, or Python 2's OrderedDict([[key, value], ...])."""
+    """Return a dict in place of a defaultdict or OrderedDict. items: what the pickle gives to the constructor: a
+    defaultdict's factory, which is ignored (its items follow later), or Python 2's list of [key, value]."""
     if type(items) is tuple:
         _refuse("an odd dictionary")
     return dict(items) if type(items) is list else {}
 
 
 def _encode_latin(text: str, encoding: str) -> bytes:
-    """Return the bytes that protocols 0 to 2 write as text, to be encoded as latin-1."""
-    return (
-        text.encode("latin-1") if encoding in ("latin1", "latin-1") else _refuse(f"the codec {_quote_text(encoding)}")
-    )
+    """Return text as bytes in latin-1: protocols 0 to 2 write bytes as a call of codecs.encode with such text. Refuse
+    any other encoding."""
+    if encoding not in ("latin1", "latin-1"):
+        _refuse(f"the codec {_quote_text(encoding)}")
+    return text.encode("latin-1")
 
 
 # NumPy
 
 
 class _Dtype:
-    """A dtype while it is built: its code ("f4") comes from the call, its byte order from the state that follows."""
+    """A NumPy dtype while a pickle builds it: its code ("f4") comes from a call, its byte order from the state that
+    follows. real: the dtype itself."""
 
     __slots__ = ("real",)
 
     def __init__(self, code: Any = None, *_: Any) -> None:
+        """Take the code; refuse all but booleans, integers, floats up to 64 bits, and text of a fixed size."""
         if type(code) is not str:
             _refuse("an odd numpy dtype")
         if re.fullmatch(r"[biuSU]\d{1,9}|f[248]", code) is None:  # of objects, O8
@@ -200,10 +213,11 @@ class _Dtype:
         self.real: np.dtype[Any] = np.dtype(code)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        order = state[1]
-        if order not in ("<", ">", "=", "|") or any(part is not None for part in state[2:5]):
+        """Take the byte order from the state, (version, order, subarray, names, fields, ...); refuse a structure."""
+        _, byte_order, *structure = state[:5]
+        if byte_order not in ("<", ">", "=", "|") or any(part is not None for part in structure):
             _refuse("a structured numpy array")
-        self.real = self.real.newbyteorder(order)
+        self.real = self.real.newbyteorder(byte_order)
 
 
 class _Array(np.ndarray[Any, Any]):
@@ -212,6 +226,8 @@ class _Array(np.ndarray[Any, Any]):
     __slots__ = ()
 
     def __setstate__(self, state: Any, /) -> None:
+        """Set shape, type and content from the state, (version, shape, dtype, Fortran order, bytes), after a check that
+        the bytes fill the shape and are possible. Raises `DataError` otherwise."""
         _, shape, dtype, fortran, raw = state
         if type(raw) is str:  # Python 2's bytes
             raw = raw.encode("latin-1")
@@ -228,15 +244,16 @@ class _Array(np.ndarray[Any, Any]):
 
 
 def _empty_array(kind: Any, shape: Any, *_: Any) -> _Array:
-    """Return the empty array that a state will fill (numpy.core.multiarray._reconstruct)."""
+    """Return an empty array, which the pickle then fills by its state, in place of NumPy's function
+    numpy.core.multiarray._reconstruct."""
     if kind is not _NDARRAY or shape != (0,):
         _refuse("an odd numpy array")
     return _Array((0,), np.uint8)
 
 
 def _array_of_buffer(buffer: Any, dtype: Any, shape: Any, order: Any, axes: Any = None) -> Any:
-    """Return an array in the form of protocol 5 (numpy.core.numeric._frombuffer). axes: those of a transposed array,
-    which has the order K."""
+    """Return the array that protocol 5 writes as a call of numpy.core.numeric._frombuffer. buffer: its bytes. order:
+    "F" if they are stored column by column, "C", or "K" for a transposed array, whose axes are `axes`."""
     if type(order) is not str:
         _refuse("an odd numpy array")
     array = _Array((0,), np.uint8)
@@ -245,7 +262,8 @@ def _array_of_buffer(buffer: Any, dtype: Any, shape: Any, order: Any, axes: Any 
 
 
 def _scalar(dtype: Any, raw: Any) -> Any:
-    """Return a NumPy scalar as a Python value (numpy.core.multiarray.scalar)."""
+    """Return a NumPy scalar as a Python value, in place of NumPy's function numpy.core.multiarray.scalar. raw: its
+    bytes, which Python 2 wrote as text."""
     if type(dtype) is not _Dtype or type(raw) not in (bytes, str):
         _refuse("an odd numpy scalar")
     if dtype.real.itemsize == 0:  # numpy.str_("")

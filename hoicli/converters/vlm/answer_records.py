@@ -23,6 +23,7 @@ from typing import Any
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.image_ids import known_size
+from hoicli.converters.vlm.answer_frames import find_frame
 from hoicli.converters.vlm.answer_rows import answer_in, failure_in, image_named_in, is_answers, logprobs_in, rows
 from hoicli.converters.vlm.claims import Claim, Claims, Place, numbers_of
 from hoicli.converters.vlm.forms import is_phrase, read_answer
@@ -34,14 +35,15 @@ from hoicli.io.streams import Stream
 from hoicli.records.caveats import ALL_ONES, BY_TOKENS
 from hoicli.records.image import problems
 from hoicli.records.names import image_id_of, path_of
-from hoicli.records.parsing import Record, is_number, parse
+from hoicli.records.parsing import Record, parse
 from hoicli.vocabulary.labels import SUBJECT
 
 sniff = is_answers
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image with a readable answer, in the order of first appearance."""
+    """Yield one record for each image about which a file of a model's answers has a readable one, in the order of first
+    appearance. The error about a bad row goes to the context's policy: it is raised, or counted and skipped."""
     reader = _AnswerReader(context)
     for place, row in rows(source, context):
         context.place = place
@@ -56,9 +58,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 @dataclass
 class _Image:
-    """An image while its answers are read. table: its boxes. hois: the score of each triplet (subject, object, verb).
-    detections: its record in --boxes. read: whether some answer about it could be read. caveat: where its scores come
-    from, "" if the answers state them."""
+    """What the answers read so far say about an image. table: its boxes. hois: the score, or None, of each triplet
+    (index of the subject's box, of the object's box, verb). detections: its record in --boxes. is_read: whether some
+    answer about it could be read. caveat: where its scores come from, "" if the answers state them."""
 
     image_id: str | int
     file_name: str | None
@@ -66,11 +68,11 @@ class _Image:
     table: BoxTable = field(default_factory=BoxTable)
     hois: dict[tuple[int, int, str], float | None] = field(default_factory=dict)
     detections: Record | None = None
-    read: bool = False
+    is_read: bool = False
     caveat: str = ""
 
     def record(self) -> Record:
-        """Return the image's record."""
+        """Return the image's record, with the boxes and triplets of all its answers."""
         record: Record = {"image_id": self.image_id}
         if self.file_name is not None:
             record["file_name"] = self.file_name
@@ -93,23 +95,30 @@ class _NotPlacedError(Exception):
 
 
 class _AnswerReader:
-    """Turns rows of answers into images, one row after another (`context.place` is the current row); `records` then
-    yields the images' records."""
+    """Turns rows of answers into images, one row after another; `records` then yields the images' records. A claim is a
+    triplet as an answer states it (`claims.Claim`); what of it cannot be used is left out and counted.
+
+    _frame: the convention of boxes that --coords names, None without it. _subjects: the labels that a subject may have.
+    _box_labels: the labels that a box keeps unchanged. _outside: how many of all _boxes lie far outside of their image.
+    _refused: how many of all _answers could not be read."""
 
     def __init__(self, context: Context) -> None:
+        """Take the options --scores, --coords, --to-vocabulary and --boxes; `context.place` is to be the row that `add`
+        is given. Raises `DataError` for a bad file of --boxes, and `UsageError` for an unknown convention."""
         self._context = context
         self._scores = context.options.get("scores")
         self._frame = parse_frame(context.options["coords"]) if "coords" in context.options else None
         self._spelling = Spelling(context.vocabulary) if "to_vocabulary" in context.options else None
         self._subjects = frozenset(context.vocabulary.subjects)
-        self._own = self._subjects.union(context.vocabulary.objects if context.vocabulary.own else ())
+        self._box_labels = self._subjects.union(context.vocabulary.objects if context.vocabulary.own else ())
         self._detections = _detections(context.options.get("boxes"))
         self._images: dict[str, _Image] = {}
         self._boxes = self._answers = self._refused = 0
         self._outside, self._first_outside = 0, ""
 
     def add(self, row: Any) -> None:
-        """Add the answer of a row to its image. Raises `DataError` for a bad row, or one that lacks a needed key."""
+        """Add what the answer of a row states to its image; an answer that cannot be read is counted. Raises
+        `DataError` for a row that names no image or has no answer, or whose question asked for no boxes."""
         if not isinstance(row, dict):
             raise DataError("is no object; each answer is an object with its image and its text")
         if row.get("task") == "choice" or isinstance(row.get("options"), dict):
@@ -120,24 +129,25 @@ class _AnswerReader:
         image = self._image(row)
         key, answer, verbs, label = _answer_with_names(row)
         self._answers += 1
-        claims = read_answer(answer, verbs, label, self._acts)
+        claims = read_answer(answer, verbs, label, self._may_act)
         for reason in claims.reports:
             self._drop(reason)
         if not claims.form:
             self._refused += 1
             return
-        frame = self._convention(row, key, answer, claims.tokens)
+        frame = find_frame(row, key, answer, claims.tokens, self._frame, self._context)
         if frame and frame.contradicts_scale(_boxes(claims)):
             self._refused += 1
             self._drop(f"an answer whose boxes have another scale than {arg('coords')}")
             return
-        image.read |= key != "person_bbox" or bool(claims.triplets)  # a bare phrase must give a triplet
+        image.is_read |= key != "person_bbox" or bool(claims.triplets)  # a bare phrase must give a triplet
         self._choose_scores(image, claims, answer, logprobs_in(row) if self._scores == "tokens" else None)
         self._add_claims(image, claims, frame)
 
     def _choose_scores(self, image: _Image, claims: Claims, answer: Any, logprobs: Any) -> None:
-        """Give the claims of an answer the scores that --scores asks for; without it they keep those that the answer
-        states. logprobs: what the row says of the answer's tokens."""
+        """Give the triplets of an answer the scores that --scores asks for, and its image the caveat that says so.
+        Without --scores they keep those that the answer states. logprobs: what the row says about the log-probabilities
+        of the answer's tokens, None if nothing."""
         if self._scores == "tokens":
             claims.triplets = self._score_by_tokens(claims.triplets, answer, logprobs)
             if any(claim.score is not None for claim in claims.triplets):
@@ -147,11 +157,11 @@ class _AnswerReader:
             image.caveat = ALL_ONES
 
     def _add_claims(self, image: _Image, claims: Claims, frame: Frame | None) -> None:
-        """Add the boxes and the triplets that an answer claims to its image; those without a usable place are left out
-        and counted. frame: the convention of the boxes."""
+        """Add the boxes and triplets that an answer states to its image; those whose box or name cannot be used are
+        left out and counted. frame: the convention of the boxes' numbers, None if it is not known."""
         for index, (box, name) in enumerate(claims.located):
             try:
-                label = self._actor(name) if index in claims.acting else self._box_name(name)
+                label = self._subject_label(name) if index in claims.acting else self._box_name(name)
                 image.table.add(self._pixels(box, image, frame), label)
             except _NotPlacedError as error:
                 self._drop(str(error))
@@ -162,15 +172,14 @@ class _AnswerReader:
                 self._drop(str(error))
 
     def records(self) -> Iterator[Record]:
-        """Yield the record of each image with a readable answer."""
+        """Yield the record of each image with a readable answer, after all rows were added; notes say how many answers
+        could not be read, and what looks wrong in the others."""
         if self._refused:
             share = f"{self._refused:,} of {self._answers:,} answers ({self._refused / self._answers:.2%})"
             self._context.announce(f"{share} could not be read: they give no record")
-        have_scores = [
-            score is not None for score in chain.from_iterable(image.hois.values() for image in self._images.values())
-        ]
-        if have_scores and not all(have_scores):
-            missing = f"{have_scores.count(False):,} of {len(have_scores):,} triplets have no score"
+        scores = list(chain.from_iterable(image.hois.values() for image in self._images.values()))
+        if None in scores:
+            missing = f"{scores.count(None):,} of {len(scores):,} triplets have no score"
             ones = f"({arg('scores', 'ones')})"
             self._context.announce(f"{missing}: good for mF1 (hoicli shoe-eval), mAP needs one on each {ones}")
         if self._outside:
@@ -178,71 +187,40 @@ class _AnswerReader:
             self._context.announce(f"{far_out} (the first: {self._first_outside}): is it another {arg('coords')}?")
         ids_differ = len({str(image.image_id) for image in self._images.values()}) == len(self._images)
         for image in self._images.values():
+            # A folder in a file name serves to tell images apart: not needed if their ids do, or --id chooses them.
             if image.file_name is not None and ids_differ and not self._context.id_rule:
                 image.file_name = image.file_name.replace("\\", "/").rsplit("/", 1)[-1]
-            if image.read:
+            if image.is_read:
                 yield image.record()
 
     def _image(self, row: dict[str, Any]) -> _Image:
-        """Return the image of a row, created at its first row; with --boxes it starts with their record's boxes."""
+        """Return the image that a row is about, after adding it to `_images` at its first row. With --boxes it starts
+        with the boxes of its record there, which answers name by their index. Raises `DataError` if the row names none.
+        """
         image_id, file_name = image_named_in(row)
         path = path_of(file_name) if file_name is not None and image_id == image_id_of(file_name) else ""
-        id_text, detections = str(image_id), self._detections
+        id_text = str(image_id)
         image = self._images.get(path or id_text)
         if image is None:
             size = known_size({"image_id": image_id, "file_name": file_name}, self._context)
             image = _Image(image_id, file_name, size)
             self._images[path or id_text] = image
-            if (shown := detections.get(path) or detections.get(id_text)) is not None:
-                image.detections = shown
-                image.size = image.size or size_of(shown)
-                image.file_name = image.file_name or shown.get("file_name")
-                image.table.boxes += shown["boxes"]
-                image.table.labels += shown["labels"]
+            boxes_record = self._detections.get(path) or self._detections.get(id_text)
+            if boxes_record is not None:
+                image.detections = boxes_record
+                image.size = image.size or size_of(boxes_record)
+                image.file_name = image.file_name or boxes_record.get("file_name")
+                image.table.boxes += boxes_record["boxes"]
+                image.table.labels += boxes_record["labels"]
         image.size = image.size or size_of(row)
         return image
 
-    # Conventions and scores
-
-    def _convention(self, row: dict[str, Any], key: str, answer: Any, tokens: str) -> Frame | None:
-        """Return the convention of an answer's boxes: that of tokens which count bins, else that of --coords, of the
-        row, or of its container; None if none of them says it. key: the row's key of the answer. tokens: the kind of
-        box tokens. Raises `UsageError` if the row states another convention than --coords."""
-        if tokens in ("loc", "bins"):
-            self._context.announce(f"boxes in <{tokens}> tokens: taken as their model writes them")
-            return Frame("1000" if tokens == "loc" else "relative")
-        name = "coords" if isinstance(row.get("coords"), str) else "box_scale"
-        row_coords, scale = (row["coords"], None) if name == "coords" else (None, row.get("box_scale"))
-        frame_text = _resized_coords(scale) if scale else row_coords
-        own_frame = None if frame_text is None else parse_frame(frame_text, f"{self._context.place}: {name}")
-        if self._frame is not None:
-            if own_frame not in (None, self._frame):
-                problem = f"{frame_text}, but the option is {arg('coords', self._context.options['coords'])}"
-                raise UsageError(f"{self._context.place}: {name}: {problem}; leave the option out, or mend the rows")
-            return self._frame
-        if tokens == "box":
-            return self._note_frame("1000", "boxes in <box> or <|box_start|> tokens")
-        if key == "person_bbox":
-            return self._note_frame("pixels", "person_bbox and object_bbox of the rows")
-        if own_frame is not None and name == "box_scale":
-            self._context.announce("box_scale of R1-SGG's rows: taken as the size of the copy that boxes are pixels of")
-        if own_frame is not None:
-            return own_frame
-        if key == "predicted_pairs":
-            return self._note_frame("pixels", "predicted_pairs of hoi-benchmarks")
-        first = answer[0] if isinstance(answer, list) and answer else None
-        if isinstance(first, dict) and {"sub_bbox", "obj_bbox"} <= first.keys():
-            return self._note_frame("pixels", "sub_bbox and obj_bbox of mllms-zs-hoi")
-        return None
-
-    def _note_frame(self, kind: str, what: str) -> Frame:
-        """Return the convention of boxes that is known from the row's shape (`what`); a note says so once."""
-        self._context.announce(f"{what}: taken as {kind}; {arg('coords')} says otherwise")
-        return Frame(kind)
+    # Scores
 
     def _score_by_tokens(self, claims: Sequence[Claim], answer: Any, logprobs: Any) -> list[Claim]:
-        """Return the claims split into one for each verb, scored by the tokens of its words. A claim whose words are
-        not found among the tokens has no score, and is counted.
+        """Return the claims split into one for each verb, each scored by the tokens that say it. answer: the answer's
+        text. logprobs: what the row says about its tokens. A claim whose words are not found among the tokens has no
+        score, and is counted.
 
         The score of a triplet is the probability with which the model said its words, where this triplet says them.
         Boxes, keys and punctuation do not count; the object does not where the answer names it by a number. The
@@ -267,28 +245,32 @@ class _AnswerReader:
         return scored_claims
 
     def _drop(self, reason: str) -> None:
-        """Count a part of the current row that is left out."""
+        """Count a part of the current row as left out, for a reason that the summary states."""
         self._context.drop(reason, self._context.place)
 
     # Boxes and names
 
-    def _acts(self, name: str) -> bool:
-        """Whether a name may act: it is one of the dataset's subjects, or a person's if `person` is one of them."""
+    def _may_act(self, name: str) -> bool:
+        """Return whether a name can be that of a triplet's subject: it is one of the dataset's subjects, or names a
+        person ("man") and `person` is one of them."""
         return name in self._subjects or (SUBJECT in self._subjects and names_person(name))
 
-    def _actor(self, name: str | None) -> str:
-        """Return the label of a subject. name: what the answer calls it, None if it does not say."""
+    def _subject_label(self, name: str | None) -> str:
+        """Return the label of a subject in the record. name: what the answer calls it, None if it does not say."""
         if name in self._subjects:
             return name
         return SUBJECT if name is not None and SUBJECT in self._subjects else self._context.subject
 
     def _add_triplets(self, image: _Image, claim: Claim, frame: Frame | None) -> None:
-        """Add one triplet for each verb of a claim, and its two boxes; no box is added unless both have a place."""
+        """Add one triplet for each verb of a claim to its image, and its two boxes. Raises `_NotPlacedError`, and adds
+        nothing, if one of the boxes or the object's name cannot be used. frame: the convention of the boxes' numbers.
+        """
         label_for = self._box_name if claim.of_box else self._object_name
         label = None if claim.label is None else label_for(label_of(claim.label))
-        claimed = (claim.subject, self._actor(claim.acts)), (claim.object, label)
-        placed = [self._place_claim(image, *place, frame) for place in claimed]
-        subject, object_ = (place if isinstance(place, int) else image.table.add(*place) for place in placed)
+        subject_place = self._locate(image, claim.subject, self._subject_label(claim.acts), frame)
+        object_place = self._locate(image, claim.object, label, frame)
+        subject = subject_place if isinstance(subject_place, int) else image.table.add(*subject_place)
+        object_ = object_place if isinstance(object_place, int) else image.table.add(*object_place)
         for verb_text in claim.verbs:
             verb = verb_text if self._spelling is None else self._spelling.verb(verb_text)
             if verb is None:
@@ -299,21 +281,26 @@ class _AnswerReader:
                 image.hois[subject, object_, verb] = claim.score
 
     def _object_name(self, label: str) -> str:
-        """Return an object's label, with --to-vocabulary as the dataset spells it."""
+        """Return an object's label for the record: with --to-vocabulary as the dataset spells it, else unchanged.
+        Raises `_NotPlacedError` if the dataset does not have it."""
         spelled = label if self._spelling is None else self._spelling.object(label)
         if spelled is None:
             raise _NotPlacedError("an object outside the vocabulary")
         return spelled
 
     def _box_name(self, name: str) -> str:
-        """Return the label of a box that does not act. Names of persons, but not the dataset's, become `person`."""
-        return name if name in self._own else self._object_name(SUBJECT if name in PERSONS else name)
+        """Return the label, for the record, of a box that the answer lists and that is no triplet's subject. A name of
+        persons ("man") becomes `person`, unless it is a label of the dataset."""
+        return name if name in self._box_labels else self._object_name(SUBJECT if name in PERSONS else name)
 
-    def _place_claim(
+    def _locate(
         self, image: _Image, place: Place, label: str | None, frame: Frame | None
     ) -> int | tuple[list[float], str]:
-        """Return where a claim's subject or object is: the index of one of --boxes, or its box in pixels with its
-        label. (The boxes that the answer itself lists were looked up before.)"""
+        """Return the box of a claim's subject or object: the index of one of --boxes, or (box in pixels, label).
+
+        place: where the answer says it is. Ids of boxes that the answer itself lists were replaced before, so an
+        integer is an index of --boxes. Raises `_NotPlacedError` if nothing usable says where it is, and `DataError` for
+        an index without --boxes."""
         if isinstance(place, list):
             pixels = self._pixels(place, image, frame)
             if label is None:
@@ -329,7 +316,9 @@ class _AnswerReader:
         return place
 
     def _pixels(self, box: Sequence[float], image: _Image, frame: Frame | None) -> list[float]:
-        """Return a box in pixels. Raises `UsageError` if the convention of its numbers is unknown."""
+        """Return a box of an answer as [x1, y1, x2, y2] in pixels, and count it if it lies far outside of its image.
+        Raises `UsageError` if the convention of its numbers (`frame`) is not known, and `_NotPlacedError` for what is
+        no box."""
         if len(box) != 4:
             raise _NotPlacedError("a box that is not four numbers")
         if frame is None:
@@ -347,8 +336,9 @@ class _AnswerReader:
 
 
 def _answer_with_names(row: dict[str, Any]) -> tuple[str, Any, list[str], str | None]:
-    """Return the key of a row's answer, the answer, and the verbs and the object's label that the row itself names. A
-    bare phrase in a row with two boxes becomes the triplet of these boxes."""
+    """Return (the key of a row's answer, the answer, the verbs that the row itself names, its object's label or None).
+    The last two are of questions that ask only for boxes. A question may also give two boxes (person_bbox, object_bbox)
+    and ask for the verb: then the answer, a bare phrase, becomes the triplet of these boxes."""
     key, answer = answer_in(row)
     person_box, object_box = (numbers_of(row.get(name)) for name in ("person_bbox", "object_bbox"))
     label = next((row[name] for name in ("object_category", "object") if isinstance(row.get(name), str)), None)
@@ -360,19 +350,15 @@ def _answer_with_names(row: dict[str, Any]) -> tuple[str, Any, list[str], str | 
 
 
 def _boxes(claims: Claims) -> list[list[float]]:
-    """Return all boxes of an answer: those of its triplets, then those that it lists."""
+    """Return all boxes of an answer as four numbers each: those of its triplets, then those that it lists."""
     places = list(chain.from_iterable((claim.subject, claim.object) for claim in claims.triplets))
-    return [box for box in (*places, *(box for box, _ in claims.located)) if isinstance(box, list) and len(box) == 4]
-
-
-def _resized_coords(copy: Any) -> str:
-    """Return, as `--coords` writes it, R1-SGG's [width, height] of the copy in whose pixels its boxes are."""
-    sides = copy if isinstance(copy, list) and all(map(is_number, copy)) else [copy]
-    return "resized:" + "x".join(f"{side:.0f}" if is_number(side) else str(side) for side in sides)
+    listed = [box for box, _ in claims.located]
+    return [box for box in (*places, *listed) if isinstance(box, list) and len(box) == 4]
 
 
 def _detections(path: str | None) -> dict[str, Record]:
-    """Return the records of the file of --boxes by image id."""
+    """Return the records in the file of --boxes by their image ids as text; none if the path is None. Raises
+    `DataError` for a line that is no record."""
     detections_by_image: dict[str, Record] = {}
     for line in Stream([path], "boxes") if path is not None else ():
         record = parse(line)

@@ -32,41 +32,44 @@ ID_KEYS = ("image_id", "img_id", "custom_id", "id")
 
 
 def is_answers(source: Source) -> bool:
-    """Whether a file has rows with an answer, or is HOI-R1's three lists. Lines with boxes of their own are records."""
+    """Return whether a file has the answers of a model: rows with an answer, or HOI-R1's three lists. Lines that have
+    `boxes` are records, and no answers."""
     if source.kind == "json-list":
         return is_row(source.first_item)
     return source.kind in ("json-lines", "json-object") and (is_row(source.first_line()) or _is_hoi_r1(source))
 
 
 def _is_hoi_r1(source: Source) -> bool:
-    """Whether a file is HOI-R1's dictionary of lists: outputs, preds and gt_paths."""
+    """Return whether a file is HOI-R1's: a dictionary with the lists outputs, preds and gt_paths."""
     return source.kind != "json-lines" and {"outputs", "gt_paths"} <= source.mapping.keys()
 
 
 def is_row(item: Any) -> bool:
-    """Whether an item is a row with an answer, not a record or an image of another format."""
-    keys_of_others = {"hois", "boxes", "hoi_prediction", "annotations", "box_annotations"}
-    if not isinstance(item, dict) or keys_of_others & item.keys():
+    """Return whether a JSON value is a row: an object that names its image and has an answer, and is neither a record
+    nor an image of another format."""
+    keys_of_other_formats = {"hois", "boxes", "hoi_prediction", "annotations", "box_annotations"}
+    if not isinstance(item, dict) or keys_of_other_formats & item.keys():
         return False
     return any(key in item for key in ANSWER_KEYS) and any(key in item for key in (*FILE_KEYS, *ID_KEYS))
 
 
 def failure_in(row: Mapping[str, Any]) -> str:
-    """Return why a result of a batch has no answer, in a few words; "" for any other row. Results are {custom_id,
-    response: {status_code, body}, error}, as OpenAI's Batch API reference has them."""
+    """Return why the row of a failed request has no answer, in a few words; "" for any other row. Only results of
+    OpenAI's Batch API can fail: {custom_id, response: {status_code, body}, error}."""
     response = row["response"] if isinstance(row.get("response"), dict) else {}
     status, error = response.get("status_code", 200), row.get("error")
     if "custom_id" not in row or (status == 200 and not error):
         return ""
     error = error or response.get("body")
-    for key in ("error", "message"):
+    for key in ("error", "message"):  # a body has {"error": {"message": text}}, an error {"message": text}
         error = error.get(key, error) if isinstance(error, dict) else error
     error_text = " ".join(str(error or "")[:200].split())
     return error_text if status == 200 else f"HTTP {str(status)[:20]} {error_text}".strip()
 
 
 def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
-    """Return (image id, file name or None) of the image that a row is about. Raises `DataError` if it names none."""
+    """Return (image id, file name or None) of the image that a row is about. The id is the file name's stem, unless the
+    row states an `image_id`, or a number that ends the file name. Raises `DataError` if the row names no image."""
     file_name = next((row[key] for key in FILE_KEYS if isinstance(row.get(key), str) and row[key]), None)
     stated_id = next((row[key] for key in ID_KEYS if type(row.get(key)) in (str, int)), None)
     stem = image_id_of(file_name) if file_name is not None else None
@@ -77,7 +80,7 @@ def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
         image_id = stated_id if stated_id is not None else ""
     elif isinstance(stated_id, str) and "image_id" in row:
         image_id = stated_id
-    else:  # an id that is not the file name's number is the row's own
+    else:  # such an id is that of the row or the question, and not of the image
         image_id = stem
     if isinstance(image_id, str) and PurePosixPath(image_id).suffix.lower() in PICTURE_ENDINGS:
         return image_id_of(image_id), file_name or image_id
@@ -85,21 +88,23 @@ def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
 
 
 def iterate_list(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
-    """Yield (place, item) of a list. If it breaks off, the policy decides; the items before are kept."""
+    """Yield (place in the file, item) for each item of a file's list. The error about a list that breaks off goes to
+    the policy, after the items before: it is raised, or counted."""
     with policy.item():
         for position, item in source.items():
             yield Place.in_file(source.name, position), item
 
 
 def parsed_lines(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
-    """Yield (place, value) of JSON lines; lines that are no JSON go to the policy."""
+    """Yield (place in the file, parsed value) for each JSON line. The error about a line that is no JSON goes to the
+    policy: it is raised, or counted and skipped."""
     for line in source.lines():
         with policy.item():
             yield line.place, parse(line)
 
 
 def rows_in(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]] | None:
-    """Return (place, row) of each item of a list, or of each line; None for an object of answers by file name."""
+    """Return (place in the file, row) for each row of a file that is a list or JSON lines; None for any other file."""
     if source.is_list:
         return iterate_list(source, policy)
     if source.kind == "json-lines" or is_row(source.first_line()):
@@ -108,9 +113,10 @@ def rows_in(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]] | 
 
 
 def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
-    """Return (place, row) of every row of the file, in any container."""
-    if (rows_found := rows_in(source, context.policy)) is not None:
-        return rows_found
+    """Return (place in the file, row) for each answer in a file, whatever its container: rows, HOI-R1's lists, or an
+    object of answers by file name. Raises `DataError` for a file without answers."""
+    if (listed_rows := rows_in(source, context.policy)) is not None:
+        return listed_rows
     if _is_hoi_r1(source):
         return _hoi_r1(source, context)
     if not source.mapping:
@@ -120,7 +126,8 @@ def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
 
 
 def answer_in(row: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return (key, answer) of a row: text, or what was parsed already. Raises `DataError` for a row without one."""
+    """Return (key, answer) of a row: the first of ANSWER_KEYS that has a value, and the answer under it, which is text
+    or JSON that was parsed already. Raises `DataError` for a row without any of these keys."""
     keys = sorted((key for key in ANSWER_KEYS if key in row), key=lambda key: row[key] is None)  # null comes last
     if not keys:
         raise DataError(f"has no answer; put the model's text under {ANSWER_KEYS[0]!r}")
@@ -128,25 +135,28 @@ def answer_in(row: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _hoi_r1(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
-    """Yield the rows of {outputs, preds, gt_paths}, three lists of one length. A repeated image is left out."""
-    outputs, truth = source.mapping["outputs"], source.mapping["gt_paths"]
-    if not isinstance(outputs, list) or not isinstance(truth, list) or len(outputs) != len(truth):
+    """Yield (place in the file, row) for each answer of HOI-R1, whose file has two lists of one length: the answers
+    (`outputs`), and the ground truth or file names of their images (`gt_paths`). A second answer about an image is left
+    out and counted."""
+    outputs, images = source.mapping["outputs"], source.mapping["gt_paths"]
+    if not isinstance(outputs, list) or not isinstance(images, list) or len(outputs) != len(images):
         raise DataError("outputs and gt_paths are not lists of one length; write the file again", place=source.name)
-    image_ids = set()
-    for index, (output, path) in enumerate(zip(outputs, truth, strict=True)):
+    names_before = set()
+    for index, (output, image) in enumerate(zip(outputs, images, strict=True)):
         place = f"{source.name}: outputs[{index}]"
-        name = path.get("file_name") if isinstance(path, dict) else path
-        if isinstance(name, str) and name in image_ids:
+        row = dict(image) if isinstance(image, dict) else {"file_name": image}
+        name = row.get("file_name")
+        if isinstance(name, str) and name in names_before:
             context.drop("an answer about an image that was answered before", place)
             continue
-        image_ids.add(str(name))
-        row = dict(path) if isinstance(path, dict) else {"file_name": path}
+        names_before.add(str(name))
         yield place, {**row, "response": output}
 
 
 def _content(answer: Any) -> Any:
-    """Return the text of an answer in a chat completion or a batch's response; anything else unchanged."""
-    for _ in range(6):
+    """Return the text of an answer that is wrapped in a chat completion ({choices: [{message: {content: text}}]}) or in
+    the response of a batch ({body: completion}); any other answer unchanged."""
+    for _ in range(6):  # no wrapping has more levels
         if isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], dict):
             keys: tuple[str, ...] = ("message", "text", "generated_text")
             holder = answer[0]
@@ -160,11 +170,12 @@ def _content(answer: Any) -> Any:
 
 
 def logprobs_in(row: dict[str, Any]) -> Any:
-    """Return the log-probabilities of a row's answer: its own `logprobs`, or those of a completion's first choice."""
+    """Return what a row says about the log-probabilities of its answer's tokens: its `logprobs`, else those of the
+    first choice of its chat completion; None if it says nothing."""
     if row.get("logprobs") is not None:
         return row["logprobs"]
     holder: Any = row
-    for _ in range(3):
+    for _ in range(3):  # the row itself, its response, and the response's body
         choices = holder.get("choices") if isinstance(holder, dict) else None
         if isinstance(choices, list) and choices and isinstance(choices[0], dict):
             return choices[0].get("logprobs")

@@ -20,7 +20,7 @@ NO_PERSON = "a triplet whose subject is no person"
 NO_BOX = "a box without a name, or that is not four numbers"
 
 Place = list[float] | int | str | None
-"""Where something is: a box's numbers, the index or id of a box, its name alone, or nothing."""
+"""How an answer says where something is: a box's numbers, the index or id of a box, its name alone, or nothing."""
 Persons = Callable[[str], bool]
 """A function that says whether a name is that of a subject: a person, or one of the dataset's own subjects."""
 
@@ -56,9 +56,12 @@ class NotReadError(Exception):
 
 @dataclass(frozen=True)
 class Claim:
-    """One triplet that an answer claims. subject, object: where the two are. label: the object's name. acts: the
-    subject's name, if it has one. of_box: whether the object's name is that of a box in the answer. spans: where the
-    answer says each verb; label_span: where it says the object's name; None for a place that is not known."""
+    """A triplet as an answer states it, with one or more verbs, before its boxes become pixels.
+
+    subject, object: where the two are. label: the object's name. verbs: as records spell them. score: that the answer
+    states, None without one. spans: where the answer's text says each verb, and label_span where it says the object's
+    name, for the scores of tokens; None for a place that is not known. acts: the subject's name, if it has one. of_box:
+    whether the object's name is that of a box which the answer lists."""
 
     subject: Place
     object: Place
@@ -75,12 +78,11 @@ class Claim:
 class Claims:
     """Collects the claims of one answer.
 
-    persons: tells whether a name may act. verbs, label: the question's verbs and object, for answers that have boxes
-    only (grounding). triplets: the claims. located: (box, name as records spell it) of each box that the answer lists.
-    ids: the indices in `located` of the boxes with each id. acting: the indices in `located` of boxes that are a
-    triplet's subject. reports: why parts are left out. tokens: the kind of the answer's box tokens, "" for none or
-    several. form: "json" or "tokens", "" for an answer that is refused.
-    """
+    persons: the function that tells whether a name can be a subject's. verbs, label: the question's verbs and object,
+    for answers that have boxes only (grounding). triplets: the claims. located: (box, name as records spell it) of each
+    box that the answer lists. ids: the indices in `located` of the boxes with each id. acting: the indices in `located`
+    of boxes that are a triplet's subject. reports: why parts are left out. tokens: the kind of the answer's box tokens,
+    "" for none or several. form: "json" or "tokens", "" for an answer that is refused."""
 
     persons: Persons
     verbs: Sequence[str] = ()
@@ -94,17 +96,19 @@ class Claims:
     form: str = ""
 
     def read_all(self, values: Sequence[Any]) -> None:
-        """Add the claims in all values of the answer. Raises `NotReadError` for a value of another shape."""
+        """Add the triplets and boxes in all JSON values of the answer, and replace the ids of boxes in its triplets by
+        the boxes. Raises `NotReadError` for a value of another shape than those that are read."""
         for value in values:
             self.read(value)
         if self.located:
             self.triplets = [claim for claim in map(self._look_up_boxes, self.triplets) if claim is not None]
 
     def read(self, value: Any) -> None:
-        """Add the claims in one value of the answer: a list of two boxes, a list of values, or a JSON object."""
+        """Add the triplets and boxes in one JSON value of the answer: a pair of boxes, a list of values, or an object.
+        Raises `NotReadError` for any other value."""
         if isinstance(value, list):
             items = [_by_plain_key(item) if isinstance(item, dict) else item for item in value]
-            are_two_boxes = len(items) == 2 and all(isinstance(item, dict) and _is_located(item) for item in items)
+            are_two_boxes = len(items) == 2 and all(isinstance(item, dict) and _has_box(item) for item in items)
             if are_two_boxes and (self.verbs or any(_value_of(item, _VERBS) is not None for item in items)):
                 self._read_pair(*items)
                 return
@@ -116,9 +120,10 @@ class Claims:
             raise NotReadError("an answer with a list of other things than objects")
 
     def _read_object(self, entry: dict[str, Any]) -> None:
-        """Add the claims in a JSON object, which is a box, a triplet, or a wrapper of lists of them."""
-        if _is_located(entry):
-            self._read_located(entry)
+        """Add the triplets and boxes in a JSON object: it is a box with its name, a triplet, or holds lists of these.
+        Which one is told by its keys, which are plain (`_plain_key`)."""
+        if _has_box(entry):
+            self._read_listed_box(entry)
         elif any(map(_SUBJECT.fullmatch, entry)) or (
             any(map(_OBJECT.fullmatch, entry)) and _value_of(entry, _VERBS) is not None
         ):
@@ -127,9 +132,10 @@ class Claims:
             self._read_wrapper(entry)
 
     def _read_pair(self, first: dict[str, Any], second: dict[str, Any]) -> None:
-        """Add the claim of two named boxes: the person and the object, or reversed if only the second is a person."""
+        """Add the triplet that two named boxes with a verb state: the person and the object, or reversed if only the
+        second is a person. A pair without a person is reported. Both have plain keys."""
         for entry in (first, second):
-            _check(entry, _BOX, _NAME, _VERBS, _SCORE)
+            _refuse_other_keys(entry, _BOX, _NAME, _VERBS, _SCORE)
         names = [_name_of(entry) for entry in (first, second)]
         people = [name is not None and self.persons(name) for name in names]
         if people == [False, True]:
@@ -137,32 +143,29 @@ class Claims:
         elif None not in names and not any(people):
             self.reports.append(NO_PERSON)
             return
-        label, verb_beside = _name_of(second), _value_of(first, _VERBS)
-        verb_value = _value_of(second, _VERBS) or verb_beside
+        label, verb_of_person = _name_of(second), _value_of(first, _VERBS)
+        verb_value = _value_of(second, _VERBS) or verb_of_person
         verbs = verbs_of(verb_value, label) or self.verbs
-        if (  # a phrase beside the person may name the object, too
-            verb_value is verb_beside
-            and isinstance(verb_value, str)
-            and (verbs_and_object := split_phrase(verb_value))[1] == label
-        ):
-            verbs = verbs_and_object[0]
-        places = [numbers_of(_value_of(entry, _BOX)) for entry in (first, second)]
-        claim = Claim(
-            places[0], places[1], label or self.label, tuple(verbs), self._score(second), acts=_name_of(first)
-        )
+        if verb_value is verb_of_person and isinstance(verb_value, str):
+            phrase_verbs, phrase_object = split_phrase(verb_value)
+            if phrase_object == label:  # the phrase names the object, too: "riding a bicycle"
+                verbs = phrase_verbs
+        subject_box, object_box = (numbers_of(_value_of(entry, _BOX)) for entry in (first, second))
+        label, acts, score = label or self.label, _name_of(first), self._score(second)
+        claim = Claim(subject_box, object_box, label, tuple(verbs), score, acts=acts)
         self._add(claim, verb_value, _value_of(second, _NAME))
 
     def _read_triplet(self, entry: dict[str, Any]) -> None:
-        """Add the claim of a JSON object that has keys of a subject, or of an object and its verb."""
-        _check(entry, _SUBJECT, _OBJECT, _LABEL, _NAME, _VERBS, _SCORE)
+        """Add the triplet of a JSON object that has keys of a subject, or of an object and its verb. A triplet whose
+        subject is no person is reported. Raises `NotReadError` for keys that are not read."""
+        _refuse_other_keys(entry, _SUBJECT, _OBJECT, _LABEL, _NAME, _VERBS, _SCORE)
         subject, object_ = (_value_of(entry, kind) for kind in (_SUBJECT, _OBJECT))
         parts = [_by_plain_key(part) if isinstance(part, dict) else {} for part in (subject, object_)]
         for part in parts:
-            _check(part, _BOX, _NAME, _SCORE)
+            _refuse_other_keys(part, _BOX, _NAME, _SCORE)
         subject_values = (entry.get(key) for key in ("subject", "human", "person"))
-        subject_name = next(
-            (_OF_ID.sub(r"\1", text) for text in map(_text_of, subject_values) if text and text is not subject), ""
-        )
+        subject_texts = [text for text in map(_text_of, subject_values) if text and text is not subject]
+        subject_name = _OF_ID.sub(r"\1", subject_texts[0]) if subject_texts else ""
         acts = _name_of(parts[0]) or label_of(subject_name) or None
         if acts is not None and not self.persons(acts):
             self.reports.append(NO_PERSON)
@@ -181,44 +184,47 @@ class Claims:
         claim = Claim(_place_of(subject), object_place, label, tuple(verbs), self._score(entry), acts=acts)
         self._add(claim, verb_value, label_value)
 
-    def _add(self, claim: Claim, verb_value: Any, named: Any) -> None:
-        """Add a claim, unless it has no verb or its object's name cannot be read; then a report says so. verb_value,
-        named: the values of the answer that say the verbs and the object's name."""
+    def _add(self, claim: Claim, verb_value: Any, label_value: Any) -> None:
+        """Add a triplet with the places where the answer says its words; report one without a verb, or whose object's
+        name cannot be read, instead. verb_value, label_value: the values of the answer that have the verbs and the
+        object's name."""
         label = claim.label
         if not claim.verbs:
             self.reports.append("a pair without a verb that can be read")
         elif label is None or type(claim.object) is int or label in self.ids or is_name(label):
             spans = tuple(span_of(verb_value, verb) for verb in claim.verbs)
-            self.triplets.append(replace(claim, spans=spans, label_span=span_of(named, label or "")))
+            self.triplets.append(replace(claim, spans=spans, label_span=span_of(label_value, label or "")))
         else:
             self.reports.append("an object whose name cannot be read")
 
     def _score(self, entry: dict[str, Any]) -> float | None:
-        """Return the score that a triplet states, None without one; a score that is no number is reported."""
+        """Return the score that a JSON object states, None without one; a score that is no number is reported."""
         value = _value_of(entry, _SCORE)
         score = _number_of(value)
         if value is not None and score is None:
             self.reports.append("a score that is no number (its triplet is kept)")
         return score
 
-    def _read_located(self, entry: dict[str, Any]) -> None:
-        """Add a box that the answer lists with its name. Raises `NotReadError` if a verb stands beside it."""
+    def _read_listed_box(self, entry: dict[str, Any]) -> None:
+        """Add a box that the answer lists, with its name and its id. A box without a name is reported. Raises
+        `NotReadError` if a verb stands beside it, since nothing says whose verb it is."""
         if _value_of(entry, _VERBS) is not None:
             raise NotReadError("an answer with a verb beside one box, and nothing that says whose")
-        _check(entry, _BOX, _NAME, _SCORE)
-        own_id = next((entry[key] for key in ("id", "idx", "index") if key in entry), None)
-        id_match = _OF_ID.fullmatch(own_id) if isinstance(own_id, str) else None
+        _refuse_other_keys(entry, _BOX, _NAME, _SCORE)
+        box_id = next((entry[key] for key in ("id", "idx", "index") if key in entry), None)
+        id_match = _OF_ID.fullmatch(box_id) if isinstance(box_id, str) else None
         box, name = numbers_of(_value_of(entry, _BOX)), _name_of(entry) or label_of(id_match[1] if id_match else "")
         if box is None or not is_name(name):
             self.reports.append(NO_BOX)
             return
-        if isinstance(own_id, int | str):
-            self.ids.setdefault(str(own_id).strip(), []).append(len(self.located))
+        if isinstance(box_id, int | str):
+            self.ids.setdefault(str(box_id).strip(), []).append(len(self.located))
         self.located.append((box, name))
 
     def _read_wrapper(self, entry: dict[str, Any]) -> None:
-        """Add the claims of a JSON object that holds lists of triplets or of boxes."""
-        _check(entry, _LISTS)
+        """Add the triplets and boxes of a JSON object that holds lists of these. Raises `NotReadError` for an object
+        without such a list."""
+        _refuse_other_keys(entry, _LISTS)
         lists = [value for key, value in entry.items() if not _BESIDE.fullmatch(key)]
         if not lists or not all(isinstance(value, list) for value in lists):
             raise NotReadError("an answer without a list of triplets or boxes")
@@ -226,31 +232,32 @@ class Claims:
             self.read(item)
 
     def _look_up_boxes(self, claim: Claim) -> Claim | None:
-        """Return a claim with the answer's boxes in place of their ids. Return None, and report it, if an id is that of
-        no box or of several, or if the subject's box is no person."""
-        boxes_of_ends: dict[str, Any] = {}
-        for end in ("subject", "object"):
-            place = getattr(claim, end)
+        """Return a triplet with the boxes that the answer lists in place of their ids. Return None, and report it, if
+        an id is that of no box or of several boxes, or if the subject's box is no person's."""
+        replacements: dict[str, Any] = {}  # of the triplet's fields
+        for which in ("subject", "object"):
+            place = getattr(claim, which)
             indices = self.ids.get(str(place)) if isinstance(place, int | str) else None
             if indices is None and type(place) is not int:
-                continue
+                continue  # a box, a name, or nothing
             if indices is None or len(indices) > 1:
                 self.reports.append("a triplet with the index of a box that is not there")
                 return None
             box, name = self.located[indices[0]]
-            if end == "object":
-                boxes_of_ends |= {"object": box, "label": name, "of_box": True}
+            if which == "object":
+                replacements |= {"object": box, "label": name, "of_box": True}
             elif self.persons(name):
-                boxes_of_ends |= {"subject": box, "acts": name}
+                replacements |= {"subject": box, "acts": name}
                 self.acting.add(indices[0])
             else:
                 self.reports.append(NO_PERSON)
                 return None
-        return replace(claim, **boxes_of_ends)
+        return replace(claim, **replacements)
 
 
-def _check(entry: dict[str, Any], *patterns: re.Pattern[str]) -> None:
-    """Raise `NotReadError` for a key that fits none of the patterns and may not stand beside a claim."""
+def _refuse_other_keys(entry: dict[str, Any], *patterns: re.Pattern[str]) -> None:
+    """Raise `NotReadError` for a key of a JSON object that fits none of the patterns, and is none that may always be
+    there (_BESIDE)."""
     for key in entry:
         if not any(pattern.fullmatch(key) for pattern in (_BESIDE, *patterns)):
             raise NotReadError(f"an answer with a key that is not read ({key[:40]})")
@@ -260,44 +267,48 @@ def _check(entry: dict[str, Any], *patterns: re.Pattern[str]) -> None:
 
 
 def _plain_key(key: str) -> str:
-    """Return a key in one spelling, without parts in brackets: "Object Class", "objectClass" are object_class."""
+    """Return a key of a JSON object in one spelling: "Object Class", "objectClass" and "object-class (COCO)" are all
+    object_class."""
     key = re.sub(r"[(\[][^)\]]*[)\]]?", " ", key[:200])
     key = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip())
     return re.sub(r"[\s\-_]+", "_", key).lower()
 
 
 def _by_plain_key(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON object with plain keys. Raises `NotReadError` if two keys become the same."""
-    plain = {_plain_key(key): value for key, value in entry.items()}
-    if len(plain) < len(entry):
+    """Return a JSON object with its keys in one spelling (`_plain_key`). Raises `NotReadError` if two become the
+    same."""
+    with_plain_keys = {_plain_key(key): value for key, value in entry.items()}
+    if len(with_plain_keys) < len(entry):
         raise NotReadError("an answer with a key twice in one object")
-    return plain
+    return with_plain_keys
 
 
-def _value_of(entry: dict[str, Any], keys: re.Pattern[str]) -> Any:
-    """Return the first value that is not null under a key of the pattern; keys of boxes come before others."""
-    matching_keys = [key for key, value in entry.items() if value is not None and keys.fullmatch(key)]
-    return entry[max(matching_keys, key=lambda key: "box" in key)] if matching_keys else None
+def _value_of(entry: dict[str, Any], pattern: re.Pattern[str]) -> Any:
+    """Return the value of a JSON object under the first key that fits the pattern, None if there is none. A null is
+    passed over, and a key with "box" in it goes before others (human_bbox before human)."""
+    fitting_keys = [key for key, value in entry.items() if value is not None and pattern.fullmatch(key)]
+    return entry[max(fitting_keys, key=lambda key: "box" in key)] if fitting_keys else None
 
 
-def _is_located(entry: dict[str, Any]) -> bool:
-    """Whether a JSON object has a box of its own, and no subject."""
+def _has_box(entry: dict[str, Any]) -> bool:
+    """Return whether a JSON object is about one box: it has a box, and no subject."""
     return _value_of(entry, _BOX) is not None and _value_of(entry, _SUBJECT) is None
 
 
 def _name_of(entry: dict[str, Any]) -> str | None:
-    """Return the name of a box as records spell it, or None if it has none."""
+    """Return the name that a JSON object gives to its box, as records spell it; None if it gives none."""
     name = _text_of(_value_of(entry, _NAME))
     return None if name is None else label_of(name)
 
 
 def _text_of(value: Any) -> str | None:
-    """Return a value that is a text with more than spaces in it, else None."""
+    """Return a JSON value if it is text with more than spaces in it, else None."""
     return value if isinstance(value, str) and value.strip() else None
 
 
 def _place_of(value: Any) -> Place:
-    """Return the place that a value describes: a box, an index or id, a name, or None."""
+    """Return where a JSON value says that something is: a box's four numbers, the index or id of a box, or a name; None
+    if it says nothing of these. The value may be an object with one of them, or text of an index."""
     if isinstance(value, dict):
         entry = _by_plain_key(value)
         box = _value_of(entry, _BOX)
@@ -311,8 +322,8 @@ def _place_of(value: Any) -> Place:
 
 
 def numbers_of(value: Any) -> list[float] | None:
-    """Return the four numbers of a box, in any convention, or None if there are not four finite ones. The numbers may
-    be text, and the list nested ([[x1, y1, x2, y2]] or two points)."""
+    """Return the four numbers of a box in a JSON value, in any convention; None if they are not four finite ones. The
+    numbers may be text, and the list nested: [[x1, y1, x2, y2]], or two points [[x1, y1], [x2, y2]]."""
     if not isinstance(value, list):
         return None
     if len(value) == 1:
@@ -324,7 +335,7 @@ def numbers_of(value: Any) -> list[float] | None:
 
 
 def _number_of(value: Any) -> float | None:
-    """Return a finite number, which may be written as text; None for anything else."""
+    """Return a JSON value that is a finite number, or text of one, as a float; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

@@ -24,29 +24,33 @@ from hoicli.converters.vlm.spoken_text import Spoken, final_part, values_in
 
 
 def is_phrase(answer: str) -> bool:
-    """Whether an answer is only a few words, as is usual where the question gives the pair and asks for the verb."""
+    """Return whether an answer is only a few words, neither JSON nor box tokens, as is usual where the question gives
+    the two boxes and asks for the verb."""
     return len(answer) <= 200 and not set("[{<`").intersection(answer)
 
 
 def read_answer(
     answer: Any, verbs: Sequence[str] = (), label: str | None = None, persons: Persons = names_person
 ) -> Claims:
-    """Return the claims of an answer. If it is refused they have no `form`, and their report says why. answer: text, or
-    what was parsed already. verbs, label: the verbs and the object of the question, for answers of boxes alone.
-    persons: tells whether a name may act."""
+    """Return the triplets and boxes that an answer states. If it cannot be read they have no `form`, and the only
+    report says why.
+
+    answer: text, or JSON that was parsed already. verbs, label: the verbs and the object that the question names, for
+    answers that are only boxes. persons: the function that tells whether a name may be that of a subject."""
     claims = Claims(persons, verbs, label)
     try:
         text = final_part(answer) if isinstance(answer, str) else Spoken.starting_at("", 0)
-        if kinds := {_kind(match) for match in _MENTION.finditer(text)} if _SIGN.search(text) else set():
+        kinds = {_kind(match) for match in _MENTION.finditer(text)} if _SIGN.search(text) else set()
+        if kinds:
             claims.tokens = kinds.pop() if len(kinds) == 1 else ""
             _read_tokens(text, claims)
             claims.form = "tokens"
         else:
-            values, cut = ([answer], False) if isinstance(answer, list | dict) else values_in(text)
-            if cut:
+            values, is_cut_off = ([answer], False) if isinstance(answer, list | dict) else values_in(text)
+            if is_cut_off:
                 claims.reports.append("the unfinished end of an answer that was cut off")
             if not values:
-                what = "was cut off before anything whole" if cut else "is no JSON, and no box tokens"
+                what = "was cut off before anything whole" if is_cut_off else "is no JSON, and no box tokens"
                 raise NotReadError(f"an answer that {what}")
             claims.read_all(values)
             claims.form = "json"
@@ -72,16 +76,17 @@ OTHER_WORDS = "an answer with box tokens and other words than their names"
 
 
 def _read_tokens(text: str, claims: Claims) -> None:
-    """Add the claims of an answer in box tokens. Raises `NotReadError` if it has other words than names."""
+    """Add what an answer in box tokens states. If the question named the verbs and the object, boxes come in pairs,
+    person and object, and each is a triplet; else they are only listed with their names. Raises `NotReadError` if the
+    answer has other words than names."""
     if not _BETWEEN.fullmatch(_MENTION.sub(" ; ", text)):
         raise NotReadError(OTHER_WORDS)
-    mentions = [_named_places(match) for match in _MENTION.finditer(text)]
+    mentions = [_named_places(match) for match in _MENTION.finditer(text)]  # each a name with its boxes
     if claims.verbs and claims.label is not None and len(mentions) % 2 == 0:
         for (subject, person_places), (object_, object_places) in zip(mentions[::2], mentions[1::2], strict=True):
             if len(person_places) == len(object_places) == 1 and (not subject or claims.persons(subject)):
-                claims.triplets.append(
-                    Claim(person_places[0], object_places[0], object_ or claims.label, tuple(claims.verbs))
-                )
+                label, verbs = object_ or claims.label, tuple(claims.verbs)
+                claims.triplets.append(Claim(person_places[0], object_places[0], label, verbs))
             else:
                 claims.reports.append(NO_PERSON)
         return
@@ -94,15 +99,17 @@ def _read_tokens(text: str, claims: Claims) -> None:
 
 
 def _kind(match: re.Match[str]) -> str:
-    """Return the kind of box tokens that a mention has: the group of _MENTION that matched."""
+    """Return the kind of box tokens in a match of _MENTION, which is the name of the group that has the numbers."""
     return next(kind for kind in ("box", "region", "roi", "loc", "bins") if match[kind] is not None)
 
 
 def _named_places(match: re.Match[str]) -> tuple[str, list[Place]]:
-    """Return the name of a mention ("" without one), and its boxes or the number of its region. Florence-2's names
-    stand before the tokens and PaliGemma's behind, without a tag of their own."""
+    """Return (name, places) of what a match of _MENTION is about: the name, "" without one, and its boxes, or for Groma
+    the index of one of --boxes. Names stand in a tag, or, without one, before the tokens (Florence-2) or behind them
+    (PaliGemma). Raises `NotReadError` if the words before the tokens are no name."""
     kind = _kind(match)
-    label = label_of(next(filter(None, (match[part] for part in ("tag", "qwen", "before", "after"))), ""))
+    name_texts = [match[group] for group in ("tag", "qwen", "before", "after") if match[group]]
+    label = label_of(name_texts[0] if name_texts else "")
     if match["before"] and not is_name(label):
         raise NotReadError(OTHER_WORDS)
     if kind == "region":
@@ -111,6 +118,6 @@ def _named_places(match: re.Match[str]) -> tuple[str, list[Place]]:
     if kind == "loc":  # the middle of a thousandth, as the model's processor has it
         numbers = [number + 0.5 for number in numbers]
     boxes = [numbers[index : index + 4] for index in range(0, len(numbers), 4)] or [[]]
-    if kind == "bins":
+    if kind == "bins":  # y first, in 1024ths
         boxes = [[box[index] / 1024 for index in (1, 0, 3, 2)] if len(box) == 4 else [] for box in boxes]
     return label, [*boxes]

@@ -37,20 +37,21 @@ QWEN_PIXELS = (56 * 56, 14 * 14 * 4 * 1280)
 """Its default bounds on the area of the copy (Qwen2VLImageProcessor in Hugging Face's transformers)."""
 
 Size = tuple[float, float]
-"""(width, height)."""
+"""(width, height) of an image in pixels."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A convention for the numbers of boxes. kind: its name. numbers: for qwen2.5 the bounds on the copy's area, for
-    resized the copy's size."""
+    """A convention for the numbers of boxes. kind: its name in `--coords`, without numbers. numbers: for qwen2.5 the
+    bounds on the area of the resized image, for resized its (width, height)."""
 
     kind: str
     numbers: tuple[int, int] = (0, 0)
 
     def _scale(self, size: Size | None) -> tuple[float, float, float, float]:
-        """Return (width, units across, height, units down): the image's sides, and how many of the convention's units
-        each has. Raises `DataError` if the image's (width, height) is needed and unknown."""
+        """Return (width, units across, height, units down): the image's sides in pixels, and how many of the
+        convention's units each has. All are 1 for pixels, which need no size. size: of the original image. Raises
+        `DataError` if it is needed and None."""
         if self.kind == "pixels":
             return 1.0, 1.0, 1.0, 1.0
         if size is None:
@@ -66,7 +67,7 @@ class Frame:
         return width, copy[0], height, copy[1]
 
     def scale_to_pixels(self, box: Sequence[float], size: Size | None) -> list[float]:
-        """Return a box of four numbers as [x1, y1, x2, y2] in pixels of the original image."""
+        """Return a box in this convention as [x1, y1, x2, y2] in pixels of the original image. size: of that image."""
         width, across, height, down = self._scale(size)
         x1, y1, x2, y2 = map(float, box)
         if self.kind == "1000-yx":
@@ -74,8 +75,9 @@ class Frame:
         return [x1 * width / across, y1 * height / down, x2 * width / across, y2 * height / down]
 
     def scale_from_pixels(self, box: Sequence[float], size: Size | None) -> list[float]:
-        """Return a box in pixels as the convention writes it, in whole numbers (`relative`: four decimals), for
-        prompts: the inverse of `scale_to_pixels`. Raises `DataError` for a number that overflows."""
+        """Return a box [x1, y1, x2, y2] in pixels as this convention writes it, in whole numbers, or with four decimals
+        if it is `relative`, for prompts. size: of the original image. Raises `DataError` for a number that overflows.
+        """
         width, across, height, down = self._scale(size)
         x1, x2 = (box[index] * across / width for index in (0, 2))
         y1, y2 = (box[index] * down / height for index in (1, 3))
@@ -85,12 +87,12 @@ class Frame:
         return [round(value, 4) for value in values] if self.kind == "relative" else [round(value) for value in values]
 
     def contradicts_scale(self, boxes: Sequence[Sequence[float]]) -> bool:
-        """Whether the boxes do not fit this convention: all are fractions below 1 although its numbers are larger, or
-        some go far beyond 1 although it is `relative`."""
+        """Return whether an answer's boxes cannot be in this convention: it is `relative`, where an image ends at 1,
+        and a number is above 2; or it is another one, and all numbers are between 0 and 1, some of them fractions."""
         if self.kind == "relative":
-            return any(max(box) > 2.0 for box in boxes)  # beyond the image by more than its own size
-        small = all(0 <= number <= 1 for number in chain.from_iterable(boxes))
-        return small and any(number % 1 for number in chain.from_iterable(boxes))
+            return any(max(box) > 2.0 for box in boxes)
+        numbers = list(chain.from_iterable(boxes))
+        return all(0 <= number <= 1 for number in numbers) and any(number % 1 for number in numbers)
 
     def __str__(self) -> str:
         """Return the text that `--coords` takes for this convention, without the bounds of qwen2.5."""
@@ -98,14 +100,14 @@ class Frame:
 
 
 def size_of(record: Record) -> Size | None:
-    """Return (width, height) of a row or a record, or None unless both are positive numbers."""
+    """Return the (width, height) that a row of an answer or a record states, None unless both are positive numbers."""
     width, height = (record[key] if is_number(record.get(key)) else 0 for key in ("width", "height"))
     return (width, height) if width > 0 and height > 0 else None
 
 
 def parse_frame(text: str, place: str = "") -> Frame:
-    """Return the convention that a text of `--coords` names. place: where a file has the text, for the message. Raises
-    `UsageError` that lists the conventions for any other text."""
+    """Return the convention that a text names as `--coords` does, such as "1000" or "resized:640x480". place: where a
+    file has the text, "" if it is the option's. Raises `UsageError`, which lists all conventions, for other texts."""
     if text in PLAIN:
         return Frame(text)
     if text == "qwen2.5":
@@ -113,22 +115,22 @@ def parse_frame(text: str, place: str = "") -> Frame:
     match = re.fullmatch(r"(resized):(\d{1,6})x(\d{1,6})|(qwen2\.5):(\d{1,12})-(\d{1,12})", text)
     if match is not None:
         kind, *numbers = (group for group in match.groups() if group is not None)
-        low, high = map(int, numbers)
-        if low > 0 and high > 0 and (kind == "resized" or FACTOR * FACTOR <= low <= high):
-            return Frame(kind, (low, high))
+        first, second = map(int, numbers)  # width and height, or the least and the greatest area
+        if first > 0 and second > 0 and (kind == "resized" or FACTOR * FACTOR <= first <= second):
+            return Frame(kind, (first, second))
     raise UsageError(f"{f'{place} {text}' if place else arg('coords', text)}: choose from {CONVENTIONS}")
 
 
-def resized_by_qwen(width: float, height: float, fewest: int, maximum: int) -> tuple[int, int]:
-    """Return (width, height) of the copy that Qwen2.5-VL's processor makes. Each side is the nearest multiple of 28,
-    unless the area then leaves [fewest, maximum] pixels; then both sides are scaled by the root of the ratio and
-    rounded towards the bound."""
+def resized_by_qwen(width: float, height: float, min_area: int, max_area: int) -> tuple[int, int]:
+    """Return (width, height) of the resized image that Qwen2.5-VL's processor makes of one of this size. Each side is
+    the nearest multiple of 28. If the area is then not between the two bounds, in pixels, both sides of the original
+    are scaled by the factor that gives the bound, and rounded to multiples of 28 on the right side of it."""
     sides = [max(FACTOR, round(side / FACTOR) * FACTOR) for side in (width, height)]
     area = sides[0] * sides[1]
-    if area > maximum:
-        shrink = math.sqrt(width * height / maximum)
+    if area > max_area:
+        shrink = math.sqrt(width * height / max_area)
         sides = [max(FACTOR, math.floor(side / shrink / FACTOR) * FACTOR) for side in (width, height)]
-    elif area < fewest:
-        grow = math.sqrt(fewest / (width * height))
+    elif area < min_area:
+        grow = math.sqrt(min_area / (width * height))
         sides = [math.ceil(side * grow / FACTOR) * FACTOR for side in (width, height)]
     return sides[0], sides[1]

@@ -42,65 +42,71 @@ _DOUBTS = frozenset({
 
 
 def denies(words: Iterable[str]) -> bool:
-    """Whether one of the words, which are in lower case, says that something is not so."""
+    """Return whether one of the words, which are in lower case, denies something: "no", "never", "isn't"."""
     return any(word in _DENIALS or word.endswith(("n't", "n\N{RIGHT SINGLE QUOTATION MARK}t")) for word in words)
 
 
 def label_of(text: str) -> str:
-    """Return a name in the records' spelling: lower case, no article, underscores for spaces."""
+    """Return a name from an answer in the records' spelling, in lower case with underscores for spaces and without an
+    article: "The Dining Table" is dining_table."""
     words = re.sub(r"[`*\"]+", "", replace_typography(text)).strip().strip(".!?,;:'").lower()
     words = re.sub(r"^(?:a/an|a|an|the)[\s_]+", "", words)
     return re.sub(r"[\s_]+", "_", words)
 
 
 def verbs_of(value: Any, label: str | None = None) -> list[str]:
-    """Return the verbs in a value of an answer: a list, or one text with several ("ride, sit on"), each as `sit_on`.
-    Articles and the object's name (`label`) at the end, as in "riding the bicycle", are left off. A text of more than
-    `MOST_WORDS` words gives no verb, nor does one that denies or doubts. Gerunds stay; the evaluation lemmatises."""
+    """Return the verbs that a JSON value of an answer states, as records spell them: ["ride", "sit_on"] for the text
+    "ride, sit on" or a list of the two. Any other value has none.
+
+    label: the object's name, None if it is not known; it and articles are left off at the end of a phrase ("riding the
+    bicycle"). A phrase of more than MOST_WORDS words gives no verb, nor does one that denies or doubts. Gerunds stay as
+    they are, since the evaluation finds their base form."""
     if isinstance(value, list):
         return list(dict.fromkeys(chain.from_iterable(verbs_of(item, label) for item in value)))
     verbs = []
     for words in _phrases(value) if isinstance(value, str) else ():
-        if label is not None:
-            words = _strip_object(words, label)
-        words = [word for word in words if word not in _ARTICLES]
-        if _is_plain(words):
-            verbs.append(_verb(words))
-    return list(dict.fromkeys(verbs))
+        verb_words = words if label is None else _strip_object(words, label)
+        verb_words = [word for word in verb_words if word not in _ARTICLES]
+        if _is_plain(verb_words):
+            verbs.append(_verb(verb_words))
+    return list(dict.fromkeys(verbs))  # each once, in order
 
 
 def split_phrase(phrase: str) -> tuple[list[str], str | None]:
-    """Return (verbs, object) of a phrase that has both, "riding a bicycle", "sit on bench" or "hold and ride bicycle".
-    The object begins after the article; without one, after the first word and the prepositions that follow it. A phrase
-    of one word, or of more than twice `MOST_WORDS`, names no object."""
+    """Return (verbs, object) of a phrase that names both: "hold and ride a bicycle" gives (["hold", "ride"],
+    "bicycle"). The object is what follows the article; without an article, what follows the first word and its
+    prepositions ("sit on bench"). It is None for a phrase of one word, or of more than twice MOST_WORDS."""
     verbs, label = [], None
     for words in _phrases(phrase):
-        end = 1
-        while end < len(words) and words[end] in PREPOSITIONS:
-            end += 1
+        verb_end = 1
+        while verb_end < len(words) and words[verb_end] in PREPOSITIONS:
+            verb_end += 1
         article = next((index for index, word in enumerate(words) if index and word in _ARTICLES), None)
-        verb, name = (words[:end], words[end:]) if article is None else (words[:article], words[article + 1 :])
-        if len(words) <= 2 * MOST_WORDS and _is_plain(verb):
-            verbs.append(_verb(verb))
-            label = "_".join(name) or label
+        name_start = verb_end
+        if article is not None:
+            verb_end, name_start = article, article + 1
+        if len(words) <= 2 * MOST_WORDS and _is_plain(words[:verb_end]):
+            verbs.append(_verb(words[:verb_end]))
+            label = "_".join(words[name_start:]) or label
     return list(dict.fromkeys(verbs)), label
 
 
 def is_name(label: str) -> bool:
-    """Whether a label, as records spell it, is a name: it has few words, and no word that denies or doubts."""
+    """Return whether a label, as records spell it, can be a name: it has at most MOST_WORDS words, besides numbers, and
+    none that denies or doubts."""
     return _is_plain([word for word in label.split("_") if not word.strip("#.").isdecimal()])
 
 
 def names_person(name: str) -> bool:
-    """Whether a name as records spell it means a person: one of PERSONS, or a word whose first sense in WordNet is a
-    person's (surfer, chef). Of several words the last counts ("young_woman"), and numbers do not ("person_2")."""
+    """Return whether a name, as records spell it, means a person: it is one of PERSONS, or its first sense in WordNet
+    is a person (surfer, chef). Of several words the last counts ("young_woman"), and numbers do not ("person_2")."""
     words = [word for word in name.split("_") if word.strip("#().0123456789")]
     return bool(words) and _is_person(words[-1].strip("#().0123456789"))
 
 
 @lru_cache(maxsize=4096)
 def _is_person(word: str) -> bool:
-    """Whether a word is one of PERSONS, or its first sense in WordNet is a person's."""
+    """Return whether a word is one of PERSONS, or its first sense in WordNet is a person."""
     if word in PERSONS:
         return True
     if not word.isalpha() or len(word) > 40:
@@ -113,32 +119,33 @@ def _is_person(word: str) -> bool:
 
 
 def _verb(words: list[str]) -> str:
-    """Return the words of a verb as records spell it; `no_interaction with` becomes no_interaction."""
+    """Return a verb as records spell it, from its words; "no_interaction with" becomes no_interaction."""
     verb = "_".join(words)
     return "no_interaction" if verb.startswith("no_interaction") else verb
 
 
 def _is_plain(words: list[str]) -> bool:
-    """Whether words are a verb or a name: not too many of them, and none that denies, doubts or is strange."""
+    """Return whether words can be a verb or a name: there are at most MOST_WORDS, and none denies, doubts or is odd."""
     if not 0 < len(words) <= MOST_WORDS:
         return False
     return words[0] == "no_interaction" or not (denies(words) or any(map(_is_strange, words)))
 
 
 def _is_strange(word: str) -> bool:
-    """Whether a word expresses doubt, is empty, begins with a digit, or has characters that words do not have."""
+    """Return whether a word is no part of a name: it expresses doubt, is empty, begins with a digit, or has characters
+    that words do not have."""
     if word in _DOUBTS or not word or word[0].isdigit():
         return True
+    # "M" are marks, such as accents that are characters of their own
     return not all(letter.isalnum() or letter in "-'&." or unicodedata.category(letter)[0] == "M" for letter in word)
 
 
-def _phrases(text_said: str) -> Iterator[list[str]]:
+def _phrases(text: str) -> Iterator[list[str]]:
     """Yield the words, in lower case, of each phrase of a text. Phrases are separated by commas, semicolons, line ends
     and "and". "no interaction" is one word."""
-    text = re.sub(
-        r"[^\S\n]+", " ", re.sub(r"[`*\"]+", "", replace_typography(text_said))
-    ).strip()  # a run of spaces is looked at once
-    for part in re.split(r"\s*[,;\n]\s*|\s+and\s+", text):
+    without_marks = re.sub(r"[`*\"]+", "", replace_typography(text))
+    single_spaced = re.sub(r"[^\S\n]+", " ", without_marks).strip()  # long runs of spaces would make the split slow
+    for part in re.split(r"\s*[,;\n]\s*|\s+and\s+", single_spaced):
         words = [word for word in re.split(r"[\s_]+", part.strip().strip(".!?,;:'").lower()) if word]
         if words[:2] == ["no", "interaction"]:
             words[:2] = ["no_interaction"]
@@ -147,7 +154,8 @@ def _phrases(text_said: str) -> Iterator[list[str]]:
 
 
 def _strip_object(words: list[str], label: str) -> list[str]:
-    """Return the words of a phrase without the object's name (or its plural) at their end."""
+    """Return the words of a phrase without the object's name at their end, in the singular or the plural. label: that
+    name in any spelling."""
     name = label_of(label).split("_")
     for ending in (name, [*name[:-1], name[-1] + "s"], [*name[:-1], name[-1] + "es"]):
         if len(words) > len(ending) and words[-len(ending) :] == ending:
@@ -160,27 +168,33 @@ class Spelling:
     not matter, nor do accents unless two names differ by them alone; a gerund is also looked up as its base form."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
+        """Index the dataset's verbs and objects by their spellings."""
         self._verbs, self._objects = _index_spellings(vocabulary.verbs), _index_spellings(vocabulary.objects)
 
     def object(self, name: str) -> str | None:
-        """Return the vocabulary's spelling of an object, or None if it does not have the object."""
+        """Return the dataset's label for an object that a model names, or None if it has none."""
         return next((self._objects[form] for form in _forms(name) if form in self._objects), None)
 
     def verb(self, name: str) -> str | None:
-        """Return the vocabulary's spelling of a verb, or None if it does not have the verb: "riding" is ride."""
+        """Return the dataset's label for a verb that a model names, or None if it has none: "riding" gives ride."""
         first, *rest = name.split("_")
         spelled = chain.from_iterable(_forms("_".join((form, *rest))) for form in (first, *_base_forms(first)))
         return next((self._verbs[form] for form in spelled if form in self._verbs), None)
 
 
 def _index_spellings(names: Sequence[str]) -> dict[str, str]:
-    """Return each name by the spellings under which it is found; of two names, the one spelled exactly so."""
-    # Spellings with accents come second, so that they override equal ones without.
-    return {_forms(name)[1]: name for name in names} | {_forms(name)[0]: name for name in names}
+    """Return a dataset's names by the spellings (`_forms`) under which each is found. A name is found without its
+    accents, too, unless another name is spelled so."""
+    with_accents, without_accents = {}, {}
+    for name in names:
+        accented_form, plain_form = _forms(name)
+        with_accents[accented_form] = without_accents[plain_form] = name
+    return without_accents | with_accents
 
 
 def _forms(name: str) -> tuple[str, str]:
-    """Return two spellings of a name, its letters and digits in lower case: with accents, and without."""
+    """Return two spellings under which a name is looked up: its letters and digits in lower case, with the accents and
+    without them."""
     return _fold_spelling(replace_typography(name)), _fold_spelling(strip_accents(replace_typography(name)))
 
 
@@ -190,7 +204,8 @@ def _fold_spelling(name: str) -> str:
 
 
 def _base_forms(word: str) -> list[str]:
-    """Return the base forms that a gerund may have: riding -> rid, ride; sitting -> sitt, sitte, sit; lying -> lie."""
+    """Return the base forms that a gerund may have, right and wrong ones: rid and ride of riding, sitt, sitte and sit
+    of sitting, ly, lye and lie of lying. Return none for any other word."""
     stem = word[:-3]
     if not word.endswith("ing") or len(stem) < 2:
         return []

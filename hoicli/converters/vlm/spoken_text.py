@@ -40,20 +40,23 @@ Span = tuple[int, int]
 
 
 def span_of(value: Any, words: str) -> Span | None:
-    """Return where a value of an answer says some words, which are a verb or a label; it may have spaces for their
-    underscores. For a list it is the first item that says them. Return None for a value without a place."""
+    """Return where the text of an answer says a verb or a label (`words`, as records spell it): the place of its words
+    in a string of the answer, or in the first item of a list that has them. Return None if no string has them, or the
+    value is of JSON that came without its text."""
     if isinstance(value, list):
-        return next((span for item in value if (span := span_of(item, words)) is not None), None)
+        spans = (span_of(item, words) for item in value)
+        return next((span for span in spans if span is not None), None)
     if not isinstance(value, Spoken) or not re.search(r"[^\W_]", words):
         return None
-    pattern = r"[\W_]+".join(part for part in re.split(r"[\W_]+", words) if part)
+    pattern = r"[\W_]+".join(part for part in re.split(r"[\W_]+", words) if part)  # any separators between the words
     match = re.search(pattern, value, re.IGNORECASE)
     return (value.start + match.start(), value.start + match.end()) if match else None
 
 
 def final_part(text: str) -> Spoken:
-    """Return the part of an answer that counts: after its thoughts, within `<answer>`. Raises `ValueError`, whose text
-    is the reason, for a text that is too long, a thought without an end, and several answers."""
+    """Return the part of an answer's text that counts: what follows its thoughts (`</think>`), and stands between
+    `<answer>` and `</answer>` if these are there. Raises ValueError, whose text is the reason, for a text that is too
+    long, a thought without an end, and several answers."""
     if len(text) > LONGEST:
         raise ValueError(f"an answer of more than {LONGEST:,} characters")
     final = text[text.rfind("</think>") + len("</think>") :] if "</think>" in text else text
@@ -69,9 +72,11 @@ def final_part(text: str) -> Spoken:
 
 
 def values_in(part: Spoken) -> tuple[list[Any], bool]:
-    """Return the objects and lists of a final part, in order, and whether the last one was cut off. The part must be
-    nothing but these, or have them in its one code fence; for any other text the list is empty. Raises `ValueError`,
-    whose text is the reason, for several fences or a key that occurs twice in one object: these are two conclusions."""
+    """Return the JSON objects and lists in a text, in order, and whether the last one was cut off.
+
+    part: the part of an answer that counts (`final_part`). It must be nothing but these values, or have them in its one
+    code fence; for any other text the list is empty. Raises ValueError, whose text is the reason, for several fences,
+    and for a key that occurs twice in an object: nothing says which of the two counts."""
     fences = list(_FENCE.finditer(part))
     if len(fences) > 1:
         raise ValueError("several code fences in one answer")
@@ -80,7 +85,7 @@ def values_in(part: Spoken) -> tuple[list[Any], bool]:
     values: list[Any] = []
     reader = _ValueReader(part)
     try:
-        while not reader.cut and reader.opens():
+        while not reader.cut and reader.next_is_container():
             value = reader.value(0)
             if value or not reader.cut:
                 values.append(value)
@@ -88,7 +93,8 @@ def values_in(part: Spoken) -> tuple[list[Any], bool]:
         reader.cut = True
     except _NotJsonError:
         return [], False
-    return (values, reader.cut) if reader.cut or not reader.next_mark() else ([], False)
+    has_other_text = not reader.cut and reader.next_mark()
+    return ([], False) if has_other_text else (values, reader.cut)
 
 
 _FENCE = re.compile(r"```[a-zA-Z0-9_]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
@@ -114,9 +120,11 @@ class _CutOffError(Exception):
 
 
 class _ValueReader:
-    """Reads the values of a text one by one. cut: whether the text ended within the last value."""
+    """Reads the JSON values of a text one by one. cut: whether the text ended within the last value. _at: the position
+    in the text up to which it was read."""
 
     def __init__(self, text: Spoken) -> None:
+        """Begin at the start of the text."""
         self.cut = False
         self._text = text
         self._at = 0
@@ -126,14 +134,16 @@ class _ValueReader:
         self._at = _SKIP.match(self._text, self._at).end()  # type: ignore[union-attr]
         return self._text[self._at : self._at + 1]
 
-    def opens(self) -> bool:
-        """Whether an object or a list comes next, after a comma if need be."""
+    def next_is_container(self) -> bool:
+        """Skip a comma if there is one, and return whether an object or a list begins next."""
         if self.next_mark() == ",":
             self._at += 1
         return self.next_mark() in ("{", "[")
 
     def value(self, depth: int) -> Any:
-        """Return the next value. Raises `_NotJsonError`, or `_CutOffError` at the end of the text."""
+        """Read the next value and return it: an object, a list, a string, a number or a word. depth: how many brackets
+        are open around it. Raises `_NotJsonError` if no value begins here, and `_CutOffError` at the end of the text.
+        """
         token = self._token()
         source, kind = token[0], token.lastgroup
         if source in _CLOSING and depth < DEEPEST:
@@ -143,13 +153,15 @@ class _ValueReader:
         if kind == "number":
             if token.end() == len(self._text):  # digits may be missing
                 raise _CutOffError
-            return float(source) if not source.lstrip("-").isdigit() or len(source) > 15 else int(source)
+            is_integer = source.lstrip("-").isdigit() and len(source) <= 15  # int() refuses thousands of digits
+            return int(source) if is_integer else float(source)
         if source in _WORDS:
             return _WORDS[source]
         raise _NotJsonError
 
     def _list(self, closing: str, depth: int) -> list[Any]:
-        """Return the items up to the closing bracket; of a list that is cut off, the complete items."""
+        """Read the items of a list up to its closing bracket and return them; of a list that is cut off, the complete
+        items. depth: how many brackets are open inside it."""
         items: list[Any] = []
         try:
             while self.next_mark() != closing:
@@ -167,8 +179,9 @@ class _ValueReader:
         return items
 
     def _object(self, depth: int) -> dict[str, Any]:
-        """Return the entries up to the closing bracket. An object that is cut off is kept if its last value is complete
-        but for the end of a list of objects or lists."""
+        """Read the entries of an object up to its closing bracket and return them. depth: how many brackets are open
+        inside it. An object that is cut off within its last value is kept if this value is an object, or a list of
+        complete objects or lists; else raise `_CutOffError`."""
         entries: dict[str, Any] = {}
         while self.next_mark() != "}":
             if self.next_mark() == ",":
@@ -192,7 +205,8 @@ class _ValueReader:
         return entries
 
     def _token(self) -> re.Match[str]:
-        """Return the next token. Raises as `value` does."""
+        """Read the next token (a match of _TOKEN: a bracket, a string, a number, a word) and return it. Raises
+        `_CutOffError` if the text ends before it does, and `_NotJsonError` for other characters."""
         mark = self.next_mark()
         token = _TOKEN.match(self._text, self._at)
         if token is None:
@@ -201,19 +215,22 @@ class _ValueReader:
         return token
 
     def _string(self, token: re.Match[str]) -> str:
-        """Return the content of a string or a word, with its place."""
+        """Return the content of a token that is a string or a word, with its place in the answer."""
         kind = token.lastgroup or ""
         return Spoken.starting_at(_unescape(token[kind]), self._text.start + token.start(kind))
 
 
 def _unescape(text: str) -> str:
-    """Return a string's content with escapes resolved; an unknown escape means its character."""
+    """Return the content of a JSON string with its escapes resolved; an unknown escape means the character after its
+    backslash."""
     if "\\" not in text:
         return text
 
     def character(match: re.Match[str]) -> str:
+        """Return the character that an escape stands for."""
         return chr(int(match["code"], 16)) if match["code"] else _ESCAPES.get(match["one"], match["one"])
 
+    # The two halves of a surrogate pair, each with an escape of its own, become one character in UTF-16.
     return _ESCAPE.sub(character, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -221,11 +238,12 @@ def _unescape(text: str) -> str:
 
 
 class Tokens:
-    """The tokens of an answer with their log-probabilities, found by the bytes that they spell. Raises `ValueError` if
-    they do not spell the answer, or have no log-probabilities."""
+    """The tokens that a model wrote an answer with, and their log-probabilities. _ends: for each token the position
+    after it, in the bytes of the answer's text. _logs: for each token the logarithm of its probability."""
 
     def __init__(self, answer: Any, logprobs: Any) -> None:
-        """logprobs: OpenAI's {content: [{token, logprob, bytes}]}, or only the list in it."""
+        """Join the tokens to the answer's text. logprobs: OpenAI's {content: [{token, logprob, bytes}]}, or only the
+        list in it. Raises ValueError if the tokens do not spell the answer, or have no log-probabilities."""
         if isinstance(logprobs, dict):
             logprobs = logprobs.get("content")
         if not isinstance(answer, str) or not isinstance(logprobs, list) or not logprobs:
@@ -237,25 +255,27 @@ class Tokens:
         self._answer = answer
 
     def score(self, spans: Sequence[Span]) -> float:
-        """Return the probability of all tokens that have a character in the spans; each counts whole, and once."""
-        tokens_used: set[int] = set()
+        """Return the product of the probabilities of all tokens that have a character in one of the spans; a token
+        counts once, also if only a part of it lies there."""
+        token_indices: set[int] = set()
         for span in spans:
-            first, last = (len(_encode_text(self._answer[:end])) for end in span)
-            tokens_used.update(range(bisect_right(self._ends, first), bisect_left(self._ends, last) + 1))
-        return math.exp(math.fsum(self._logs[number] for number in tokens_used))
+            first_byte, end_byte = (len(_encode_text(self._answer[:position])) for position in span)
+            token_indices.update(range(bisect_right(self._ends, first_byte), bisect_left(self._ends, end_byte) + 1))
+        return math.exp(math.fsum(self._logs[index] for index in token_indices))
 
 
 def _encode_text(text: str) -> bytes:
-    """Return text in UTF-8; half a surrogate pair is encoded, too."""
+    """Return the bytes of a text in UTF-8. Half of a surrogate pair, which JSON's escapes can state, has some, too."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def _piece(item: Any) -> tuple[bytes, float]:
-    """Return the bytes of a token and its log-probability. The bytes are its `bytes`, which can be half a character, or
-    else those of its text. Raises `ValueError` for any other item."""
+    """Return (bytes, log-probability) of a token. item: {token, logprob, bytes}, of which `bytes` may be missing; a
+    token can be a part of a character, which only its bytes show. Raises ValueError for any other item."""
     if not isinstance(item, dict):
         raise ValueError
     token_bytes, text, log = item.get("bytes"), item.get("token"), item.get("logprob")
+    # Rounding can make the logarithm of a probability of 1 a little more than 0.
     if isinstance(log, bool) or not isinstance(log, int | float) or not -math.inf < log <= 1e-3:
         raise ValueError
     if isinstance(token_bytes, list) and all(type(number) is int for number in token_bytes):
