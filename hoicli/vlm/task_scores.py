@@ -106,6 +106,6 @@ def share(part: Floats, whole: Floats | Ints) -> Floats:
 
 def _sum_drawn(column: Floats | Ints, weights: Floats) -> Floats:
     """Return the sum of a column [M] in each round [R], in which each row counts as often as weights [M, R] say. Floats
-    are not summed by a matrix product, whose last digit depends on the machine."""
+    are added by `sum`, in a fixed order, which a matrix product does not promise."""
     total: Floats = column @ weights if column.dtype.kind == "i" else (column[:, np.newaxis] * weights).sum(axis=0)
     return total
