@@ -3,7 +3,8 @@ of senses, lemmas, relations, depths and counts, for what is computed in bulk.
 
 A synset is an integer, its row: the parts of speech follow one another (nouns, verbs, adjectives, adverbs), each in the
 order of its data file, so `ranges["v"]` are all verb synsets and a relation may cross parts of speech. The arrays are
-made by `reader.compile_arrays` from nltk's reader, with nltk's names; they open in milliseconds, and without nltk.
+made by `array_making.compile_arrays` from nltk's reader, with nltk's names; they open in milliseconds, and without
+nltk.
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ class Graph:
     """
 
     def __init__(self, arrays: Arrays) -> None:
-        """Take arrays as `reader.compile_arrays` makes them."""
+        """Take arrays as `array_making.compile_arrays` makes them."""
         self.array = cache(arrays.__getitem__)
         self.counted = "concordance" in arrays
         bounds = starts_of(arrays["sizes"]).tolist()

@@ -209,7 +209,8 @@ def _find_files(place: str) -> Files:
 
 def _compile_database(files: Files) -> Arrays:
     """Return the arrays of `Graph`, compiled from the files of a WordNet."""
-    from hoicli.wordnet.reader import WordNetReader, compile_arrays
+    from hoicli.wordnet.array_making import compile_arrays
+    from hoicli.wordnet.reader import WordNetReader
 
     return compile_arrays(WordNetReader(files))
 
@@ -217,7 +218,8 @@ def _compile_database(files: Files) -> Arrays:
 def _compile_language(files: Files, language: str) -> Arrays:
     """Return the arrays of `Lemmas`, compiled from an Open Multilingual Wordnet's words of a language; they have the
     rows of the embedded WordNet. Words for synsets that it lacks are left out."""
-    from hoicli.wordnet.reader import WordNetReader, lemma_arrays
+    from hoicli.wordnet.array_making import lemma_arrays
+    from hoicli.wordnet.reader import WordNetReader
 
     embedded = open_embedded()
     words = WordNetReader(embedded.files, embedded.graph, files).words_of(language)
