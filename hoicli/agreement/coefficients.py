@@ -103,25 +103,44 @@ def alpha(ratings: Floats, weights: Floats, *, level: str) -> Floats:
     """
     paired = (~np.isnan(ratings)).sum(axis=1) >= 2
     values, counts = _count_values(ratings[paired])
-    weights, raters = weights[paired], counts.sum(axis=1)
+    weights = weights[paired]
     if not len(values):
         return np.full(weights.shape[1], math.nan)
     total = np.stack([_sum_drawn(column, weights) for column in counts.T])
     if level == "ordinal":
-        # The ordinal distance depends on how often values occur, so on the resample. With the middle rank of each
-        # value it is the difference of two ranks, and sums of squared differences follow from sums of powers.
-        middle = np.cumsum(total, axis=0) - total / 2
-        within = raters[:, np.newaxis] * (counts @ middle**2) - (counts @ middle) ** 2
-        observed = 2 * np.cumsum(weights * (within / (raters - 1)[:, np.newaxis]), axis=0)[-1]
-        expected = 2 * (total.sum(axis=0) * (total * middle**2).sum(axis=0) - (total * middle).sum(axis=0) ** 2)
+        observed, expected = _ordinal_disagreement(counts, total, weights)
     else:
-        distance = _distances(values, level)
-        observed = _sum_drawn(((counts @ distance) * counts).sum(axis=1) / (raters - 1), weights)
-        expected = np.zeros(weights.shape[1])
-        for value_number, distances in enumerate(distance):
-            expected += total[value_number] * np.cumsum(total * distances[:, np.newaxis], axis=0)[-1]
+        observed, expected = _disagreement(counts, total, weights, _distances(values, level))
     coefficient: Floats = 1 - (total.sum(axis=0) - 1) * _ratio(observed, expected, expected > 0)
     return coefficient
+
+
+def _disagreement(counts: Floats, total: Floats, weights: Floats, distance: Floats) -> tuple[Floats, Floats]:
+    """Return the observed and the expected disagreement of alpha [R each], up to a factor that both have.
+
+    counts [items, V]: how often each item has each value; total [V, R]: how often each value occurs in a resample;
+    weights [items, R]: how often an item counts in it; distance [V, V]: the squared distances of values.
+    """
+    within_items = ((counts @ distance) * counts).sum(axis=1) / (counts.sum(axis=1) - 1)
+    expected = np.zeros(weights.shape[1])
+    for value_total, distances in zip(total, distance, strict=True):
+        # the last partial sum rather than `sum`, so that the last digit does not depend on how a processor adds
+        expected += value_total * np.cumsum(total * distances[:, np.newaxis], axis=0)[-1]
+    return _sum_drawn(within_items, weights), expected
+
+
+def _ordinal_disagreement(counts: Floats, total: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return what `_disagreement` does, at the ordinal level.
+
+    The distance of two values is how many ratings lie between them, half of those at either end included, so it depends
+    on the resample. It is the difference of their middle ranks, and sums of squared differences follow from the sums of
+    ranks and of their squares.
+    """
+    raters, middle_rank = counts.sum(axis=1)[:, np.newaxis], np.cumsum(total, axis=0) - total / 2
+    within_items = raters * (counts @ middle_rank**2) - (counts @ middle_rank) ** 2
+    observed = 2 * np.cumsum(weights * (within_items / (raters - 1)), axis=0)[-1]
+    rank_sum, square_sum = (total * middle_rank).sum(axis=0), (total * middle_rank**2).sum(axis=0)
+    return observed, 2 * (total.sum(axis=0) * square_sum - rank_sum**2)
 
 
 def _distances(values: Floats, level: str) -> Floats:
