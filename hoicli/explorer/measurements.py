@@ -163,7 +163,7 @@ class _Views(NamedTuple):
 
 def measure(streams: Sequence[Predictions], gt: Stream, request: Asked, policy: ErrorPolicy) -> Measured:
     """Read the ground truth and each model's stream of predictions, and measure all that the page shows. Raises
-    `DataError` for what is wrong with a stream, `UsageError` for match records, which have no boxes."""
+    `DataError` for what is wrong with a stream, `UsageError` for match records."""
     vocabulary, protocol = request.vocabulary, request.protocol
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=request.filters.allow_uncounted)
     choose_computable(truth, [protocol])
