@@ -98,8 +98,8 @@ def alpha(ratings: Floats, weights: Floats, *, level: str) -> Floats:
 
     Items with fewer than two ratings are left out. The disagreement of two values is the square of their distance,
     which is 0 or 1 (nominal), the number of ratings between them (ordinal), their difference (interval), or their
-    difference over their sum (ratio). The SHOE supplement
-    prints ((i - j) / (k - 1))^2 under the name ordinal: that is interval, as constant factors do not change alpha.
+    difference over their sum (ratio). The SHOE supplement prints ((i - j) / (k - 1))^2 under the name ordinal: that is
+    interval, as constant factors do not change alpha.
     """
     paired = (~np.isnan(ratings)).sum(axis=1) >= 2
     values, counts = _count_values(ratings[paired])
@@ -278,8 +278,7 @@ def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "ma
     """Yield the agreement with people of all subsets of models, separately for each size of a subset from 1.
 
     models [items, models]: their ratings; human [items]: people's mean ratings; rule: of RULES, by which a subset's
-    ratings are made into one. Raises `UsageError` for more than MAX_SUBSET_MODELS
-    models.
+    ratings are made into one. Raises `UsageError` for more than MAX_SUBSET_MODELS models.
 
     The supplement's Table 1 votes (section 6.1: "majority voting"), ties going to the model listed first: 8 of its 10
     rows of two models repeat the row of the first, to both decimals. It cannot be the mean (nor the median, which is

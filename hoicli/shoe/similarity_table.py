@@ -2,9 +2,9 @@
 
 A line is `{"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.625}`, and may say where that is from:
 `scores` has each model's rating, `measure` names an offline backend, `prompt` is the digest of what models were asked,
-`date` when, `merge` the rule that combined several raters, if not the mean (formats/similarity.schema.json).
-Similarity is symmetric, and 1 of a sense with itself, so each pair has one line; two lines that rate a pair differently
-are an error, unless tables are joined.
+`date` when, `merge` the rule that combined several raters, if not the mean (formats/similarity.schema.json). Similarity
+is symmetric, and 1 of a sense with itself, so each pair has one line; two lines that rate a pair differently are an
+error, unless tables are joined.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ _KEYS = {"pos", "a", "b", "similarity", "measure"}
 class Rated:
     """The rating of a pair of senses. similarity: in [0, 1], None if the backend has no answer.
 
-    The other fields say where it is from. scores: {model: its rating, 0 to 4}; measure: the name of an
-    offline backend; prompt: the digest of what the models were asked; date: the day or days (DATES) on which they
-    answered; merge: the rule that combined several raters, if not the mean.
+    The other fields say where it is from. scores: {model: its rating, 0 to 4}; measure: the name of an offline backend;
+    prompt: the digest of what the models were asked; date: the day or days (DATES) on which they answered; merge: the
+    rule that combined several raters, if not the mean.
     """
 
     similarity: float | None
@@ -195,8 +195,8 @@ def _keys(first: Ints, second: Ints, count: int = MOST_SENSES) -> Ints:
 
 
 class _Reading:
-    """A table while its lines are read. senses: {canonical name: number}; pairs: {one of `_keys`: similarity, NaN for
-    a pair with two ratings}; measures, prompts, raters, rules: what the lines say of where they are from."""
+    """A table while its lines are read. senses: {canonical name: number}; pairs: {one of `_keys`: similarity, NaN for a
+    pair with two ratings}; measures, prompts, raters, rules: what the lines say of where they are from."""
 
     def __init__(self, canonical: Callable[[str], str]) -> None:
         """Begin without lines. canonical: (sense's name) -> the name under which it is stored."""

@@ -5,11 +5,11 @@ Where the supplement leaves a choice, or its parts disagree:
 
 - A box pair matches at IoU >= 0.5 on both boxes, as both algorithms write it (section 6.4 says > 0.5). x2, y2 are far
   edges (`boxes.iou`, inclusive=False): the supplement names no convention, and the detector it uses has this one.
-- Ground truth takes the most similar unmatched prediction, of equals the highest score, then the first by object,
-  verb and corners of the boxes (`Triplets.sort_keys`; `ties` in signatures). "In annotation order" is our reading by
-  the dataset's classes, in which the official annotations are listed, then by the same values. So the order of a
-  record's boxes and triplets changes nothing. Similarity 0 is taken too, as line 14 of both
-  algorithms has no floor; section 2 speaks of an "IoU and similarity threshold", which `min_similarity` sets.
+- Ground truth takes the most similar unmatched prediction, of equals the highest score, then the first by object, verb
+  and corners of the boxes (`Triplets.sort_keys`; `ties` in signatures). "In annotation order" is our reading by the
+  dataset's classes, in which the official annotations are listed, then by the same values. So the order of a record's
+  boxes and triplets changes nothing. Similarity 0 is taken too, as line 14 of both algorithms has no floor; section 2
+  speaks of an "IoU and similarity threshold", which `min_similarity` sets.
 - A predicted object without a label (V-COCO's) is compared by its verb alone.
 - An unmatched prediction counts against the most similar class of its image, of equals the first annotated, at
   similarity >= delta, as both algorithms write it; in an image without ground truth it counts against no class. (Figure
@@ -45,8 +45,8 @@ from hoicli.shoe.likenesses import Likeness, TruthClasses
 from hoicli.shoe.settings import ShoeOptions
 
 Overlap = Callable[[Ints, Ints], Floats]
-"""A function (rows of predicted boxes [M], rows of ground-truth boxes [M]) -> the IoU of each two, which must be of
-one image."""
+"""A function (rows of predicted boxes [M], rows of ground-truth boxes [M]) -> the IoU of each two, which must be of one
+image."""
 
 IOU_THRESHOLD = 0.5
 UNIT = 1_000_000_000

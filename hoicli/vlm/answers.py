@@ -10,9 +10,9 @@
 
 A detector chooses by the rule of CrossHOI-Bench's script for HOI models. A prediction is a candidate of a question if
 its boxes are those that the question shows: each shown box overlaps the prediction's by more than 0.5 (between edges,
-in single precision), and in the setting `pair` the predicted object is the question's. A candidate counts
-if its score is among the BEST highest of the image, or equal to the last of them; it then chooses the option that names
-its interaction, if one does.
+in single precision), and in the setting `pair` the predicted object is the question's. A candidate counts if its score
+is among the BEST highest of the image, or equal to the last of them; it then chooses the option that names its
+interaction, if one does.
 """
 
 from __future__ import annotations

@@ -118,8 +118,7 @@ class Reader:
         return self._read_text(answer)
 
     def _read_items(self, items: list[Any]) -> Choice:
-        """Return the choice of a list, each item of which is a letter, an option, or something that was not
-        offered."""
+        """Return the choice of a list, each item of which is a letter, an option, or something that was not offered."""
         chosen: list[str] = []
         for item in items:
             if not isinstance(item, str):

@@ -3,9 +3,9 @@
 Each sense becomes a sparse vector, and two senses are compared by the dot product of theirs. The vector has five parts;
 each of the first three has length 1 (or 0), the last two at most 1:
 
-- *place*: the sense and what is above it, an ancestor d steps up weighing DECAY ** d times its information content,
-  1 - log(synsets below and at it) / log(synsets of its part of speech) (Seco, Veale and Hayes 2004); of senses related
-  as RELATED says, half their mean is added;
+- *place*: the sense and what is above it, an ancestor d steps up weighing DECAY ** d times its information content, 1 -
+  log(synsets below and at it) / log(synsets of its part of speech) (Seco, Veale and Hayes 2004); of senses related as
+  RELATED says, half their mean is added;
 - *gloss*: the words of the lemmas, the definition and, at half weight, the examples, each by its inverse document
   frequency; to this unit vector is added half the mean of those of its hypernyms, of its hyponyms, and of its relatives
   (the extended gloss of Banerjee and Pedersen 2003, as a vector as in Patwardhan and Pedersen 2006);

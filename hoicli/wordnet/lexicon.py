@@ -160,9 +160,9 @@ def choose(wordnet: str | None) -> None:
 
 
 def _open_language(wordnet: str, files: Files, name: str, language: str) -> Lexicon:
-    """Return the embedded WordNet with another language's words for its senses. wordnet: the value of --wordnet;
-    files: the files of an Open Multilingual Wordnet; name: what signatures call it; language: its code, such as "fra".
-    Raises `UsageError` if the files do not have the language."""
+    """Return the embedded WordNet with another language's words for its senses. wordnet: the value of --wordnet; files:
+    the files of an Open Multilingual Wordnet; name: what signatures call it; language: its code, such as "fra". Raises
+    `UsageError` if the files do not have the language."""
     tables = [table for table in files.fileids() if table.endswith(f"-{language.partition('_')[0]}.tab")]
     if not tables:
         languages = {table.rpartition("-")[2].removesuffix(".tab") for table in files.fileids()}

@@ -3,8 +3,8 @@ path, wup (Wu and Palmer 1994), lch (Leacock and Chodorow 1998). By the informat
 common ancestor: res (Resnik 1995), lin (Lin 1998), jcn (Jiang and Conrath 1997).
 
 `raw_similarities` gives the numbers of nltk's `Synset.path_similarity` and its five sisters (as of nltk 3.9 and 3.10,
-with their conventions, which are said below and held by tests/wordnet/test_measures.py); `rescale` brings them to
-[0, 1] by a monotone rule, with 1 for a sense and itself, as SHOE needs it.
+with their conventions, which are said below and held by tests/wordnet/test_measures.py); `rescale` brings them to [0,
+1] by a monotone rule, with 1 for a sense and itself, as SHOE needs it.
 
 Conventions that are nltk's own: verbs have many roots, so path, wup and lch join them under one simulated root, which
 lies one step above the farthest ancestor of a synset; the subsumer of wup is the common ancestor of the greatest
