@@ -58,7 +58,7 @@ class _Records:
     def __init__(self, shoe: Shoe, matching: Matching) -> None:
         """Compute the arrays for all triplets of an evaluation and its matching."""
         self._shoe, self._matching = shoe, matching
-        self._better_meeting = _find_better_meetings(shoe, matching)
+        self._better_pair = _find_better_pairs(shoe, matching)
         self._counts_against = shoe.counts_against
         # The ground truth that each prediction is shown with: its match, else the most similar one of the image.
         self._partner = np.where(matching.truth_of >= 0, matching.truth_of, shoe.nearest)
@@ -68,29 +68,30 @@ class _Records:
         self._both[paired] = shoe.similarities(self._partner[paired], paired) / UNIT
         self._truth_place, self._place = shoe.places
         # [G, 2]: the subject's and the object's IoU of each ground truth with the prediction it took
-        meet, self._overlap = shoe.meetings, np.full((len(matching.prediction_of), 2), np.nan)
-        is_match = matching.prediction_of[meet.truth] == meet.prediction
-        self._overlap[meet.truth[is_match]] = np.stack([meet.iou_subject[is_match], meet.iou_object[is_match]], axis=1)
+        self._overlap = np.full((len(matching.prediction_of), 2), np.nan)
+        pairs = shoe.overlapping_pairs
+        matched = pairs.select(matching.prediction_of[pairs.truth] == pairs.prediction)
+        self._overlap[matched.truth] = np.stack([matched.iou_subject, matched.iou_object], axis=1)
         self._verb_sense, self._object_sense = cache(shoe.verbs.sense), cache(shoe.objects.sense)
 
     def explain_truth(self, truth: int) -> Record:
         """Return the record of a ground truth (a row): the prediction it took, and a more similar one that another
         ground truth took, if there is one."""
-        prediction, meetings = int(self._matching.prediction_of[truth]), self._shoe.meetings
+        prediction, pairs = int(self._matching.prediction_of[truth]), self._shoe.overlapping_pairs
         if prediction < 0:
             record = {"outcome": "missed", **self._truth(truth), "prediction": None}
         else:
             subject, object_ = map(_number, self._overlap[truth])
             overlaps = {"iou_subject": subject, "iou_object": object_}
             record = {"outcome": "matched", **self._truth(truth), **self._prediction(prediction), **overlaps}
-        meeting = int(self._better_meeting[truth])
-        if meeting < 0:
+        pair = int(self._better_pair[truth])
+        if pair < 0:
             return record
-        better = int(meetings.prediction[meeting])
+        better = int(pairs.prediction[pair])
         return {
             **record,
             "better_prediction": int(self._place[better]),
-            "better_similarity": _number(meetings.similarity[meeting] / UNIT),
+            "better_similarity": _number(pairs.similarity[pair] / UNIT),
             "better_taken_by": int(self._truth_place[self._matching.truth_of[better]]),
         }
 
@@ -135,21 +136,22 @@ class _Records:
         }
 
 
-def _find_better_meetings(shoe: Shoe, matching: Matching) -> Ints:
-    """Return [G]: for each ground truth the row of `shoe.meetings` with a prediction that overlaps it, is more similar
-    than its own prediction and was taken by another ground truth; -1 if the most similar prediction is no such one."""
-    meet = shoe.meetings
-    # For each ground truth its meetings in the order of `greedy`: the most similar prediction first, then by rank.
-    order = np.lexsort((shoe.rank[meet.prediction], -meet.similarity, meet.truth))
+def _find_better_pairs(shoe: Shoe, matching: Matching) -> Ints:
+    """Return [G]: for each ground truth the row of `shoe.overlapping_pairs` with a prediction that overlaps it, is more
+    similar than its own prediction and was taken by another ground truth; -1 if the most similar prediction is no such
+    one."""
+    pairs = shoe.overlapping_pairs
+    # For each ground truth its pairs in the order of `greedy`: the most similar prediction first, then by rank.
+    order = np.lexsort((shoe.rank[pairs.prediction], -pairs.similarity, pairs.truth))
     order = order[shoe.allowed_rows(matching.keep)[order]]
-    best = order[run_starts(meet.truth[order])]
+    best = order[run_starts(pairs.truth[order])]
     own_similarity = np.full(len(matching.prediction_of), -1, dtype=np.int64)
     matched = np.flatnonzero(matching.prediction_of >= 0)
     own_similarity[matched] = shoe.similarities(matched, matching.prediction_of[matched])
     better = np.full(len(own_similarity), -1, dtype=np.int64)
-    taken = matching.truth_of[meet.prediction[best]] >= 0
-    best = best[taken & (meet.similarity[best] > own_similarity[meet.truth[best]])]
-    better[meet.truth[best]] = best
+    taken = matching.truth_of[pairs.prediction[best]] >= 0
+    best = best[taken & (pairs.similarity[best] > own_similarity[pairs.truth[best]])]
+    better[pairs.truth[best]] = best
     return better
 
 

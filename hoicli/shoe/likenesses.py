@@ -12,7 +12,7 @@ from itertools import chain
 import numpy as np
 
 from hoicli.evaluation.pairing import counterparts
-from hoicli.records.kit import Floats, Ints, distinct, run_starts, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, distinct, run_starts, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Name, Numbered, Triplets
 from hoicli.shoe.similarity_table import Pair, SimilarityTable
 from hoicli.vocabulary.labels import normalise_spelling
@@ -115,10 +115,8 @@ def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]])
     """Return [P]: the number of the class (verb, object) whose spelling each predicted triplet has, for plain mAP; -1
     for a spelling that no class has, and for an object without a label."""
     verbs, objects = Numbered[str](), Numbered[str]()
-    class_verb, class_object = (
-        verbs.numbers_of([verb for verb, _ in classes]),
-        objects.numbers_of([o for _, o in classes]),
-    )
+    class_verb = verbs.numbers_of([verb for verb, _ in classes])
+    class_object = objects.numbers_of([name for _, name in classes])
     other_verb, other_object = len(verbs), len(objects)  # one more number each, for all names that no class has
     verb = np.array([verbs.get(normalise(label or ""), other_verb) for label, _ in predictions.verbs], dtype=np.int64)
     object_ = np.array([
@@ -140,42 +138,60 @@ class Likeness:
     """
 
     def __init__(
-        self, pos: str, truth: Sequence[Name], predicted: Sequence[Name], candidates: Candidates, met: tuple[Ints, Ints]
+        self,
+        pos: str,
+        truth: Sequence[Name],
+        predicted: Sequence[Name],
+        candidates: Candidates,
+        name_pairs: tuple[Ints, Ints],
     ) -> None:
         """Find the pairs of senses to look up, and the similarities that spelling decides. pos: "v" for verbs, "n" for
-        objects. truth: names that are normalised (`classes_of` makes them so). met: the row and the column of each two
-        names that share an image, each two once."""
+        objects. truth: names that are normalised (`classes_of` makes them so). name_pairs: the row and the column of
+        each two names that share an image, each two once."""
         self._pos, self._truth = pos, truth
         self._predicted = [(label and normalise(label), sense) for label, sense in predicted]
         pools = {name: pool_of(name, pos, candidates) for name in dict.fromkeys(self._predicted)}
         self._names = sorted({sense for _, sense in truth if sense is not None}.union(*pools.values()))
         """All senses; their numbers are in alphabetical order."""
         number: dict[str | None, int] = {None: NONE, **{sense: place for place, sense in enumerate(self._names)}}
-        self._pools = [pools[name] for name in self._predicted]
+        self._pools = [pools[name] for name in self._predicted]  # the senses that each predicted name may have
         self._pool_sizes = np.array([len(pool) for pool in self._pools], dtype=np.int64)
         # the senses of all pools, one pool after the other
         self._pool_senses = np.array([number[sense] for sense in chain.from_iterable(self._pools)], dtype=np.int64)
         self._sense = np.array([number[sense] for _, sense in truth], dtype=np.int64)
-        spelled: dict[str | None, int] = Numbered({None: NONE})
+        self._value = np.full((len(truth), len(predicted)), np.nan)
+        row, column = name_pairs
+        by_sense = self._compare_spellings(row, column)
+        # the names that are compared by their senses
+        self._row, self._column = row[by_sense], column[by_sense]
+        self.asked = self._find_needed_pairs()
+        self.missing: list[Pair] = []
+
+    def _compare_spellings(self, row: Ints, column: Ints) -> Bools:
+        """Set the similarity of each two names [M] to 1 for equal spellings, else to 0; return whether their senses
+        decide instead [M]. Set `senseless`."""
+        label_number: dict[str | None, int] = Numbered({None: NONE})
         label, predicted_label = (
-            np.array([spelled[text] for text, _ in names], dtype=np.int64) for names in (truth, self._predicted)
+            np.array([label_number[text] for text, _ in names], dtype=np.int64)
+            for names in (self._truth, self._predicted)
         )
         states_sense = np.array([sense is not None for _, sense in self._predicted], dtype=bool)
-
-        row, column = met
         alike = label[row] == predicted_label[column]
         no_sense, no_candidates = self._sense[row] == NONE, self._pool_sizes[column] == 0
         labelled = (label[row] != NONE) & (predicted_label[column] != NONE)
-        self.senseless = {str(truth[name][0]) for name in distinct(row[labelled & no_sense]).tolist()}
+        self.senseless = {str(self._truth[name][0]) for name in distinct(row[labelled & no_sense]).tolist()}
         self.senseless |= {
             str(self._predicted[name][0]) for name in distinct(column[labelled & no_candidates]).tolist()
         }
-        self._value = np.full((len(truth), len(predicted)), np.nan)
         self._value[row, column] = alike
         # Senses decide where both have some. Equal labels have similarity 1 even if the truth's sense, from the curated
         # table, is not among the predicted label's candidates, unless the prediction states another sense.
-        by_sense = labelled & ~(no_sense | no_candidates) & (~alike | states_sense[column])
-        self._row, self._column = row[by_sense], column[by_sense]
+        by_sense: Bools = labelled & ~(no_sense | no_candidates) & (~alike | states_sense[column])
+        return by_sense
+
+    def _find_needed_pairs(self) -> list[Pair]:
+        """Set the similarity to 1 for names that share a sense, which need no more comparison. Return the pairs of
+        senses whose similarity the other names need."""
         shared = np.zeros(len(self._row), dtype=bool)
         codes = [np.zeros(0, dtype=np.int64)]
         for which, truth_sense, pool_sense in self._compare_pools():
@@ -184,8 +200,7 @@ class Likeness:
             codes.append(distinct(self._codes(truth_sense[apart], pool_sense[apart])))
         self._value[self._row[shared], self._column[shared]] = 1.0
         self._row, self._column = self._row[~shared], self._column[~shared]
-        self.asked = self._pairs(codes)
-        self.missing: list[Pair] = []
+        return self._pairs(codes)
 
     def rate(self, table: SimilarityTable) -> None:
         """Look up all similarities in a table: two names are as similar as the truth's sense and the most similar sense

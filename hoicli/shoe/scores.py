@@ -133,11 +133,11 @@ def plain_entries(shoe: Shoe, keep: Bools) -> Entries:
     the predictions that belong to a ground truth, the one with the highest score is the true positive.
     """
     class_of = np.where(keep, predicted_classes(shoe.predictions, shoe.classes.classes), -1)
-    meet = shoe.meetings
-    same_class = np.flatnonzero(class_of[meet.prediction] == shoe.classes.class_of[meet.truth])
-    overlap = np.fmin(meet.iou_subject[same_class], meet.iou_object[same_class])  # fmin skips the NaN of no object
-    best = same_class[first_largest(meet.prediction[same_class], overlap)]
-    truth, prediction = meet.truth[best], meet.prediction[best]
+    pairs = shoe.overlapping_pairs
+    same_class = np.flatnonzero(class_of[pairs.prediction] == shoe.classes.class_of[pairs.truth])
+    overlap = np.fmin(pairs.iou_subject[same_class], pairs.iou_object[same_class])  # fmin skips the NaN of no object
+    best = same_class[first_largest(pairs.prediction[same_class], overlap)]
+    truth, prediction = pairs.truth[best], pairs.prediction[best]
     # Sorted by ground truth, then by rank: each ground truth's run begins with its best-scored prediction.
     order = np.lexsort((shoe.rank[prediction], truth))
     true_positives = prediction[order[run_starts(truth[order])]]

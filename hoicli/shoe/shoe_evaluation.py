@@ -62,18 +62,15 @@ class Evaluation:
         self._vocabulary, self._options, self._policy, self._sim = load(dataset), options, policy, sim
         with no_garbage_collection():
             truth_and_table = None if isinstance(sim, str) else _read_in_parallel(gt, sim)
-            self._truth = (
-                truth_and_table[0] if truth_and_table else merge(triplet_batches(gt, policy=policy, truth=True))
-            )
+            if truth_and_table is not None:
+                self._truth, self._table = truth_and_table
+            else:
+                self._truth = merge(triplet_batches(gt, policy=policy, truth=True))
             if not self._truth.image_ids:
                 raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name, code="empty")
             check_annotated(self._truth, gt.name)
-            if not isinstance(sim, str):
-                self._table = (
-                    truth_and_table[1]
-                    if truth_and_table
-                    else SimilarityTable.read(sim, policy, open_wordnet().canonical)
-                )
+            if truth_and_table is None and not isinstance(sim, str):
+                self._table = SimilarityTable.read(sim, policy, open_wordnet().canonical)
         self._known = dict.fromkeys(self._truth.image_ids)  # not a set: a message names the first one
         self._truth_signature = {"data": self._vocabulary.signed, **truth_settings(total_of(self._truth.hashes))}
 
@@ -104,6 +101,7 @@ class Evaluation:
         missing = self._count_missing_pairs(shoe)
         _report(shoe, unscored)
         matching = shoe.match(keep)
+        # Soft mAP ranks all predictions that have a score, unless --filter-map leaves some out.
         loose = matching if options.filter_map or keep.all() or not shoe.scored else shoe.match()
         signature = self._signature(shoe, table_signature, missing)
         return Run(shoe, matching, loose, "single_hoi" if options.single_hoi else "full", signature)

@@ -52,12 +52,12 @@ IOU_THRESHOLD = 0.5
 UNIT = 1_000_000_000
 IMAGES_AT_ONCE = 256
 """How many images' boxes are compared together: so few that their overlaps stay in cache."""
-MOST_MEETINGS = 1 << 22
+MOST_PAIRS = 1 << 22
 """How many pairs of triplets may overlap in one image: a hundred thousand predictions on forty annotations, all in one
 place."""
 
 
-class Meetings(NamedTuple):
+class OverlappingPairs(NamedTuple):
     """The K pairs of a ground-truth and a predicted triplet that overlap enough on both boxes, sorted by (prediction,
     truth). iou_object is NaN where neither has an object; similarity is that of the whole triplets, in UNITs."""
 
@@ -67,10 +67,10 @@ class Meetings(NamedTuple):
     iou_object: Floats
     similarity: Ints
 
-    def select(self, rows: Ints | Bools) -> Meetings:
-        """Return only the meetings at the given rows (numbers, or a mask)."""
+    def select(self, rows: Ints | Bools) -> OverlappingPairs:
+        """Return only the pairs at the given rows (numbers, or a mask)."""
         columns: Any = (column[rows] for column in self)
-        return Meetings(*columns)
+        return OverlappingPairs(*columns)
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,8 @@ class Shoe:
 
     places: the position of each triplet in its record, for ground truth and for predictions; scored: whether every
     prediction has a score; unlabelled: whether some predicted object has no label; image: the ground truth's number of
-    each image with predictions; meetings: all pairs of triplets that overlap enough; nearest, nearest_similarity [P]:
-    the most similar ground truth in a prediction's image and how similar it is, -1 without any.
+    each image with predictions; overlapping_pairs: all pairs of triplets that overlap enough; nearest,
+    nearest_similarity [P]: the most similar ground truth in a prediction's image and how similar it is, -1 without any.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Shoe:
         self.image = np.array([position[image_id] for image_id in predictions.image_ids], dtype=np.int64)
         self.nearest = np.full(len(predictions.verb), -1, dtype=np.int64)
         self.nearest_similarity = np.full(len(predictions.verb), -1, dtype=np.int64)
-        self.meetings = self._find_meetings()
+        self.overlapping_pairs = self._find_overlapping()
 
     def similarities(self, truth: Ints, prediction: Ints) -> Ints:
         """Return [M]: the similarity of each ground-truth triplet to a predicted one (rows), verb and object combined
@@ -154,10 +154,10 @@ class Shoe:
         return verb, object_
 
     def allowed_rows(self, keep: Bools) -> Bools:
-        """Return [K]: whether the prediction of each meeting may take part and is similar enough for a match. keep [P]:
+        """Return [K]: whether each of the overlapping pairs is similar enough for a match. keep [P]:
         the predictions that may take part."""
         threshold = round(self.options.min_similarity * UNIT)
-        allowed: Bools = keep[self.meetings.prediction] & (self.meetings.similarity >= threshold)
+        allowed: Bools = keep[self.overlapping_pairs.prediction] & (self.overlapping_pairs.similarity >= threshold)
         return allowed
 
     def match(self, keep: Bools | None = None) -> Matching:
@@ -165,12 +165,12 @@ class Shoe:
         predictions that may take part, None for all."""
         keep = np.ones(len(self.predictions.verb), dtype=bool) if keep is None else keep
         allowed = self.allowed_rows(keep)
-        meetings = self.meetings if allowed.all() else self.meetings.select(allowed)
-        pairs = meetings.truth, meetings.prediction, meetings.similarity, self.rank
+        pairs = self.overlapping_pairs if allowed.all() else self.overlapping_pairs.select(allowed)
+        columns = pairs.truth, pairs.prediction, pairs.similarity, self.rank
         if self.options.assignment == "optimal":
-            prediction_of = optimal(*pairs, self.truth.image_of_hoi)
+            prediction_of = optimal(*columns, self.truth.image_of_hoi)
         else:
-            prediction_of = greedy(*pairs, places_of(self.truth))
+            prediction_of = greedy(*columns, places_of(self.truth))
         truth_of = np.full(len(keep), -1, dtype=np.int64)
         matched = np.flatnonzero(prediction_of >= 0)
         truth_of[prediction_of[matched]] = matched
@@ -222,11 +222,11 @@ class Shoe:
         # `blocks_of` limits the pairs of a slice; a least number for each image limits its images, too.
         return blocks_of(np.maximum(counts, PAIRS_AT_ONCE // IMAGES_AT_ONCE))
 
-    def _find_meetings(self) -> Meetings:
-        """Compare all triplets, image by image. Return the meetings, and set `nearest`, the ground truth that is most
-        similar to each prediction (the first of equally similar ones), and `nearest_similarity`."""
+    def _find_overlapping(self) -> OverlappingPairs:
+        """Compare all triplets, image by image. Return the overlapping pairs, and set `nearest`, the ground truth that
+        is most similar to each prediction (the first of equally similar ones), and `nearest_similarity`."""
         nothing = np.zeros(0, dtype=np.int64)
-        meetings = [Meetings(nothing, nothing, np.zeros(0), np.zeros(0), nothing)]
+        parts = [OverlappingPairs(nothing, nothing, np.zeros(0), np.zeros(0), nothing)]
         for block in self._blocks():
             overlap, count = self._overlap(block), 0
             for prediction, truth in self._pairs(block):
@@ -234,14 +234,14 @@ class Shoe:
                 best = first_largest(prediction, similarity)
                 self.nearest[prediction[best]] = truth[best]
                 self.nearest_similarity[prediction[best]] = similarity[best]
-                meetings.append(self._select_meetings(overlap, prediction, truth, similarity))
-                count += len(meetings[-1].truth)
-                if count > MOST_MEETINGS:  # an image with so many is a block by itself, so it can be named
+                parts.append(self._select_overlapping(overlap, prediction, truth, similarity))
+                count += len(parts[-1].truth)
+                if count > MOST_PAIRS:  # an image with so many is a block by itself, so it can be named
                     raise DataError(
-                        f"image {self.predictions.image_ids[block.start]!r}: more than {MOST_MEETINGS:,} pairs of "
+                        f"image {self.predictions.image_ids[block.start]!r}: more than {MOST_PAIRS:,} pairs of "
                         "predicted and annotated triplets overlap; does the record hold many images?"
                     )
-        return Meetings(*map(np.concatenate, zip(*meetings, strict=True)))
+        return OverlappingPairs(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _pairs(self, block: slice) -> Iterator[tuple[Ints, Ints]]:
         """Yield the rows (predictions, ground truth) of every two triplets of an image, for the images of a block, some
@@ -252,9 +252,11 @@ class Shoe:
         for row_in_block, truth in counterparts(first, count):
             yield row_in_block + starts[0], truth
 
-    def _select_meetings(self, overlap: Overlap, prediction: Ints, truth: Ints, similarity: Ints) -> Meetings:
-        """Return the meetings among pairs of triplets (rows), given their similarity: the pairs whose subject and
-        object boxes overlap enough, or whose subject boxes do if neither has an object."""
+    def _select_overlapping(
+        self, overlap: Overlap, prediction: Ints, truth: Ints, similarity: Ints
+    ) -> OverlappingPairs:
+        """Return the overlapping ones among pairs of triplets (rows of both, and their similarity): those whose subject
+        boxes overlap enough, and whose object boxes do unless neither has an object."""
         iou_subject = overlap(self.predictions.subject[prediction], self.truth.subject[truth])
         near = np.flatnonzero(iou_subject >= IOU_THRESHOLD)
         truth, prediction, iou_subject = truth[near], prediction[near], iou_subject[near]
@@ -264,7 +266,7 @@ class Shoe:
         iou_object[both] = overlap(object_[both], truth_object[both])
         enough = neither | (iou_object >= IOU_THRESHOLD)
         values = iou_subject[enough], iou_object[enough], similarity[near[enough]]
-        return Meetings(truth[enough], prediction[enough], *values)
+        return OverlappingPairs(truth[enough], prediction[enough], *values)
 
     def _overlap(self, block: slice) -> Overlap:
         """Compute the IoU of every two boxes of a block's images; return a function that looks it up. Many triplets
