@@ -364,8 +364,6 @@ def updates_of(change: Floats) -> tuple[Floats, Floats]:
     rated_twice = (~np.isnan(change)).sum(axis=1)
     change, rated_twice = change[rated_twice > 0], rated_twice[rated_twice > 0]
     changed = ((change != 0) & ~np.isnan(change)).sum(axis=1)
-    moved = np.nansum(np.abs(change), axis=1)
-    updated, size = (
-        np.stack(columns, axis=1).astype(np.float64) for columns in ((changed, rated_twice), (moved, changed))
-    )
-    return updated, size
+    levels_moved = np.nansum(np.abs(change), axis=1)
+    updated = np.stack([changed, rated_twice], axis=1).astype(np.float64)
+    return updated, np.stack([levels_moved, changed], axis=1)

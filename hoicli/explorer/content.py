@@ -37,7 +37,7 @@ Columns = dict[str, NDArray[Any]]
 def page_files(measured: Measured, images: Record, note: str) -> Iterator[tuple[str, bytes]]:
     """Yield (path, content) of every file of the page's folder, without the pictures. images: the page's facts about
     images, as from `pictures.images_of`; note: what the page says where a picture is missing."""
-    same_folder = "'self'"
+    same_folder = "'self'"  # the page's security policy: nothing is loaded from elsewhere
     page = {
         "POLICY": POLICY.format(script=same_folder, style=same_folder, img=same_folder),
         "STYLE": '<link rel="stylesheet" href="page.css">',
@@ -198,7 +198,8 @@ def _truth_columns(truth: TruthTable) -> Columns:
 
 
 def _number_columns(numbers: Numbers) -> Columns:
-    """Return {column's name on the page: numbers} of the classes on all data or a part."""
+    """Return {column's name on the page: numbers} of the classes on all data or a part. The page reads flat arrays, so
+    those of several dimensions are put in one row."""
     gains = {} if numbers.gains is None else {"gains": numbers.gains.reshape(-1)}
     return {"positives": numbers.positives, "ap": numbers.ap.reshape(-1), "counts": numbers.counts.reshape(-1), **gains}
 

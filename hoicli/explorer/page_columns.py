@@ -127,7 +127,7 @@ class TypedPredictions:
     """Gathers the predictions of one model with their types of error, batch by batch in any order (a `Collector`)."""
 
     def __init__(self, protocol: Protocol, slices: Sequence[Slice] = ()) -> None:
-        """Start without predictions. slices: of triplets, whose parts are wanted."""
+        """Start without predictions: columns that grow with each batch. slices: of triplets, whose parts are wanted."""
         self._protocol, self._slices = protocol, slices
         self._uncounted = 0  # predictions that the protocol drops
         self._count = 0  # counted ones, which are the rows

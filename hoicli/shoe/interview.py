@@ -193,7 +193,7 @@ class AnswerCache:
             self._ends_inside_a_line = False
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; answers that threads bring later are dropped."""
         with self._adding:
             self._open = False
             os.close(self._file)

@@ -147,10 +147,12 @@ def plain_entries(shoe: Shoe, keep: Bools) -> Entries:
 
 
 def _rank_entries(shoe: Shoe, class_of: Ints, gain: Ints) -> Entries:
-    """Return the lists, given the class (-1: none) and the gain of each prediction [P]."""
-    used = order_by_class(class_of, shoe.ranking[class_of[shoe.ranking] >= 0])
-    bounds = np.searchsorted(class_of[used], np.arange(len(shoe.classes.classes) + 1))
-    return Entries(used, gain[used], bounds)
+    """Return the ranked list of each class. class_of [P]: the class in whose list each prediction stands, -1 for none;
+    gain [P]: in UNITs."""
+    ranked = shoe.ranking[class_of[shoe.ranking] >= 0]
+    prediction = order_by_class(class_of, ranked)
+    bounds = np.searchsorted(class_of[prediction], np.arange(len(shoe.classes.classes) + 1))
+    return Entries(prediction, gain[prediction], bounds)
 
 
 def _areas(shoe: Shoe, entries: Entries, positives: Ints) -> list[float]:
@@ -194,13 +196,14 @@ def f1_of(true: Floats, false: Floats, missed: Floats) -> Floats:
     return f1
 
 
-def _f1(shoe: Shoe, matching: Matching, count: int) -> list[float]:
-    """Return [C]: the F1 of each class by Algorithm 2."""
+def _f1(shoe: Shoe, matching: Matching, class_count: int) -> list[float]:
+    """Return [C]: the F1 of each class by Algorithm 2, from the sums of its true positives, false positives and missed
+    ground truth."""
     classes, true, false = outcomes(shoe, matching)
-    # np.bincount adds floats, but those are whole numbers, so the sums are exact.
     missed = np.where(matching.prediction_of < 0, UNIT, 0)
     columns = (classes, true), (classes, false), (shoe.classes.class_of, missed)
-    sums: list[Any] = [np.bincount(class_number, weights=gain, minlength=count) for class_number, gain in columns]
+    # np.bincount adds floats, but those are whole numbers, so the sums are exact.
+    sums: list[Any] = [np.bincount(class_of, weights=values, minlength=class_count) for class_of, values in columns]
     f1: list[float] = f1_of(*sums).tolist()
     return f1
 
@@ -347,7 +350,9 @@ class _Weighting:
 
 
 def means(metric: str, rounds: Rounds) -> Floats:
-    """Return [R]: a metric in each round of resampling, the mean over the classes that have ground truth in it."""
+    """Return [R]: a metric in each round of resampling, the mean over the classes that have ground truth in it. rounds:
+    the metric's values for each class. HIDDEN and HIDDEN_OF_MEANS correct for classes with ground truth in few images,
+    whose values vary less between resamples than between test sets."""
     classes, hidden = np.arange(len(rounds.ap)), HIDDEN_OF_MEANS if metric == "soft_map" else HIDDEN
     return rounds.means(classes, np.zeros(len(classes), dtype=bool), hidden)
 

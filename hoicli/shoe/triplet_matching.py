@@ -316,6 +316,7 @@ def greedy(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, turn: In
         if begin == end:
             continue
         pairs = slice(starts[begin], starts[end])
+        # the highest worth among the pairs of each choosing triplet, -1 if all its predictions are taken
         free_worth = np.where(free[prediction[pairs]], worth[pairs], -1)
         best = np.maximum.reduceat(free_worth, starts[begin:end] - starts[begin])
         served = np.flatnonzero(best >= 0)

@@ -264,7 +264,7 @@ def _detections(source: Source, form: str, policy: ErrorPolicy) -> Iterator[tupl
             if isinstance(record.get("hois"), list):  # V-COCO's actions without an object answer no question
                 hois = [hoi for hoi in record["hois"] if not isinstance(hoi, dict) or hoi.get("object", 0) is not None]
                 record = {**record, "hois": hois}
-            for problem in problems(record, None, scored=True):
+            for problem in problems(record, None, scored=True):  # the first one is raised
                 raise problem.error(line.place)
             yield line.place, str(record["image_id"]), _read_record(record)
 
@@ -327,10 +327,14 @@ def _arrays(people: Any, others: Any, scores: Any) -> tuple[Singles, Singles, Si
 def _choose_options(
     images: Mapping[str, Detected], bank: Bank, *, released: bool
 ) -> Iterator[tuple[Question, list[str]]]:
-    """Yield each question about an image of a detector's output with the options that its predictions choose (the rule
-    at the top of this module), an option as often as it is predicted. images: {image id: its predictions}; released:
-    choose as the released script does, which compares the spelling of options, offers the options of an image's first
-    question for all of its questions, and in the setting `pair` takes the label of the first right option."""
+    """Yield each question about an image of a detector's output with the options that its predictions choose, an option
+    as often as it is predicted. Each of the BEST best-scored predictions whose boxes are those of the question chooses
+    the option that names its interaction.
+
+    images: {image id: its predictions}; released: choose as the released script does, which compares the spelling of
+    options, offers the options of an image's first question for all of its questions, and in the setting `pair` takes
+    the object's label from the first right option.
+    """
     for image_id, detected in images.items():
         questions = bank.by_image.get(image_id, {})
         # the lowest score that still counts; an image without predictions has none (inf)

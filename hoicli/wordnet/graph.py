@@ -169,7 +169,8 @@ class Graph:
     """
 
     def __init__(self, arrays: Arrays) -> None:
-        """Take arrays as `array_making.compile_arrays` makes them."""
+        """Use compiled arrays {name: array}, as `array_making.compile_arrays` makes them. `counted`: whether they have
+        counts of tagged senses; `ranges`: {part of speech: the rows of its synsets}."""
         self.array = cache(arrays.__getitem__)
         self.counted = "concordance" in arrays
         bounds = starts_of(arrays["sizes"]).tolist()
