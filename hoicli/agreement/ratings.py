@@ -167,16 +167,19 @@ def _records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator
     """Yield (place, record) for each line of JSONL files, and for each row of CSV files as a record that says the same;
     errors go to the policy."""
     for _, file_lines in groupby(lines, key=lambda line: line.file):
-        sheet = None  # stays None in a JSONL file
-        is_first = True
-        for line in file_lines:
-            begins_csv = is_first and not line.data.lstrip().startswith((b"{", b"["))
-            is_first = False
-            with policy.item():
-                if begins_csv:
-                    sheet = _Sheet(line, group)
-                else:
-                    yield line.place, parse(line) if sheet is None else sheet.record(line)
+        yield from _file_records(file_lines, policy, group)
+
+
+def _file_records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator[tuple[str, Record]]:
+    """Yield (place, record) for the lines of one file, as `_records` does. A first line that is no JSON is the header
+    of a CSV."""
+    sheet = None  # stays None in a JSONL file
+    for number, line in enumerate(lines):
+        with policy.item():
+            if number == 0 and not line.data.lstrip().startswith((b"{", b"[")):
+                sheet = _Sheet(line, group)
+            else:
+                yield line.place, parse(line) if sheet is None else sheet.record(line)
 
 
 class _Sheet:

@@ -28,7 +28,7 @@ def compare_shoe(
 
     Raises `DataError` for what is wrong with a stream."""
     runs = [(name, evaluation.run(stream)) for name, stream in models]
-    for at_delta in zip(*(run.each() for _, run in runs), strict=True):
+    for at_delta in zip(*(run.runs_by_delta() for _, run in runs), strict=True):
         named = [(name, run) for (name, _), (_, run) in zip(runs, at_delta, strict=True)]
         yield from _rows(named, metrics, resampling, {**at_delta[0][0], **tags})
 

@@ -39,7 +39,7 @@ TOP = 10
 
 
 @dataclass(frozen=True)
-class Asked:
+class PageRequest:
     """The request of a page. protocol: the one that decides what is an error; protocols: those of the table of mAP;
     slices: of images and of triplets; repaired: whether the gains from repairing errors are computed for each part of
     slices of images, too; filters: which predictions count; resampling: for the intervals and p of the comparison."""
@@ -92,7 +92,7 @@ class Measured:
     of all data under ("", ""); subsets: {subset: its classes}, over which means are; evaluation, comparison: the rows
     of eval, and of compare under the main protocol; names: the verbs that the numbers in confusion cells stand for."""
 
-    request: Asked
+    request: PageRequest
     models: Sequence[Model]
     truth: TruthTable
     annotated: int
@@ -128,7 +128,7 @@ class _ModelNumbers(NamedTuple):
     evaluation: list[Row]
 
 
-class Kept:
+class PredictionCollector:
     """Keeps the predictions of each batch as columns, and their confusions of verbs (a `Collector`)."""
 
     def __init__(self, truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice]) -> None:
@@ -140,7 +140,7 @@ class Kept:
         self.typed.add(placed)
         self.confusing.add(placed)
 
-    def merge(self, other: Kept) -> None:
+    def merge(self, other: PredictionCollector) -> None:
         """Add the predictions that another process kept, which are about other images."""
         self.typed.merge(other.typed)
         self.confusing.merge(other.confusing)
@@ -161,7 +161,7 @@ class _Views(NamedTuple):
         return [*self.table, *(view for view in self.parts.values() if view not in self.repaired)]
 
 
-def measure(streams: Sequence[Predictions], gt: Stream, request: Asked, policy: ErrorPolicy) -> Measured:
+def measure(streams: Sequence[Predictions], gt: Stream, request: PageRequest, policy: ErrorPolicy) -> Measured:
     """Read the ground truth and each model's stream of predictions, and measure all that the page shows. Raises
     `DataError` for what is wrong with a stream, `UsageError` for match records."""
     vocabulary, protocol = request.vocabulary, request.protocol
@@ -171,11 +171,11 @@ def measure(streams: Sequence[Predictions], gt: Stream, request: Asked, policy: 
     truths = truth_table(truth, protocol, request.triplet_slices)
     members = _image_members(request, truth, truths.order)
     gathered = _gather_models(streams, truth, request, views, policy)
-    rated = _Rated(request, [stream.model for stream in streams], views.parts, gathered)
+    results_of_models = _ModelResults(request, [stream.model for stream in streams], views.parts, gathered)
     # In two processes, as the comparison takes as long as everything else.
     tasks: list[Callable[[], Any]] = [
-        partial(rated.comparison, truth),
-        partial(_measure_models, rated, truth, truths, members),
+        partial(results_of_models.comparison, truth),
+        partial(_measure_models, results_of_models, truth, truths, members),
     ]
     comparison, of_models = shared_out(lambda task: task(), tasks)
     return Measured(
@@ -192,7 +192,7 @@ def measure(streams: Sequence[Predictions], gt: Stream, request: Asked, policy: 
     )
 
 
-def _views(request: Asked, table_protocols: Sequence[Protocol]) -> _Views:
+def _views(request: PageRequest, table_protocols: Sequence[Protocol]) -> _Views:
     """Return the views that a request needs. table_protocols: those of the table of mAP that can be computed."""
     parts = {}
     for slice_ in request.slices:
@@ -202,7 +202,7 @@ def _views(request: Asked, table_protocols: Sequence[Protocol]) -> _Views:
     return _Views(table_protocols, parts, of_images if request.repaired else [])
 
 
-def _image_members(request: Asked, truth: GroundTruth, order: Ints) -> dict[str, Bools]:
+def _image_members(request: PageRequest, truth: GroundTruth, order: Ints) -> dict[str, Bools]:
     """Return {slice of images: [parts, N] whether each image is in each part}. order [N]: that of the images in
     `TruthTable`."""
     return {
@@ -211,15 +211,15 @@ def _image_members(request: Asked, truth: GroundTruth, order: Ints) -> dict[str,
 
 
 def _gather_models(
-    streams: Sequence[Predictions], truth: GroundTruth, request: Asked, views: _Views, policy: ErrorPolicy
+    streams: Sequence[Predictions], truth: GroundTruth, request: PageRequest, views: _Views, policy: ErrorPolicy
 ) -> list[Gathered]:
     """Read each model's stream, match and diagnose its predictions, and return the result of each. Protocols of the
     table of mAP for which a model's predictions lack something are left out; notes say so, and which images lack
     predictions."""
 
-    def make_collector(view: Protocol) -> Kept | None:
+    def make_collector(view: Protocol) -> PredictionCollector | None:
         """Return what keeps the predictions diagnosed by a view: only those on all data are kept."""
-        return Kept(truth, view, request.triplet_slices) if view.part is None else None
+        return PredictionCollector(truth, view, request.triplet_slices) if view.part is None else None
 
     models = []
     diagnosed = [request.protocol, *views.repaired]
@@ -234,31 +234,31 @@ def _gather_models(
 
 
 def _measure_models(
-    rated: _Rated, truth: GroundTruth, truths: TruthTable, members: Mapping[str, Bools]
+    results_of_models: _ModelResults, truth: GroundTruth, truths: TruthTable, members: Mapping[str, Bools]
 ) -> _ModelNumbers:
     """Return all that the page shows of the models' predictions, except the comparison. truths: the ground truth as
     columns; members: as in `Measured`."""
-    request, models = rated.request, []
+    request, models = results_of_models.request, []
     vocabulary, protocol = request.vocabulary, request.protocol
     names: Sequence[str] = ()
-    for name, gathered in zip(rated.names, rated.gathered, strict=True):
-        (kept,) = gathered.collected
-        confused = kept.confusing.find_confusions(name, gathered.tally.listed, {}, tagged=False)
+    for name, gathered in zip(results_of_models.names, results_of_models.gathered, strict=True):
+        (collector,) = gathered.collected
+        confused = collector.confusing.find_confusions(name, gathered.tally.listed, {}, tagged=False)
         names = confused.names["verb"]
         settings = {"data": vocabulary.signed, **request.filters.signature(), **gathered.tally.leave}
         settings |= truth.settings(protocol) | protocol.settings()
         rows = diagnosis_rows(gathered.diagnoses[0], vocabulary, per_class=False, settings=settings, tags={})
-        models.append(Model(name, list(rows), confused.cells()["verb"], kept.typed.table(truths)))
-    numbers = rated.numbers(truths, [model.table for model in models], members)
-    return _ModelNumbers(models, names, dict(numbers), list(rated.evaluation()))
+        models.append(Model(name, list(rows), confused.cells()["verb"], collector.typed.table(truths)))
+    numbers = results_of_models.numbers(truths, [model.table for model in models], members)
+    return _ModelNumbers(models, names, dict(numbers), list(results_of_models.evaluation()))
 
 
 @dataclass(frozen=True)
-class _Rated:
+class _ModelResults:
     """Makes rows and numbers of the matched predictions of the named models (`gathered`). parts: {(slice, part): the
     main protocol on it}."""
 
-    request: Asked
+    request: PageRequest
     names: Sequence[str]
     parts: Mapping[tuple[str, str], Protocol]
     gathered: Sequence[Gathered]

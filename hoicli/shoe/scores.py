@@ -244,7 +244,7 @@ class Run:
     subset: str
     signature: dict[str, str]
 
-    def each(self) -> list[tuple[dict[str, str], Run]]:
+    def runs_by_delta(self) -> list[tuple[dict[str, str], Run]]:
         """Return (columns that name the delta, evaluation at it) for each delta of the options. The delta decides only
         what counts against a class, so the matches stay. A single delta has no column: {}."""
         deltas = self.shoe.options.deltas
@@ -381,7 +381,7 @@ def evaluation_rows(
     class. A value is null where there is nothing to average, or no scores to rank by.
     """
     resampling_settings = {} if resampling is None else resampling.signature()
-    for delta, run_at_delta in run.each():
+    for delta, run_at_delta in run.runs_by_delta():
         intervals = None if resampling is None else intervals_of(run_at_delta, resampling)
         common = {"unit": "%", **row_ends("shoe", {**tags, **delta}, {**run_at_delta.signature, **resampling_settings})}
         for metric in METRICS:

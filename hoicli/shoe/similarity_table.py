@@ -122,10 +122,10 @@ class SimilarityTable:
         ratings; if the policy skips, bad lines are dropped, and all lines of such a pair."""
         reading, lines = _Reading(canonical), iter(lines)
         while batch := list(islice(lines, BATCH)):
-            if attempt(reading.add_batch, batch) is None:  # some line is unusual or bad
-                for line in batch:
-                    with policy.item(line.place):
-                        reading.add(parse(line))
+            is_added = attempt(reading.add_batch, batch)
+            for line in () if is_added else batch:  # one by one, as some line is unusual or bad
+                with policy.item(line.place):
+                    reading.add(parse(line))
         key = np.fromiter(reading.pairs, dtype=np.int64, count=len(reading.pairs))
         similarity = np.fromiter(reading.pairs.values(), dtype=np.float64, count=len(key))
         usable = ~np.isnan(similarity)  # NaN marks a pair with two different ratings

@@ -163,13 +163,18 @@ def read_bank(path: str, policy: ErrorPolicy) -> Bank:
     for file_name, entry in source.mapping.items():
         with policy.item(Place.in_file(source.name, str(file_name)[:80])):
             for question in _image_questions(str(file_name), entry):
-                if question.key in questions:
-                    raise DataError(f"image {question.image_id!r} is in it twice; keep one")
-                questions[question.key] = question
+                _add_question(question, questions)
     if not questions:
         raise DataError("no question in it is sound", place=source.name)
     bank_questions = tuple(questions.values())
     return Bank(source.name, bank_questions, _dataset(bank_questions), _setting(bank_questions, source.name))
+
+
+def _add_question(question: Question, questions: dict[tuple[str, str], Question]) -> None:
+    """Add a question to those of a file, by their keys; raises `DataError` if it is there already."""
+    if question.key in questions:
+        raise DataError(f"image {question.image_id!r} is in it twice; keep one")
+    questions[question.key] = question
 
 
 def _has_question_numbers(entry: Mapping[str, Any]) -> bool:

@@ -331,7 +331,8 @@ def _other_scale(rows: Sequence[Grounding]) -> str:
     The first predicted pair of each answer is tested: it speaks for another unit if it overlaps no true pair by half,
     but fits one well once each axis is scaled by the factor that fits best. Most have to do so."""
     tested = [(row.truth, row.predicted[0]) for row in rows if row.truth and row.predicted][:_TESTED]
-    highest = max((number for _, predicted_pairs in tested for box in predicted_pairs for number in box), default=0)
+    boxes = chain.from_iterable(pair for _, pair in tested)
+    highest = max(chain.from_iterable(boxes), default=0)
     if not tested or highest > 1000:
         return ""
     fits = 0
