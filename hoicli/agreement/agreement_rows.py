@@ -46,11 +46,11 @@ from hoicli.resampling.draws import Resampling
 
 @dataclass(frozen=True)
 class AgreementSettings:
-    """What the agreement of ratings is computed with. levels: ratings go from 0 to levels - 1. seed: of the
-    permutations for Spearman's p. merge: the rule of RULES that makes one rating of all models'; None takes the mean,
-    as SHOE's similarity does, but a vote in the table of subsets, as the supplement's Table 1 does. resampling: for the
-    intervals, None for no intervals. subsets, distribution, votes: whether these extra rows are asked for. group: the
-    key of the items' groups, "" for no groups."""
+    """The settings of `hoicli agree`. levels: ratings go from 0 to levels - 1. seed: of the permutations for Spearman's
+    p. merge: the rule of RULES that makes one rating of all models'; None takes the mean, as SHOE's similarity does,
+    but a vote in the rows of subsets, as the supplement's Table 1 does. resampling: what intervals are computed from,
+    None for no intervals. subsets, distribution, votes: whether these extra rows are wanted. group: the key of a line
+    that names the group of its item, "" for no groups."""
 
     levels: int = 5
     seed: int = 0
@@ -67,69 +67,78 @@ def agreement_rows(
 ) -> Iterator[Row]:
     """Yield the result rows of how well raters agree.
 
-    Among people (or all raters, where there are only people or only models): qwk, alpha, ac1, ac2, within_sd and se.
-    Between models and people, where there are both: agreement and spearman, for each model and for `models`, all as one
-    by `settings.merge`. Ties of a vote go to the first of `ratings.models`. Rows of pairs and subsets name their
-    `raters`, rows of alpha their `level`, and the row of rho has the interval and p that the rows after it give as
-    values of their own. With a resampling, rows of kappa, alpha, AC1, AC2 and agreement have an interval. Where asked
-    for: agreement by subset of models (`agreement_mean`, `agreement_sd` by size); rated_0, rated_1, ... by rater;
-    votes_0, votes_1, ... by majority rating and rater; all of these for each group's items, without pairs and subsets.
-    again: the ratings of a second study, which adds rows of `updated` and `update_size`.
+    - Among people (among all raters if these are only people or only models): qwk (for all and each pair), alpha, ac1,
+      ac2, within_sd and se.
+    - Between models and people, if there are both: agreement and spearman, for each model and for "models", all of them
+      merged into one rating. Ties of a vote go to the first of `ratings.models`. The row of spearman has an interval
+      and p, which the rows after it give as values of their own.
+    - As the settings ask: agreement of each subset of models, with agreement_mean and agreement_sd by size of the
+      subset; the first two again for each group of items, without pairs; votes_0, votes_1, ... (how often each rating
+      was given) by majority rating and rater; rated_0, rated_1, ... by rater.
+    - With `again`, the ratings of a second study: updated and update_size.
+
+    Rows of qwk, alpha, ac1, ac2 and agreement have an interval if there is a resampling.
     """
     all_items = _Rows(ratings, settings, tags)
-    yield from all_items.among(pairs=True)
+    yield from all_items.rows_among_raters(pairs=True)
     yield from all_items.model_rows()
     if settings.subsets:
         yield from all_items.subset_rows()
     if settings.group:
         yield from _group_rows(ratings, settings, tags)
     if settings.votes:
-        yield from all_items.votes()
+        yield from all_items.vote_rows()
     if again is not None:
-        yield from all_items.updates(again)
+        yield from all_items.update_rows(again)
     if settings.distribution:
-        yield from all_items.distribution()
+        yield from all_items.distribution_rows()
 
 
 def _group_rows(ratings: Ratings, settings: AgreementSettings, tags: Mapping[str, str]) -> Iterator[Row]:
+    """Yield the rows of each group of items. Raises `UsageError` if no item has a group; a note says how many have
+    none."""
     groups = sorted({name for name in ratings.groups if name})
     if not groups:
         how = f'give each item its group, as "{settings.group}": "verb"'
         raise UsageError(f"{arg('group', settings.group)}: no line has it; {how}")
     for group in groups:
-        part = _Rows(ratings.within(group), settings, tags, group)
-        yield from part.among(pairs=False)
-        yield from part.model_rows()
+        group_items = _Rows(ratings.within(group), settings, tags, group)
+        yield from group_items.rows_among_raters(pairs=False)
+        yield from group_items.model_rows()
     without = ratings.groups.count("")
     if without:
         note(f"{without:,} of {len(ratings.items):,} items have no {settings.group!r}: in no group")
 
 
 class _Rows:
-    """Makes the result rows of some ratings: of one group's items (`group`), or of all."""
+    """Makes the result rows of the ratings of all items, or of those of one group."""
 
     def __init__(self, ratings: Ratings, settings: AgreementSettings, tags: Mapping[str, str], group: str = "") -> None:
+        """Set what the rows are of, and separate models from people. tags: {column: text} of every row; group: the name
+        of the group whose ratings these are, "" for all items."""
         self.ratings, self.settings, self.tags, self.group = ratings, settings, tags, group
         self.models = list(ratings.models)
         self.people = [rater for rater in ratings.raters if rater not in ratings.models]
-        self.raters = self.people or ratings.raters
+        self.raters = self.people or ratings.raters  # those whose agreement among each other is measured
         self.values = ratings.columns(self.raters)
 
     def row(self, metric: str, subset: str, value: float | None, n: int, unit: str, rule: str = "", **more: Any) -> Row:
-        """Return a result row with its signature. rule: how the models' ratings were merged, "" if they were not; more:
-        further keys."""
+        """Return a result row with its signature. subset: what the value is of, such as a rater or a level; n: how many
+        items (or what else) it is over; rule: how the models' ratings were merged, "" if they were not; more: further
+        keys of the row."""
         settings: dict[str, Setting] = {"levels": self.settings.levels}
         if metric in ("spearman", "p"):
             settings |= {"permutations": PERMUTATIONS, "seed": self.settings.seed}
         elif "ci_low" in more and self.settings.resampling is not None:
             settings |= self.settings.resampling.signature()
-        settings |= {"merge": _signed_rule(rule, self.models)} if rule else {}
-        settings |= {"models": "+".join(sorted(map(_signed_name, self.models)))} if self.ratings.named else {}
-        settings |= {"group": _signed_name(self.settings.group)} if self.ratings.parted else {}
+        settings |= {"merge": _rule_setting(rule, self.models)} if rule else {}
+        settings |= {"models": "+".join(sorted(map(_encode_name, self.models)))} if self.ratings.named else {}
+        settings |= {"group": _encode_name(self.settings.group)} if self.ratings.group_changes_raters else {}
         if self.group:
-            settings["group"] = "=".join(map(_signed_name, (self.settings.group, self.group)))
+            settings["group"] = "=".join(map(_encode_name, (self.settings.group, self.group)))
             subset, more = f"{self.group}:{subset}", {"item_group": self.group} | more
         ends = row_ends("agree", self.tags, settings)
+        # The protocol stands before the keys of `more`, the other last keys of a row after them.
         first = {"subset": subset, "value": value, "n": n, "unit": unit, "protocol": ends.pop("protocol")}
         return result_row(metric, **first, **more, **ends)
 
@@ -137,7 +146,8 @@ class _Rows:
         self, metric: str, subset: str, n: int, unit: str, measure: Measure, ratings: Floats, *, rule: str = "",
         fewest: int = 2, lowest: float = -1.0, highest: float = 1.0, **more: Any,
     ) -> Row:  # fmt: skip
-        """Return the row of a measure, with its interval where one is asked for."""
+        """Return the row of a measure of ratings [items, raters], with its interval if there is a resampling. fewest,
+        lowest, highest: as in `coefficients.estimate_of`; the others: as in `row`."""
         resampling = self.settings.resampling
         value, ends = estimate_of(measure, ratings, resampling, fewest=fewest, lowest=lowest, highest=highest)
         low, high = ends or (None, None)
@@ -146,64 +156,69 @@ class _Rows:
         interval = {} if resampling is None else {"ci_low": low, "ci_high": high}
         return self.row(metric, subset, value, n, unit, rule, **more, **interval)
 
-    def among(self, *, pairs: bool) -> Iterator[Row]:
-        """Yield how well people agree with each other; without people, how well models do. pairs: also each pair."""
+    def rows_among_raters(self, *, pairs: bool) -> Iterator[Row]:
+        """Yield how well people agree with each other; without people, how well models do. pairs: also the kappa of
+        each pair of raters."""
         values, levels = self.values, self.settings.levels
         rater_pairs = list(combinations(range(len(self.raters)), 2))
         defined = sum(value_of(kappa, values[:, pair]) is not None for pair in rater_pairs)
         yield self.measure_row("qwk", "mean", defined, "kappa", mean_kappa, values)
         for pair in rater_pairs if pairs else ():
-            raters, both = [self.raters[number] for number in pair], values[:, pair]
-            shared = int((~np.isnan(both).any(axis=1)).sum())
-            yield self.measure_row("qwk", ",".join(raters), shared, "kappa", kappa, both, raters=raters)
+            raters, pair_values = [self.raters[number] for number in pair], values[:, pair]
+            shared_items = int((~np.isnan(pair_values).any(axis=1)).sum())
+            yield self.measure_row("qwk", ",".join(raters), shared_items, "kappa", kappa, pair_values, raters=raters)
         paired = int(((~np.isnan(values)).sum(axis=1) >= 2).sum())
         for level in LEVELS:
             yield self.measure_row("alpha", level, paired, "alpha", partial(alpha, level=level), values, level=level)
-        whole_levels = np.full_like(values, np.nan) if (values % 1 > 0).any() else values  # AC1 and AC2 are of levels
+        # AC1 and AC2 are of levels: they are not defined if any rating is a fraction.
+        whole_levels = np.full_like(values, np.nan) if (values % 1 > 0).any() else values
         for metric, weights in WEIGHTS.items():
             measure = partial(gwet, levels=levels, quadratic=metric == "ac2")
             yield self.measure_row(metric, weights, paired, "ac", measure, whole_levels, fewest=1)
-        *spread, items = variability(values)
-        for metric, value in zip(("within_sd", "se"), spread, strict=True):
+        deviation, standard_error, items = variability(values)
+        for metric, value in (("within_sd", deviation), ("se", standard_error)):
             yield self.row(metric, "humans" if self.people else "models", value, items, "levels")
 
     def model_rows(self) -> Iterator[Row]:
-        """Yield how well models agree with the mean of people: all models as one, and each."""
+        """Yield how well models agree with the mean of people: all models merged into one, and each model. Yield
+        nothing without people or without models."""
         ratings, models, row, settings = self.ratings, self.models, self.row, self.settings
         if not self.people or not models:
             return
         human = mean_rating(self.values)
-        rule = settings.merge or "mean"
-        columns = [("models", merged_rating(ratings.columns(models), rule), rule)]
+        merge = settings.merge or "mean"
+        columns = [("models", merged_rating(ratings.columns(models), merge), merge)]
         columns += [(name, ratings.columns([name])[:, 0], "") for name in models]
-        for name, column, merged in columns:
+        for name, column, rule in columns:
             both, measure = np.stack([column, human], axis=1), partial(agreement, levels=settings.levels)
             items, raters = int((~np.isnan(both).any(axis=1)).sum()), models if name == "models" else [name]
-            yield self.measure_row("agreement", name, items, "%", measure, both, rule=merged, lowest=0.0, raters=raters)
-        for name, column, merged in columns:
+            yield self.measure_row("agreement", name, items, "%", measure, both, rule=rule, lowest=0.0, raters=raters)
+        for name, column, rule in columns:
             correlation = spearman(column, human, seed=settings.seed)
             interval = {"ci_low": correlation.low, "ci_high": correlation.high}
-            yield row("spearman", name, correlation.rho, correlation.items, "rho", merged, **interval, p=correlation.p)
+            yield row("spearman", name, correlation.rho, correlation.items, "rho", rule, **interval, p=correlation.p)
             for metric, value in interval.items():
-                yield row(metric, name, value, correlation.items, "rho", merged)
-            yield row("p", name, correlation.p, correlation.items, "probability", merged)
+                yield row(metric, name, value, correlation.items, "rho", rule)
+            yield row("p", name, correlation.p, correlation.items, "probability", rule)
 
     def subset_rows(self) -> Iterator[Row]:
-        """Yield how well every subset of models, merged into one rating, agrees with the mean of people."""
+        """Yield how well every subset of models, merged into one rating, agrees with the mean of people; and the mean
+        and deviation of that over the subsets of each size."""
         if not self.people or not self.models:
             raise UsageError(f"{arg('subsets')} needs people and models: {arg('models')} says who is a model")
         models, rule = self.models, self.settings.merge or "majority"
         human = mean_rating(self.values)
         subsets_by_size = subset_agreement(self.ratings.columns(models), human, self.settings.levels, rule)
         for size, subsets in enumerate(subsets_by_size, start=1):
-            for chosen, (value, items) in subsets.items() if size > 1 else ():  # single models have their rows already
-                members = [models[number] for number in chosen]
-                yield self.row("agreement", "+".join(members), percent(value), items, "%", rule, raters=members)
+            for numbers, (value, items) in subsets.items() if size > 1 else ():  # `model_rows` has single models
+                subset = [models[number] for number in numbers]
+                yield self.row("agreement", "+".join(subset), percent(value), items, "%", rule, raters=subset)
             for metric, value in zip(("agreement_mean", "agreement_sd"), mean_and_deviation(subsets), strict=True):
                 yield self.row(metric, f"{size} of {len(models)}", percent(value), len(subsets), "%", rule)
 
-    def votes(self) -> Iterator[Row]:
-        """Yield how often each rater gave each rating, separately for the items of each majority rating."""
+    def vote_rows(self) -> Iterator[Row]:
+        """Yield how often all raters and each rater gave each rating, separately for the items of each majority
+        rating."""
         for level, items, counts in votes_by_majority(self.values, self.settings.levels):
             name = "no majority" if level is None else f"majority {level}"
             all_raters = (name, self.raters, counts.sum(axis=1))
@@ -213,33 +228,29 @@ class _Rows:
                     more: Row = {"raters": raters, "rating": rating, "majority": level}
                     yield self.row(f"votes_{rating}", subset, int(count), items, "ratings", **more)
 
-    def updates(self, again: Ratings) -> Iterator[Row]:
-        """Yield what a second study changed, for all raters together and for each."""
-        raters, change = self._given_twice(again)
-        each = [([rater], change[:, [column]]) for column, rater in enumerate(raters)]
-        for names, part in ((raters, change), *each):
+    def update_rows(self, again: Ratings) -> Iterator[Row]:
+        """Yield how many ratings a second study changed, and by how much, for all raters together and for each."""
+        raters, change = self._find_changes(again)
+        each_rater = [([rater], change[:, [column]]) for column, rater in enumerate(raters)]
+        for names, rater_change in ((raters, change), *each_rater):
             subset = names[0] if len(names) == 1 else "all"
-            updated, size = updates_of(part)
-            highest_rating = self.settings.levels - 1.0
-            for metric, unit, columns, highest in (
-                ("updated", "%", updated, 1.0),
-                ("update_size", "levels", size, highest_rating),
-            ):
-                n = int(columns[:, 1].sum())
-                yield self.measure_row(
-                    metric, subset, n, unit, share, columns, lowest=0.0, highest=highest, raters=names
-                )
+            updated, size = updates_of(rater_change)
+            row_of = partial(self.measure_row, measure=share, lowest=0.0, raters=names)
+            updated_count, size_count = int(updated[:, 1].sum()), int(size[:, 1].sum())
+            yield row_of("updated", subset, updated_count, "%", ratings=updated)
+            highest = self.settings.levels - 1.0
+            yield row_of("update_size", subset, size_count, "levels", ratings=size, highest=highest)
 
-    def distribution(self) -> Iterator[Row]:
+    def distribution_rows(self) -> Iterator[Row]:
         """Yield how often each rater gave each rating."""
         counts = distribution(self.ratings.values, self.settings.levels)
         for rater, rating_counts in zip(self.ratings.raters, counts.T, strict=True):
             for level, count in enumerate(rating_counts):
                 yield self.row(f"rated_{level}", rater, int(count), int(rating_counts.sum()), "ratings", rating=level)
 
-    def _given_twice(self, again: Ratings) -> tuple[list[str], Floats]:
-        """Return the raters with ratings in both studies, and [items, raters]: the second rating minus the first. It is
-        NaN where a rating is not in both. Raises `DataError` where no rating is."""
+    def _find_changes(self, again: Ratings) -> tuple[list[str], Floats]:
+        """Return the raters with ratings in both studies, and [items, raters]: the second rating minus the first, NaN
+        where a rater did not rate an item in both. Raises `DataError` if no rating is in both."""
         items = sorted(set(self.ratings.items) & set(again.items))
         raters = [rater for rater in self.raters if rater in again.raters]
         before, after = (
@@ -254,29 +265,31 @@ class _Rows:
         return [raters[number] for number in rated], change[:, rated]
 
 
-def _signed_rule(rule: str, models: Sequence[str]) -> str:
-    """Return how a signature names the rule, with the model listed first where that decides ties."""
+def _rule_setting(rule: str, models: Sequence[str]) -> str:
+    """Return a rule of RULES as signatures name it; for a majority vote also the order of models, which decides
+    ties."""
     if rule != "majority":
         return rule
     if list(models) == sorted(models):
         return "majority,ties-to-first-by-name"
-    return "majority,ties-to-first-of-" + "+".join(map(_signed_name, models))
+    return "majority,ties-to-first-of-" + "+".join(map(_encode_name, models))
 
 
-def _signed_name(name: str) -> str:
-    """Return a name as a signature can hold it: characters that separate settings or names are percent-encoded (`%7C`),
-    so that two names stay two."""
+def _encode_name(name: str) -> str:
+    """Return a name as a signature can hold it: the characters that separate settings or names there are
+    percent-encoded ("|" as "%7C"), so that different names stay different."""
     return re.sub(r"[|:+=%\s]", lambda match: quote(match[0], safe=""), name)
 
 
 def blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Yield the rows as small tables for the eye: a line for each subset (of raters, a level, a size), a column for
-    each metric. Metrics that belong together share a table. Numbers are rounded for reading."""
+    """Yield the result rows as small tables for reading, each a list of lines {column: text or number}. A table has a
+    line for each subset (raters, a level, a size) and a column for each of its metrics; metrics that belong together
+    share a table. Numbers are rounded."""
     tables: dict[str, dict[str, Row]] = {}
     for row in rows:
         metric = str(row["metric"])
-        numbered = next((head for head in ("rated", "votes") if metric.startswith(f"{head}_")), "")  # rated_0, ...
-        table = numbered or _BLOCK_OF.get(metric, metric)
+        stem = metric.partition("_")[0]
+        table = stem if stem in ("rated", "votes") else _BLOCK_OF.get(metric, metric)  # rated_0, rated_1, ...
         line = tables.setdefault(table, {}).setdefault(str(row["subset"]), {**row["tags"], "of": row["subset"]})
         line[metric] = _value_text(row)
     yield from (list(lines.values()) for lines in tables.values())
@@ -292,7 +305,7 @@ _BLOCK_OF = {
 
 
 def _value_text(row: Row) -> str:
-    """Return a value as text, with its interval unless that has columns of its own, as rho's has."""
+    """Return a row's value as text, with its interval; Spearman's rho has columns of its own for the interval."""
     value, low, high, unit = row["value"], row.get("ci_low"), row.get("ci_high"), row["unit"]
     if low is None or high is None or row["metric"] == "spearman":
         return _format_value(value, unit)
@@ -300,6 +313,7 @@ def _value_text(row: Row) -> str:
 
 
 def _format_value(value: float | None, unit: str) -> str:
+    """Return a value with as many decimals as its unit needs, "-" for None."""
     if value is None:
         return "-"
     decimals = {"%": 2, "ratings": 0, "probability": 4}.get(unit, 3)
@@ -307,9 +321,10 @@ def _format_value(value: float | None, unit: str) -> str:
 
 
 def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PAPER) -> None:
-    """Draw one of the PLOTS (`kind`) of people's ratings, or of all raters' where there are no people.
+    """Draw a plot of people's ratings (of all raters' if there are no people) into a file.
 
-    Raises `UsageError` for more levels than a figure has room for, and where there is nothing to draw.
+    kind: one of PLOTS, "kappa" (of each pair of raters), "votes" (ratings by majority rating) or another (all ratings).
+    Raises `UsageError` for more levels than a figure has room for, and for the kappa of a single rater.
     """
     raters = [rater for rater in ratings.raters if rater not in ratings.models] or ratings.raters
     values = ratings.columns(raters)

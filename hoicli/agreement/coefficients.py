@@ -4,7 +4,8 @@ Ratings are arrays [items, raters] with NaN where a rater did not rate an item. 
 nor on that of raters but for the ties of a vote. A value that is not defined (no variance, too few items) is None.
 
 Kappa, alpha, Gwet's AC1 and AC2, and the agreement of a model with people have intervals over resampled items. They are
-functions of ratings and of `drawn` [items, R], how often each item counts; they give [R] values, NaN where undefined.
+functions of ratings and of `weights` [items, R], how often each item counts in each of R resamples; they return [R]
+values, NaN where undefined.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MAX_SUBSET_MODELS = 12
 """The most models whose subsets are tabled: they have 4,095 subsets."""
 
 Measure = Callable[[Floats, Floats], Floats]
-"""(ratings [items, raters], drawn [items, R]) -> [R] values."""
+"""A function (ratings [items, raters], weights [items, R]) -> its values [R]."""
 
 Ends = tuple[float, float] | None
 """The two ends of an interval; None where there is no interval."""
@@ -47,20 +48,19 @@ def estimate_of(
     measure: Measure, ratings: Floats, resampling: Resampling | None, *, fewest: int = 2, lowest: float = -1.0,
     highest: float = 1.0,
 ) -> tuple[float | None, Ends]:  # fmt: skip
-    """Return the measure of the ratings, and its 95 % interval: what another sample of items might give with the same
-    raters.
+    """Return the measure of the ratings, and its 95 % interval over other samples of items with the same raters.
 
-    fewest: only items with at least so many ratings are resampled. The others say nothing, and would make each
-    resample's number of items a matter of chance. lowest, highest: the range of the measure. There is no interval with
-    fewer than two such items, nor where all resamples give one number: items that are alike (all agree) do not say how
-    much others might differ.
+    fewest: only items with at least so many ratings are resampled; the others say nothing, and would make each
+    resample's number of items a matter of chance. lowest, highest: the range of the measure. There is no interval
+    without a resampling, with fewer than two such items, and if all resamples give the same number: items that are all
+    alike do not say how much others might differ.
     """
     value = value_of(measure, ratings)
     ratings = ratings[(~np.isnan(ratings)).sum(axis=1) >= fewest]
     if resampling is None or value is None or len(ratings) < FEWEST_IMAGES:
         return value, None
     resamples = (block.resamples(len(ratings)).astype(np.float64) for block in blocks(resampling))
-    rounds = np.concatenate([measure(ratings, each) for each in resamples])
+    rounds = np.concatenate([measure(ratings, weights) for weights in resamples])
     defined = rounds[~np.isnan(rounds)]
     if not len(defined) or float(defined.max() - defined.min()) <= TOLERANCE:
         return value, None
@@ -70,15 +70,15 @@ def estimate_of(
 def kappa(ratings: Floats, weights: Floats) -> Floats:
     """Return the quadratic weighted kappa of two raters, over the items that both rated (Fleiss and Cohen 1973).
 
-    With weights (i - j)^2 the counts fold into moments: 1 - mean (a - b)^2 / (mean a^2 + mean b^2 - 2 mean a mean b),
-    whatever the number of levels. It is not defined where both raters always give one and the same rating.
+    With quadratic weights it can be computed from means, whatever the number of levels: 1 - mean (a - b)^2 / (mean a^2
+    + mean b^2 - 2 mean a mean b). It is not defined where both raters always give one and the same rating.
     """
     both = ~np.isnan(ratings).any(axis=1)
     a, b, weights = ratings[both, 0], ratings[both, 1], weights[both]
     count = weights.sum(axis=0)
     squares = _sum_drawn(a * a, weights) + _sum_drawn(b * b, weights)
     expected = count * squares - 2 * _sum_drawn(a, weights) * _sum_drawn(b, weights)
-    # with fractional ratings, what should cancel to 0 may leave a last digit
+    # Below 1e-12 of its parts, the expected disagreement is 0: fractional ratings may leave a last digit of rounding.
     return 1 - _ratio(count * _sum_drawn((a - b) ** 2, weights), expected, expected > 1e-12 * count * squares)
 
 
@@ -96,31 +96,51 @@ def mean_kappa(ratings: Floats, weights: Floats) -> Floats:
 def alpha(ratings: Floats, weights: Floats, *, level: str) -> Floats:
     """Return Krippendorff's alpha for a level of measurement (one of LEVELS): 1 - observed / expected disagreement.
 
-    Items with fewer than two ratings say nothing. The distance of two values is 0 or 1 (nominal), the number of ratings
-    between them (ordinal), their difference (interval), or that over their sum (ratio), squared. The SHOE supplement
-    prints ((i - j) / (k - 1))^2 under the name ordinal: that is interval, as constant factors do not change alpha.
+    Items with fewer than two ratings are left out. The disagreement of two values is the square of their distance,
+    which is 0 or 1 (nominal), the number of ratings between them (ordinal), their difference (interval), or their
+    difference over their sum (ratio). The SHOE supplement prints ((i - j) / (k - 1))^2 under the name ordinal: that is
+    interval, as constant factors do not change alpha.
     """
     paired = (~np.isnan(ratings)).sum(axis=1) >= 2
     values, counts = _count_values(ratings[paired])
-    weights, raters = weights[paired], counts.sum(axis=1)
+    weights = weights[paired]
     if not len(values):
         return np.full(weights.shape[1], math.nan)
     total = np.stack([_sum_drawn(column, weights) for column in counts.T])
     if level == "ordinal":
-        # The ordinal distance alone depends on how often values occur, so on the resample. Half the sums of squared
-        # distances are computed from moments; of the ratings at either end, half count as between the two values.
-        middle = np.cumsum(total, axis=0) - total / 2
-        within = raters[:, np.newaxis] * (counts @ middle**2) - (counts @ middle) ** 2
-        observed = 2 * np.cumsum(weights * (within / (raters - 1)[:, np.newaxis]), axis=0)[-1]
-        expected = 2 * (total.sum(axis=0) * (total * middle**2).sum(axis=0) - (total * middle).sum(axis=0) ** 2)
+        observed, expected = _ordinal_disagreement(counts, total, weights)
     else:
-        distance = _distances(values, level)
-        observed = _sum_drawn(((counts @ distance) * counts).sum(axis=1) / (raters - 1), weights)
-        expected = np.zeros(weights.shape[1])
-        for value_number, distances in enumerate(distance):
-            expected += total[value_number] * np.cumsum(total * distances[:, np.newaxis], axis=0)[-1]
+        observed, expected = _disagreement(counts, total, weights, _distances(values, level))
     coefficient: Floats = 1 - (total.sum(axis=0) - 1) * _ratio(observed, expected, expected > 0)
     return coefficient
+
+
+def _disagreement(counts: Floats, total: Floats, weights: Floats, distance: Floats) -> tuple[Floats, Floats]:
+    """Return the observed and the expected disagreement of alpha [R each], up to a factor that both have.
+
+    counts [items, V]: how often each item has each value; total [V, R]: how often each value occurs in a resample;
+    weights [items, R]: how often an item counts in it; distance [V, V]: the squared distances of values.
+    """
+    within_items = ((counts @ distance) * counts).sum(axis=1) / (counts.sum(axis=1) - 1)
+    expected = np.zeros(weights.shape[1])
+    for value_total, distances in zip(total, distance, strict=True):
+        # the last partial sum rather than `sum`, so that the last digit does not depend on how a processor adds
+        expected += value_total * np.cumsum(total * distances[:, np.newaxis], axis=0)[-1]
+    return _sum_drawn(within_items, weights), expected
+
+
+def _ordinal_disagreement(counts: Floats, total: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return what `_disagreement` does, at the ordinal level.
+
+    The distance of two values is how many ratings lie between them, half of those at either end included, so it depends
+    on the resample. It is the difference of their middle ranks, and sums of squared differences follow from the sums of
+    ranks and of their squares.
+    """
+    raters, middle_rank = counts.sum(axis=1)[:, np.newaxis], np.cumsum(total, axis=0) - total / 2
+    within_items = raters * (counts @ middle_rank**2) - (counts @ middle_rank) ** 2
+    observed = 2 * np.cumsum(weights * (within_items / (raters - 1)), axis=0)[-1]
+    rank_sum, square_sum = (total * middle_rank).sum(axis=0), (total * middle_rank**2).sum(axis=0)
+    return observed, 2 * (total.sum(axis=0) * square_sum - rank_sum**2)
 
 
 def _distances(values: Floats, level: str) -> Floats:
@@ -139,14 +159,16 @@ def gwet(ratings: Floats, weights: Floats, *, levels: int, quadratic: bool) -> F
     Handbook of Inter-Rater Reliability, 4th edition, chapters 2 and 3).
 
     Kappa and alpha fall towards 0 where nearly all ratings are of one level, as they expect two such raters to agree by
-    chance; Gwet counts as chance only the agreement on items that are hard to rate. The observed agreement is the mean
-    over items with two or more ratings of the weight of a pair of them. The expected one is the mean weight times the
-    sum of p (1 - p) over the levels' shares p, divided by levels - 1, where each rated item has an equal part in a
-    share.
+    chance; Gwet counts as chance only the agreement on items that are hard to rate. The coefficient is (observed -
+    expected) / (1 - expected) agreement:
+    - observed: the weight of a pair of an item's ratings (1 for equal ones), averaged over the pairs of each item, then
+      over the items with two or more ratings;
+    - expected: the mean weight of two levels, times the sum of p (1 - p) over all levels, over levels - 1, where p is a
+      level's share of the ratings, in which each rated item counts equally.
     """
 
     def weight(distance: Floats) -> Floats:
-        """Return the weights of pairs of levels, as whole numbers up to `largest`, so that sums are exact."""
+        """Return the weight of two levels at a distance, as a whole number up to `largest`, so that sums are exact."""
         return largest - distance * distance if quadratic else (distance == 0).astype(np.float64)
 
     largest = float((levels - 1) ** 2) if quadratic else 1.0
@@ -156,28 +178,28 @@ def gwet(ratings: Floats, weights: Floats, *, levels: int, quadratic: bool) -> F
     within = ((counts @ weight(values[:, np.newaxis] - values)) * counts).sum(axis=1) - largest * raters
     pair_weight = _ratio(within, largest * raters * (raters - 1), rated_twice, 0.0)
     shares = _ratio(counts, raters[:, np.newaxis], rated[:, np.newaxis], 0.0)
-    # A weight depends on the distance alone, which `levels - distance` pairs have, each in two orders but for 0.
-    level_weights = weight(np.arange(levels, dtype=np.float64))
-    total = math.fsum(
-        float((levels - apart) * level_weight * (2 if apart else 1)) for apart, level_weight in enumerate(level_weights)
-    )
+    # The sum of the weights of all pairs of levels: `levels - distance` pairs have a distance, each in two orders but
+    # for the distance 0.
+    total = 0.0
+    for distance, level_weight in enumerate(weight(np.arange(levels, dtype=np.float64)).tolist()):
+        total += (levels - distance) * level_weight * (2 if distance else 1)
     items = _sum_drawn(rated, weights)
-    spread = np.zeros_like(items)
+    spread = np.zeros_like(items)  # the sum of p (1 - p)
     for level in range(len(values)):
-        share = _ratio(_sum_drawn(shares[:, level], weights), items, items > 0)
-        spread += share * (1 - share)
-    pairable = _sum_drawn(rated_twice, weights)
-    observed = _ratio(_sum_drawn(pair_weight, weights), pairable, pairable > 0)
+        level_share = _ratio(_sum_drawn(shares[:, level], weights), items, items > 0)
+        spread += level_share * (1 - level_share)
+    items_rated_twice = _sum_drawn(rated_twice, weights)
+    observed = _ratio(_sum_drawn(pair_weight, weights), items_rated_twice, items_rated_twice > 0)
     expected = total / largest / (levels * (levels - 1)) * spread
     return _ratio(observed - expected, 1 - expected, expected != 1)
 
 
 def agreement(columns: Floats, weights: Floats, *, levels: int) -> Floats:
-    """Return the agreement in [0, 1] between a model and people's mean rating, which are the columns of [items, 2]. It
-    is 1 - mean |model - mean human| / (levels - 1), over the items that both have."""
+    """Return the agreement in [0, 1] between a model's ratings and people's mean ratings, the two columns [items, 2].
+    It is 1 - mean |model - people| / (levels - 1), over the items that both have."""
     both = ~np.isnan(columns).any(axis=1)
-    apart = np.abs(columns[both, 0] - columns[both, 1])
-    return 1 - share(np.stack([apart, np.ones(len(apart))], axis=1), weights[both]) / (levels - 1)
+    difference = np.abs(columns[both, 0] - columns[both, 1])
+    return 1 - share(np.stack([difference, np.ones(len(difference))], axis=1), weights[both]) / (levels - 1)
 
 
 def share(columns: Floats, weights: Floats) -> Floats:
@@ -187,7 +209,8 @@ def share(columns: Floats, weights: Floats) -> Floats:
 
 
 def _count_values(ratings: Floats) -> tuple[Floats, Floats]:
-    """Return the values [V] that occur, rising, and [items, V]: how often each item has each value."""
+    """Return the values [V] that occur in ratings [items, raters], rising, and [items, V]: how often each item has each
+    value."""
     rated = ~np.isnan(ratings)
     values, code = np.unique(ratings[rated], return_inverse=True)
     counts = np.zeros((len(ratings), len(values)))
@@ -202,7 +225,7 @@ def _ratio(part: Floats, whole: Floats | Ints, where: Bools, otherwise: float = 
 
 
 def _sum_drawn(values: Floats | Bools, weights: Floats) -> Floats:
-    """Return [R]: the sums of values [items], each counted as often as weights [items, R] says.
+    """Return [R]: the sums of values [items] in R resamples, each value counted as often as weights [items, R] say.
 
     Sums of whole numbers are exact; others are added one after the other in the items' order, so that the last digit
     does not depend on how a processor adds.
@@ -222,14 +245,15 @@ def mean_rating(ratings: Floats) -> Floats:
 
 
 def merged_rating(ratings: Floats, rule: str) -> Floats:
-    """Return [items]: the ratings of several models as one, NaN for an item without ratings.
+    """Return [items]: one rating made of the ratings [items, models] of several models, NaN for an item without
+    ratings.
 
     rule: "mean", "median", or "majority", the rating that most models gave; of equally frequent ratings the one of the
     model in the first column. A model that did not rate an item has no part in it: of two models the first decides, and
     where the first has no rating, the second.
     """
     if rule == "mean":
-        return mean_rating(np.sort(ratings, axis=1))  # a sum in any other order may differ in its last digit
+        return mean_rating(np.sort(ratings, axis=1))  # sorted, so that the order of models does not change a last digit
     if rule == "median":
         rated = ~np.isnan(ratings).all(axis=1)
         median = np.full(len(ratings), np.nan)
@@ -247,14 +271,14 @@ def _votes(ratings: Floats) -> Ints:
 
 
 Subsets = dict[tuple[int, ...], tuple[float | None, int]]
-"""Each subset of models, by their column numbers: its agreement with people, and over how many items."""
+"""{column numbers of a subset of models: (its agreement with people, over how many items)}."""
 
 
 def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "majority") -> Iterator[Subsets]:
-    """Yield the agreement with people of all subsets of models [items, models], for each size of a subset from 1.
+    """Yield the agreement with people of all subsets of models, separately for each size of a subset from 1.
 
-    rule: of RULES; it makes one rating of a subset's ratings. Raises `UsageError` for more than MAX_SUBSET_MODELS
-    models.
+    models [items, models]: their ratings; human [items]: people's mean ratings; rule: of RULES, by which a subset's
+    ratings are made into one. Raises `UsageError` for more than MAX_SUBSET_MODELS models.
 
     The supplement's Table 1 votes (section 6.1: "majority voting"), ties going to the model listed first: 8 of its 10
     rows of two models repeat the row of the first, to both decimals. It cannot be the mean (nor the median, which is
@@ -270,23 +294,23 @@ def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "ma
         )
     for size in range(1, count + 1):
         agreements: Subsets = {}
-        for members in combinations(range(count), size):
-            pair = np.stack([merged_rating(models[:, list(members)], rule), human], axis=1)
-            items = int((~np.isnan(pair).any(axis=1)).sum())
-            agreements[members] = value_of(partial(agreement, levels=levels), pair), items
+        for subset in combinations(range(count), size):
+            both = np.stack([merged_rating(models[:, list(subset)], rule), human], axis=1)
+            items = int((~np.isnan(both).any(axis=1)).sum())
+            agreements[subset] = value_of(partial(agreement, levels=levels), both), items
         yield agreements
 
 
 def mean_and_deviation(subsets: Subsets) -> tuple[float | None, float | None]:
-    """Return the mean and the sample standard deviation of the subsets' agreement; the latter needs two or more
-    values."""
+    """Return the mean and the sample standard deviation of the subsets' agreement, None where too few are defined: one
+    for the mean, two for the deviation."""
     values = [value for value, _ in subsets.values() if value is not None]
     return fmean(values) if values else None, stdev(values) if len(values) > 1 else None
 
 
 def variability(ratings: Floats) -> tuple[float | None, float | None, int]:
-    """Return (pooled deviation of the ratings of an item, standard error of an item's mean, items with two or more
-    ratings).
+    """Return (pooled standard deviation of the ratings of an item, standard error of an item's mean rating, number of
+    items with two or more ratings); None, None, 0 if there is no such item.
 
     The error is how far an item's mean rating would move with other raters (supplement, 6.3: 0.761 and 5 raters give
     0.34). The pooled deviation is the root of the items' summed squares over their summed degrees of freedom, and the
@@ -310,9 +334,11 @@ def distribution(ratings: Floats, levels: int) -> Ints:
 
 
 def votes_by_majority(ratings: Floats, levels: int) -> Iterator[tuple[int | None, int, Ints]]:
-    """Yield (majority rating, its items, [levels, raters] how often each rater gave each level on them), by rising
-    rating. Only majority ratings that occur are yielded; last, as None, the rated items without a majority. The
-    supplement does not say where it puts an item with several most frequent ratings; here it has no majority."""
+    """Yield (majority rating, number of its items, [levels, raters]: how often each rater gave each level on them) for
+    each majority rating that occurs, rising; last, as None, for the rated items without a majority.
+
+    The supplement does not say where it puts an item with several most frequent ratings; here it has no majority.
+    """
     votes, winner = _votes(ratings), merged_rating(ratings, "majority")
     rivals = (votes == votes.max(axis=1, keepdims=True)) & (ratings != winner[:, np.newaxis])
     majority = np.where(rivals.any(axis=1), np.nan, winner)
@@ -327,20 +353,17 @@ def votes_by_majority(ratings: Floats, levels: int) -> Iterator[tuple[int | None
 
 
 def updates_of(change: Floats) -> tuple[Floats, Floats]:
-    """Return the columns of which `share` is what a second study changed (6.2), as [items, 2] each.
+    """Return the columns [items, 2] from which `share` computes what a second study changed (6.2), for two measures:
+    the share of ratings that differ the second time, and by how many levels these moved on average, up or down.
 
-    The first: the share of ratings, given twice, that differ the second time. The second: by how many levels these
-    moved on average, up or down. change: [items, raters] the differences, NaN where a rating was not given twice. The
-    supplement prints 7.65 % updated [6.29, 9.00] and a change of 1.14 [1.11, 1.17]. Of 500 items and five raters no
-    whole number of ratings is 7.65 % (191 are 7.64), of four raters 153 are; were these independent, the interval would
-    be [6.49, 8.81]. It is wider, as it is where an item's ratings are updated together: items are resampled here,
-    whole.
+    change [items, raters]: the differences, NaN where a rating was not given twice. The supplement prints 7.65 %
+    updated [6.29, 9.00] and a change of 1.14 [1.11, 1.17]. Of 500 items and five raters no whole number of ratings is
+    7.65 % (191 are 7.64), of four raters 153 are; were these independent, the interval would be [6.49, 8.81]. It is
+    wider, as it is where an item's ratings are updated together: items are resampled here, whole.
     """
     rated_twice = (~np.isnan(change)).sum(axis=1)
     change, rated_twice = change[rated_twice > 0], rated_twice[rated_twice > 0]
     changed = ((change != 0) & ~np.isnan(change)).sum(axis=1)
-    moved = np.nansum(np.abs(change), axis=1)
-    updated, size = (
-        np.stack(columns, axis=1).astype(np.float64) for columns in ((changed, rated_twice), (moved, changed))
-    )
-    return updated, size
+    levels_moved = np.nansum(np.abs(change), axis=1)
+    updated = np.stack([changed, rated_twice], axis=1).astype(np.float64)
+    return updated, np.stack([levels_moved, changed], axis=1)

@@ -32,11 +32,11 @@ class Correlation:
 
 
 def spearman(first: Floats, second: Floats, *, permutations: int = PERMUTATIONS, seed: int = 0) -> Correlation:
-    """Return the rank correlation of two columns [items] over the items that both have; tied values share their mean
-    rank.
+    """Return Spearman's rank correlation of two columns of ratings [items], over the items that both have; tied values
+    share their mean rank.
 
-    p counts the permutations whose |rho| reaches the observed one, the observed order among them, so it is never 0: (1
-    + hits) / (1 + permutations). The legacy generator is used because its numbers never change between versions.
+    p is the share of permutations whose |rho| reaches the observed one. The observed order is counted among them, so p
+    is never 0: (1 + hits) / (1 + permutations).
     """
     from scipy.stats import rankdata
 
@@ -49,7 +49,7 @@ def spearman(first: Floats, second: Floats, *, permutations: int = PERMUTATIONS,
         return Correlation(None, None, None, None, count)
     product = int(a @ b)
     rho = max(-1.0, min(1.0, product / scale))
-    random = np.random.RandomState(seed)
+    random = np.random.RandomState(seed)  # the legacy generator, as its numbers never change between versions
     hits, remaining = 0, permutations
     while remaining:
         rows = min(remaining, max(1, _BLOCK // count))

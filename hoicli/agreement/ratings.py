@@ -19,16 +19,21 @@ from hoicli.records.kit import Floats
 from hoicli.records.parsing import Record, is_number, parse
 
 KINDS = ("human", "model")
+Fact = tuple[str, ...]
+"""What a line may give a value: ("rating", item, rater), ("kind", rater) or (the key of groups, item)."""
+GivenValues = dict[Fact, tuple[Any, str]]
+"""{fact: (its value, the place of the first line that gives it)}."""
+
 KEYS = ("item", "rater", "rating", "kind", "ratings")
 """Keys of a line that have a meaning of their own, so they cannot be the key of groups."""
 
 
 @dataclass(frozen=True)
 class Ratings:
-    """A table of ratings, values [items, raters], NaN where a rater did not rate an item; items and raters sorted by
-    name. models: the raters that are models, in the order of `--models`, else by name. groups: the group of each item,
-    "" for an item without one. named: whether `--models` names the models. parted: whether the groups' key would have
-    been taken for a rater if it had not been named as the key of groups."""
+    """A table of ratings. values [items, raters]: NaN where a rater did not rate an item; items, raters: their names,
+    sorted. models: the raters that are models, in the order of `--models`, else by name. groups: the group of each
+    item, "" for an item without one. named: whether `--models` names the models. group_changes_raters: whether the key
+    of groups would be a rater if `--group` did not name it."""
 
     items: list[str]
     raters: list[str]
@@ -36,10 +41,10 @@ class Ratings:
     models: tuple[str, ...]
     groups: tuple[str, ...]
     named: bool = False
-    parted: bool = False
+    group_changes_raters: bool = False
 
     def columns(self, raters: Sequence[str]) -> Floats:
-        """Return [items, len(raters)]: the columns of the given raters."""
+        """Return [items, len(raters)]: the ratings of some raters, in the order of their names given."""
         return self.values[:, [self.raters.index(rater) for rater in raters]]
 
     def within(self, group: str) -> Ratings:
@@ -52,7 +57,7 @@ class Ratings:
 def read_ratings(
     lines: Iterable[Line], *, levels: int, policy: ErrorPolicy, models: Sequence[str] = (), group: str = ""
 ) -> Ratings:
-    """Return the ratings of all lines, each from 0 to levels - 1.
+    """Return the ratings of all lines as a table; a rating is from 0 to levels - 1.
 
     A line is `{"item", "rater", "rating"}` (and perhaps `kind`: human or model) or `{"item", "ratings": {rater:
     rating}}`; a file may be a CSV of either instead. models: names or patterns (`gpt*`) of the raters that are models;
@@ -65,7 +70,28 @@ def read_ratings(
     if group in KEYS:
         problem = "that key has a meaning of its own; name one that says what an item is of"
         raise UsageError(f"{arg('group', group)}: {problem}")
-    given_values: dict[tuple[str, ...], tuple[Any, str]] = {}
+    given_values = _collect_facts(lines, levels, policy, group)
+    ratings = {(key[1], key[2]): value for key, (value, _) in given_values.items() if key[0] == "rating"}
+    if not ratings:
+        raise DataError("no ratings in it; give lines of item, rater and rating", code="empty")
+    items, raters = (sorted({key[side] for key in ratings}) for side in (0, 1))
+    values = np.full((len(items), len(raters)), np.nan)
+    row, column = ({name: number for number, name in enumerate(names)} for names in (items, raters))
+    for (item, rater), rating in ratings.items():
+        values[row[item], column[rater]] = rating
+    groups = tuple(given_values.get((group, item), ("", ""))[0] for item in items)
+    if models:
+        model_names = _match_raters(models, raters)
+    else:
+        model_names = [rater for rater in raters if given_values.get(("kind", rater), ("", ""))[0] == "model"]
+    # In a CSV with a column for each rater, a column of numbers is a rater's unless `--group` names it.
+    group_changes_raters = any(groups) and all(is_number(_number(name)) for name in groups if name)
+    return Ratings(items, raters, values, tuple(model_names), groups, bool(models), group_changes_raters)
+
+
+def _collect_facts(lines: Iterable[Line], levels: int, policy: ErrorPolicy, group: str) -> GivenValues:
+    """Return what all good lines say, with the place of the first line that says it; bad lines go to the policy."""
+    given_values: GivenValues = {}
     for place, record in _records(lines, policy, group):
         try:
             for field, problem in _problems(record, levels, group):
@@ -77,35 +103,24 @@ def read_ratings(
         else:
             for key, value in facts.items():
                 given_values.setdefault(key, (value, place))
-    ratings = {(key[1], key[2]): value for key, (value, _) in given_values.items() if key[0] == "rating"}
-    if not ratings:
-        raise DataError("no ratings in it; give lines of item, rater and rating", code="empty")
-    items, raters = (sorted({key[side] for key in ratings}) for side in (0, 1))
-    values = np.full((len(items), len(raters)), np.nan)
-    row, column = ({name: number for number, name in enumerate(names)} for names in (items, raters))
-    for (item, rater), rating in ratings.items():
-        values[row[item], column[rater]] = rating
-    chosen = [rater for rater in raters if given_values.get(("kind", rater), ("",))[0] == "model"]
-    groups = tuple(given_values.get((group, item), ("",))[0] for item in items)
-    named = _match_raters(models, raters) if models else chosen
-    # in a wide CSV, a column of numbers is a rater's unless it is named as the key of groups
-    parted = any(groups) and all(is_number(_number(name)) for name in groups if name)
-    return Ratings(items, raters, values, tuple(named), groups, bool(models), parted)
+    return given_values
 
 
 def _match_raters(patterns: Sequence[str], raters: Sequence[str]) -> list[str]:
-    """Return the raters that match the patterns, pattern by pattern; those of one pattern are sorted by name."""
-    named: dict[str, None] = {}
+    """Return the raters that match the patterns, pattern by pattern; those of one pattern are sorted by name. Raises
+    `UsageError` for a pattern that matches nobody."""
+    names: dict[str, None] = {}
     for pattern in patterns:
         matching = [rater for rater in raters if fnmatchcase(rater, pattern)]
         if not matching:
             raise UsageError(f"{arg('models', pattern)}: no such rater; there are {', '.join(raters)}")
-        named |= dict.fromkeys(matching)
-    return list(named)
+        names |= dict.fromkeys(matching)
+    return list(names)
 
 
 def _problems(record: Record, levels: int, group: str) -> Iterator[tuple[str, str]]:
-    """Yield (field, what is wrong with it and what to do) for each problem of a record."""
+    """Yield (field, what is wrong with it and what to do) for each problem of a record. group: the key of groups, ""
+    for none."""
     has_ratings = "ratings" in record
     if type(record.get("item")) not in (str, int):
         yield "item", "missing or no name; every line says which item is rated, by a string or an integer"
@@ -126,8 +141,8 @@ def _problems(record: Record, levels: int, group: str) -> Iterator[tuple[str, st
         yield group, "is no text; write the name of the item's group, or leave it out"
 
 
-def _facts(record: Record, group: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield what a good record says, as (key, value): ("rating", item, rater), ("kind", rater) or (group, item)."""
+def _facts(record: Record, group: str) -> Iterator[tuple[Fact, Any]]:
+    """Yield (fact, value) for all that a good record says. group: the key of groups, "" for none."""
     item = str(record["item"])
     for rater, rating in record.get("ratings", {record.get("rater"): record.get("rating")}).items():
         if rating is not None:
@@ -138,11 +153,9 @@ def _facts(record: Record, group: str) -> Iterator[tuple[tuple[str, ...], Any]]:
         yield (group, item), record[group]
 
 
-def _refuse_second_values(
-    facts: Mapping[tuple[str, ...], Any], given_values: Mapping[tuple[str, ...], tuple[Any, str]], place: str
-) -> None:
+def _refuse_second_values(facts: Mapping[Fact, Any], given_values: GivenValues, place: str) -> None:
     """Raise `DataError` for a rating that was given before, and for a kind or group that differs from an earlier one.
-    facts: what one line says; given_values: what earlier lines said, with their places."""
+    facts: the values of one line; given_values: those of earlier lines; place: the line's."""
     for (field, *names), value in facts.items():
         value_before, first_place = given_values.get((field, *names), (value, ""))
         if first_place and (field == "rating" or value_before != value):
@@ -151,31 +164,38 @@ def _refuse_second_values(
 
 
 def _records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator[tuple[str, Record]]:
-    """Yield (place, record) for the lines of JSONL and the rows of CSV; errors go to the policy."""
+    """Yield (place, record) for each line of JSONL files, and for each row of CSV files as a record that says the same;
+    errors go to the policy."""
     for _, file_lines in groupby(lines, key=lambda line: line.file):
-        sheet = None  # stays None in a JSONL file
-        for number, line in enumerate(file_lines):
-            try:
-                if number == 0 and not line.data.lstrip().startswith((b"{", b"[")):
-                    sheet = _Sheet(line, group)
-                else:
-                    yield line.place, parse(line) if sheet is None else sheet.record(line)
-            except DataError as error:
-                policy.handle(error)
+        yield from _file_records(file_lines, policy, group)
+
+
+def _file_records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator[tuple[str, Record]]:
+    """Yield (place, record) for the lines of one file, as `_records` does. A first line that is no JSON is the header
+    of a CSV."""
+    sheet = None  # stays None in a JSONL file
+    for number, line in enumerate(lines):
+        with policy.item():
+            if number == 0 and not line.data.lstrip().startswith((b"{", b"[")):
+                sheet = _Sheet(line, group)
+            else:
+                yield line.place, parse(line) if sheet is None else sheet.record(line)
 
 
 class _Sheet:
-    """A CSV, read by its header: columns item, rater and rating (a rating a row), or item and one for each rater. Cells
-    are separated by commas, semicolons or tabs; a row stands on one line."""
+    """A CSV of ratings, whose header has the columns item, rater and rating (a rating a row), or item and a column for
+    each rater. Cells are separated by commas, semicolons or tabs; a row stands on one line."""
 
     def __init__(self, header: Line, group: str) -> None:
+        """Read the header. group: the name of the column of groups, "" for none. Raises `DataError` for a line that is
+        no such header."""
         self._delimiter = max(",", ";", "\t", key=lambda mark: header.data.count(mark.encode()))
         names = [name.lower() if name.lower() in KEYS else name for name in self._cells(header)]
         self._names, self._group, self._wide = names, group, not {"rater", "rating", "kind"} & set(names)
-        several = {"item", "rater", "rating"} <= set(names) or (self._wide and len(names) > 1)
+        has_ratings = {"item", "rater", "rating"} <= set(names) or (self._wide and len(names) > 1)
         if "" in names:
             raise DataError("a column has no name; write the rater's over it, or remove it", place=header.place)
-        if "item" not in names or not several or len(set(names)) < len(names):
+        if "item" not in names or not has_ratings or len(set(names)) < len(names):
             problem = "neither a JSON object nor the columns of a CSV; these are item, rater and rating, or item and "
             raise DataError(f"{problem}the name of each rater, every name once", place=header.place)
 
@@ -195,6 +215,7 @@ class _Sheet:
         return record
 
     def _cells(self, line: Line) -> list[str]:
+        """Return the cells of a row, without space around them; raise `DataError` for a line that is no row."""
         try:
             (cells,) = csv.reader([line.data.decode("utf-8-sig")], delimiter=self._delimiter, strict=True)
         except (csv.Error, ValueError):

@@ -67,7 +67,7 @@ def explore(
     from hoicli.evaluation.slices import CLASSES, parse_slices
     from hoicli.evaluation.views import slice_applies
     from hoicli.explorer.folder import is_file
-    from hoicli.explorer.measurements import Asked, measure
+    from hoicli.explorer.measurements import PageRequest, measure
     from hoicli.explorer.page_making import page_server, write_page
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.resampling.draws import Resampling
@@ -99,7 +99,7 @@ def explore(
     for model in models:
         model.refuse_match_records("explore")
     protocols = chosen_protocols((), vocabulary.path or vocabulary.name)
-    request = Asked(vocabulary, row, protocols, slices, slice is not None, inputs.filters, resampling)
+    request = PageRequest(vocabulary, row, protocols, slices, slice is not None, inputs.filters, resampling)
     truth, folder = inputs.truth(gt), text_of(images)
     with truth.rereadable():
         measured = measure(models, truth, request, inputs.policy)

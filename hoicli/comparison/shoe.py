@@ -30,7 +30,7 @@ def compare_shoe(
     models: the name and the predictions of each. metrics: their names. resampling: how to compute intervals and p.
     tags: further fields of all rows. Raises `DataError` for what is wrong with a stream."""
     runs = [(name, evaluation.run(stream)) for name, stream in models]
-    for runs_at_delta in zip(*(run.each() for _, run in runs), strict=True):
+    for runs_at_delta in zip(*(run.runs_by_delta() for _, run in runs), strict=True):
         delta_tag, _ = runs_at_delta[0]
         named_runs = [(name, run) for (name, _), (_, run) in zip(runs, runs_at_delta, strict=True)]
         yield from _rows(named_runs, metrics, resampling, {**delta_tag, **tags})

@@ -1,4 +1,4 @@
-"""What the page knows, and its files: one for each column in a folder, or everything in one file."""
+"""The content of the explorer's page, and its files: one for each column of data in a folder, or all in one file."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ Columns = dict[str, NDArray[Any]]
 
 
 def page_files(measured: Measured, images: Record, note: str) -> Iterator[tuple[str, bytes]]:
-    """Yield (path, content) of every file of the page's folder, without the pictures. images: as from
-    `pictures.images_of`; note: what the page says where a picture is missing."""
-    own_source = "'self'"
+    """Yield (path, content) of every file of the page's folder, without the pictures. images: the page's facts about
+    images, as from `pictures.images_of`; note: what the page says where a picture is missing."""
+    same_folder = "'self'"  # the page's security policy: nothing is loaded from elsewhere
     page = {
-        "POLICY": POLICY.format(script=own_source, style=own_source, img=own_source),
+        "POLICY": POLICY.format(script=same_folder, style=same_folder, img=same_folder),
         "STYLE": '<link rel="stylesheet" href="page.css">',
         "SCRIPT": '<script src="page.js" defer></script>',
     }
@@ -51,7 +51,8 @@ def page_files(measured: Measured, images: Record, note: str) -> Iterator[tuple[
 
 
 def page_file(measured: Measured, images: Record, note: str) -> Iterator[bytes]:
-    """Yield the page as one file, piece by piece, without pictures. No browser runs its elements of data as code."""
+    """Yield the page as one file, piece by piece, without pictures. The data are in script elements of the type
+    text/plain, which no browser runs as code. images, note: as in `page_files`."""
     style, script = _style(), _script()
     page = {
         "POLICY": POLICY.format(script=_digest(script), style=_digest(style), img="'none'"),
@@ -65,46 +66,56 @@ def page_file(measured: Measured, images: Record, note: str) -> Iterator[bytes]:
 
 
 def _digest(text: bytes) -> str:
+    """Return a script's or a style's digest in the form in which a content security policy allows just this one."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'"
 
 
 def _fill_frame(measured: Measured, page: Mapping[str, str]) -> bytes:
-    """Return the page's frame, each place `{{NAME}}` filled from `page`; what is filled in is not searched again."""
+    """Return the page's HTML, in which each `{{NAME}}` is replaced by `page[NAME]`, the title or the version. What is
+    filled in is not searched for names again."""
     title = html.escape(visible(f"{measured.title} - hoicli"))
     places = {"TITLE": title, "VERSION": __version__, **page}
-    return re.sub(r"\{\{([A-Z]+)\}\}", lambda place: places[place[1]], _own("index.html")).encode()
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda place: places[place[1]], _page_source("index.html")).encode()
 
 
 def _style() -> bytes:
-    """Return the style sheet, led by the colours of error types and series."""
-    inks = {f"e-{name}": style for name, style in STYLES.items()}
-    inks |= {f"s{number}": style for number, style in enumerate(SERIES)}
-    colours = [f".{name} {{ --ink: {style.colour}; }}" for name, style in inks.items()]
-    return "\n".join([*colours, _own("page.css")]).encode()
+    """Return the style sheet, with the colours of error types (classes `e-...`) and of models (`s0`, `s1`) first."""
+    style_by_class = {f"e-{name}": style for name, style in STYLES.items()}
+    style_by_class |= {f"s{number}": style for number, style in enumerate(SERIES)}
+    colours = [f".{name} {{ --ink: {style.colour}; }}" for name, style in style_by_class.items()]
+    return "\n".join([*colours, _page_source("page.css")]).encode()
 
 
 def _script() -> bytes:
-    return "\n".join(_own(f"{name}.js") for name in SCRIPTS).encode()
+    """Return all scripts of the page, joined to one."""
+    return "\n".join(_page_source(f"{name}.js") for name in SCRIPTS).encode()
 
 
-def _own(name: str) -> str:
+def _page_source(name: str) -> str:
+    """Return the text of one of the files that the page is made from (hoicli/explorer/page)."""
     return files("hoicli.explorer").joinpath("page", name).read_text(encoding="utf-8")
 
 
 def _chunks(measured: Measured, images: Record, note: str) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Yield (name, type, text) of everything that the page knows."""
+    """Yield (name, type, text) of each piece of data that the page reads: "facts", "images", and columns such as
+    "truth.boxes". Type and text are as `_encode` returns them."""
     tables = {f"view{number}": _number_columns(numbers) for number, numbers in enumerate(measured.numbers.values())}
     tables["truth"] = _truth_columns(measured.truth)
     tables |= {f"model{number}": _model_columns(model.table) for number, model in enumerate(measured.models)}
     values: dict[str, object] = {"facts": _facts(measured, note), "images": images}
-    values |= {f"{table}.{name}": column for table, columns in tables.items() for name, column in columns.items()}
-    with ThreadPoolExecutor() as pool:  # zlib lets other threads run
-        for name, (kind, text) in zip(values, pool.map(_chunk, values.values()), strict=True):
+    for table, columns in tables.items():
+        values |= {f"{table}.{name}": column for name, column in columns.items()}
+    with ThreadPoolExecutor() as pool:  # threads are enough, as zlib lets other threads run meanwhile
+        for name, (kind, text) in zip(values, pool.map(_encode, values.values()), strict=True):
             yield name.encode(), kind, text
 
 
 def _facts(measured: Measured, note: str) -> Record:
-    """Return everything that is no column. views: (slice, part, whether gains were computed for it), all data first."""
+    """Return all that the page shows except columns and images, as an object for JSON. note: as in `page_files`.
+
+    views: [slice, part, whether gains were computed for it], all data first; relations, steps, types: what the numbers
+    in columns mean; main: the protocol of the comparison; uncounted: predictions that the protocol drops.
+    """
     request = measured.request
     vocabulary, protocol = request.vocabulary, request.protocol
     return {
@@ -154,29 +165,30 @@ def _facts(measured: Measured, note: str) -> Record:
 # page from disk may load nothing else.
 
 
-def _chunk(value: object) -> tuple[bytes, bytes]:
-    """Return (type, text) of a column or of any JSON value. The type is "json", or that of a column's numbers ("f8",
-    "i2", ...), where whole numbers take the smallest that holds them; the text is the bytes, little-endian, compressed,
-    in base64."""
+def _encode(value: object) -> tuple[bytes, bytes]:
+    """Return (type, text) of a column or of any JSON value, as page/data.js reads it. The type is "json", or that of a
+    column's numbers ("f8", "i2", ...), the smallest that holds them if they are whole numbers. The text is the JSON or
+    the numbers' bytes (little-endian), compressed, in base64."""
     if not isinstance(value, np.ndarray):
         return b"json", _compress(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY))
     dtype = value.dtype
     if dtype.kind != "f":
         low, high = int(value.min(initial=0)), int(value.max(initial=0))
         dtype = np.dtype(next(whole for whole in _WHOLE if np.iinfo(whole).min <= low and high <= np.iinfo(whole).max))
+    # Columns of shorter numbers hardly repeat anything, so only single bytes are encoded, which is faster.
     strategy = zlib.Z_DEFAULT_STRATEGY if dtype == np.float64 else zlib.Z_HUFFMAN_ONLY
     return dtype.str[1:].encode(), _compress(value.astype(dtype.newbyteorder("<")).tobytes(), strategy)
 
 
 def _compress(data: bytes, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
-    """Return data in base64 of gzip without a time stamp, so that the same input gives the same bytes. The level is 1,
-    and whole numbers get a code of single bytes (Z_HUFFMAN_ONLY): what is as good as random repeats nothing."""
+    """Return data compressed by gzip, in base64. There is no time stamp in it, so that the same input gives the same
+    bytes. strategy: one of zlib's, that is, which repetitions it looks for."""
     compressor = zlib.compressobj(1, wbits=16 + zlib.MAX_WBITS, strategy=strategy)
     return base64.b64encode(compressor.compress(data) + compressor.flush())
 
 
 def _truth_columns(truth: TruthTable) -> Columns:
-    """Return the columns of the ground truth."""
+    """Return {column's name on the page: numbers} of the ground truth."""
     return {
         **{name: getattr(truth, name) for name in ("image", "interaction", "subject", "object")},
         "start": truth.box_start,
@@ -186,13 +198,14 @@ def _truth_columns(truth: TruthTable) -> Columns:
 
 
 def _number_columns(numbers: Numbers) -> Columns:
-    """Return the columns of the numbers of classes."""
+    """Return {column's name on the page: numbers} of the classes on all data or a part. The page reads flat arrays, so
+    those of several dimensions are put in one row."""
     gains = {} if numbers.gains is None else {"gains": numbers.gains.reshape(-1)}
     return {"positives": numbers.positives, "ap": numbers.ap.reshape(-1), "counts": numbers.counts.reshape(-1), **gains}
 
 
 def _model_columns(table: ErrorTable) -> Columns:
-    """Return the columns of a model's predictions."""
+    """Return {column's name on the page: numbers} of a model's predictions."""
     names = ("image", "interaction", "error", "relation", "subject", "object", "truth", "state", "by")
     return {
         **{name: getattr(table, name) for name in (*names, "score", "iou_subject", "iou_object")},
@@ -203,6 +216,7 @@ def _model_columns(table: ErrorTable) -> Columns:
 
 
 def _drawable(boxes: Floats) -> NDArray[np.float32]:
-    """Return [4 B] coordinates for drawing, limited and as float32: no screen shows the difference."""
+    """Return the coordinates of boxes [B, 4] in one row [4 B] for drawing: limited to what a screen can need, and in
+    single precision."""
     coordinates: NDArray[np.float32] = np.clip(boxes, -1e9, 1e9).astype(np.float32).reshape(-1)
     return coordinates

@@ -10,12 +10,13 @@ from hoicli.io.outputs import check_made_folder, check_output
 
 
 def is_file(path: str) -> bool:
-    """Return whether a path is to be one file, by its ending, and is no folder."""
+    """Return whether the page is to be one file: the path ends in .html or .htm, and is no folder."""
     return path.lower().endswith((".html", ".htm")) and not Path(path).is_dir()
 
 
 def check_page(path: str, option: str) -> None:
-    """Raise `UsageError` if writing the page would fail, as for a folder with anything in it but an earlier page."""
+    """Raise `UsageError` if the page cannot be written to a path: one with another file's ending, one that cannot be
+    written, or a folder with anything in it but an earlier page. option: the option that gives the path."""
     if re.search(r"\.html?\.\w+$", path.lower()):
         raise UsageError(f"{option} {path}: no browser opens a compressed page; let its name end in .html")
     if path.lower().endswith((".pdf", ".md", ".png", ".jsonl")):

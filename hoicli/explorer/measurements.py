@@ -39,9 +39,10 @@ TOP = 10
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is to be measured. protocol: the one that decides what is an error; protocols: those of the table of mAP.
-    slices: of images and triplets; repaired: whether gains are computed for the parts of slices of images, too."""
+class PageRequest:
+    """The request of a page. protocol: the one that decides what is an error; protocols: those of the table of mAP;
+    slices: of images and of triplets; repaired: whether the gains from repairing errors are computed for each part of
+    slices of images, too; filters: which predictions count; resampling: for the intervals and p of the comparison."""
 
     vocabulary: Vocabulary
     protocol: Protocol
@@ -53,19 +54,20 @@ class Asked:
 
     @property
     def image_slices(self) -> list[Slice]:
-        """Return the slices of images."""
+        """Return the slices that divide images into parts."""
         return [slice_ for slice_ in self.slices if slice_.of == IMAGES]
 
     @property
     def triplet_slices(self) -> list[Slice]:
-        """Return the slices of triplets."""
+        """Return the slices that divide triplets into parts."""
         return [slice_ for slice_ in self.slices if slice_.of != IMAGES]
 
 
 class Numbers(NamedTuple):
-    """The numbers of M models and C classes on all data or a part. positives [C]: ground truth; ap [M, C]: in percent,
-    NaN for a class without ground truth; counts [M, C, S]: predictions, and missed ground truth, for each of S STATES;
-    gains [M, C, S]: what repairing a type adds to the AP, None if nothing was repaired on this part alone."""
+    """The numbers of M models and C classes on all data or a part. positives [C]: the count of ground truth; ap [M, C]:
+    in percent, NaN for a class without ground truth; counts [M, C, S]: of predictions, and of missed ground truth, for
+    each of S STATES; gains [M, C, S]: how much repairing all errors of a type adds to the AP, None if that was not
+    computed for this part."""
 
     positives: Ints
     ap: Floats
@@ -75,7 +77,7 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True)
 class Model:
-    """One model: its rows of diagnose, its confusions of verbs (`cells`), and its predictions."""
+    """One model. rows: as from diagnose; cells: its confusions of verbs; table: its predictions."""
 
     name: str
     rows: list[Row]
@@ -85,12 +87,12 @@ class Model:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was asked, and what was found. annotated: how many triplets the ground truth has, counted or not. members:
-    for each slice of images [parts, N] which images are in each part. numbers: by (slice, part), those of all data by
-    ("", ""). subsets: the classes of each mean. evaluation, comparison: the rows of eval, and of compare under the main
-    protocol. names: what the numbers in confusion cells stand for."""
+    """All that the page shows. annotated: how many triplets the ground truth has, counted by the protocol or not;
+    members: {slice of images: [parts, N] whether each image is in each part}; numbers: {(slice, part): numbers}, those
+    of all data under ("", ""); subsets: {subset: its classes}, over which means are; evaluation, comparison: the rows
+    of eval, and of compare under the main protocol; names: the verbs that the numbers in confusion cells stand for."""
 
-    request: Asked
+    request: PageRequest
     models: Sequence[Model]
     truth: TruthTable
     annotated: int
@@ -108,7 +110,7 @@ class Measured:
 
     @property
     def every(self) -> tuple[str, Ints]:
-        """Return the subset with the most classes (name, classes), which means are over unless another is named."""
+        """Return the subset with the most classes, as (name, classes); means are over it unless another is named."""
         return max(self.subsets.items(), key=lambda item: len(item[1]))
 
     @property
@@ -117,31 +119,37 @@ class Measured:
         return f"{' and '.join(model.name for model in self.models)} on {self.request.vocabulary.title}"
 
 
-_Shown = tuple[list[Model], Sequence[str], dict[tuple[str, str], Numbers], list[Row]]
-"""`models`, `names`, `numbers` and `evaluation` of `Measured`."""
+class _ModelNumbers(NamedTuple):
+    """The fields of `Measured` that the models' predictions give."""
+
+    models: list[Model]
+    names: Sequence[str]
+    numbers: dict[tuple[str, str], Numbers]
+    evaluation: list[Row]
 
 
-class Kept:
-    """Keeps of each batch its predictions as columns, and its confusions (a `Collector`)."""
+class PredictionCollector:
+    """Keeps the predictions of each batch as columns, and their confusions of verbs (a `Collector`)."""
 
     def __init__(self, truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice]) -> None:
-        """Start with nothing kept. slices: of triplets."""
+        """Start without predictions. protocol: the one that decides what is an error; slices: of triplets."""
         self.typed, self.confusing = TypedPredictions(protocol, slices), Confusing(truth, protocol, objects=False)
 
     def add(self, placed: Placed) -> None:
-        """Add a batch."""
+        """Add the predictions of a batch."""
         self.typed.add(placed)
         self.confusing.add(placed)
 
-    def merge(self, other: Kept) -> None:
-        """Add what another process kept of other images."""
+    def merge(self, other: PredictionCollector) -> None:
+        """Add the predictions that another process kept, which are about other images."""
         self.typed.merge(other.typed)
         self.confusing.merge(other.confusing)
 
 
 class _Views(NamedTuple):
-    """The protocols that predictions are matched by besides the main one. table: those of the table of mAP; parts: the
-    main protocol on each (slice, part); repaired: the parts that get a diagnosis, from which their AP is."""
+    """The views by which predictions are matched besides the main protocol; a view is a protocol on all data or on a
+    part of a slice. table: of the table of mAP; parts: {(slice, part): the main protocol on it}; repaired: those of the
+    parts that get a diagnosis, from which their AP is taken."""
 
     table: Sequence[Protocol]
     parts: Mapping[tuple[str, str], Protocol]
@@ -149,13 +157,13 @@ class _Views(NamedTuple):
 
     @property
     def tallied(self) -> list[Protocol]:
-        """Return the protocols and parts whose AP is computed from a tally."""
+        """Return the views whose AP is computed from a tally of hits and scores, without a diagnosis."""
         return [*self.table, *(view for view in self.parts.values() if view not in self.repaired)]
 
 
-def measure(streams: Sequence[Predictions], gt: Stream, request: Asked, policy: ErrorPolicy) -> Measured:
-    """Read the streams and measure. Raises `DataError` for what is wrong with a stream, `UsageError` for match
-    records."""
+def measure(streams: Sequence[Predictions], gt: Stream, request: PageRequest, policy: ErrorPolicy) -> Measured:
+    """Read the ground truth and each model's stream of predictions, and measure all that the page shows. Raises
+    `DataError` for what is wrong with a stream, `UsageError` for match records."""
     vocabulary, protocol = request.vocabulary, request.protocol
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=request.filters.allow_uncounted)
     choose_computable(truth, [protocol])
@@ -163,29 +171,28 @@ def measure(streams: Sequence[Predictions], gt: Stream, request: Asked, policy: 
     truths = truth_table(truth, protocol, request.triplet_slices)
     members = _image_members(request, truth, truths.order)
     gathered = _gather_models(streams, truth, request, views, policy)
-    rated = _Rated(request, [stream.model for stream in streams], views.parts, gathered)
-    # the comparison takes as long as everything else
-    work: list[Callable[[], Any]] = [
-        partial(rated.comparison, truth),
-        partial(_measure_models, rated, truth, truths, members),
+    results_of_models = _ModelResults(request, [stream.model for stream in streams], views.parts, gathered)
+    # In two processes, as the comparison takes as long as everything else.
+    tasks: list[Callable[[], Any]] = [
+        partial(results_of_models.comparison, truth),
+        partial(_measure_models, results_of_models, truth, truths, members),
     ]
-    comparison, models_measured = shared_out(lambda part: part(), work)
-    models, names, numbers, evaluation = models_measured
+    comparison, of_models = shared_out(lambda task: task(), tasks)
     return Measured(
         request=request,
-        models=[replace(model, rows=policy.sign_skipped(model.rows)) for model in models],
+        models=[replace(model, rows=policy.sign_skipped(model.rows)) for model in of_models.models],
         truth=truths,
         annotated=len(truth.scenes.interaction),
         members=members,
-        numbers=numbers,
+        numbers=of_models.numbers,
         subsets=subset_classes(vocabulary, protocol),
-        evaluation=policy.sign_skipped(evaluation),
+        evaluation=policy.sign_skipped(of_models.evaluation),
         comparison=policy.sign_skipped(comparison),
-        names=names,
+        names=of_models.names,
     )
 
 
-def _views(request: Asked, table_protocols: Sequence[Protocol]) -> _Views:
+def _views(request: PageRequest, table_protocols: Sequence[Protocol]) -> _Views:
     """Return the views that a request needs. table_protocols: those of the table of mAP that can be computed."""
     parts = {}
     for slice_ in request.slices:
@@ -195,8 +202,8 @@ def _views(request: Asked, table_protocols: Sequence[Protocol]) -> _Views:
     return _Views(table_protocols, parts, of_images if request.repaired else [])
 
 
-def _image_members(request: Asked, truth: GroundTruth, order: Ints) -> dict[str, Bools]:
-    """Return for each slice of images [parts, N] which images are in each part, as in `Measured`. order: that of
+def _image_members(request: PageRequest, truth: GroundTruth, order: Ints) -> dict[str, Bools]:
+    """Return {slice of images: [parts, N] whether each image is in each part}. order [N]: that of the images in
     `TruthTable`."""
     return {
         slice_.name: image_parts(slice_, truth.scenes, request.vocabulary)[:, order] for slice_ in request.image_slices
@@ -204,19 +211,21 @@ def _image_members(request: Asked, truth: GroundTruth, order: Ints) -> dict[str,
 
 
 def _gather_models(
-    streams: Sequence[Predictions], truth: GroundTruth, request: Asked, views: _Views, policy: ErrorPolicy
+    streams: Sequence[Predictions], truth: GroundTruth, request: PageRequest, views: _Views, policy: ErrorPolicy
 ) -> list[Gathered]:
-    """Read each model's stream, match and diagnose its predictions, and return what was gathered, without the protocols
-    of the table that it cannot serve. Its coverage is reported."""
+    """Read each model's stream, match and diagnose its predictions, and return the result of each. Protocols of the
+    table of mAP for which a model's predictions lack something are left out; notes say so, and which images lack
+    predictions."""
 
-    def collector(view: Protocol) -> Kept | None:
-        return Kept(truth, view, request.triplet_slices) if view.part is None else None
+    def make_collector(view: Protocol) -> PredictionCollector | None:
+        """Return what keeps the predictions diagnosed by a view: only those on all data are kept."""
+        return PredictionCollector(truth, view, request.triplet_slices) if view.part is None else None
 
     models = []
     diagnosed = [request.protocol, *views.repaired]
     for stream in streams:
         model = match_and_diagnose(
-            stream, truth, views.tallied, diagnosed, request.filters, policy, collector=collector
+            stream, truth, views.tallied, diagnosed, request.filters, policy, collector=make_collector
         )
         model.coverage.report(truth, [request.protocol], stream.name, model=stream.model if len(streams) > 1 else None)
         model.tally.leave_out(find_unlabelled_views(dict.fromkeys(views.table, model.tally), (), stream.name))
@@ -224,36 +233,39 @@ def _gather_models(
     return models
 
 
-def _measure_models(rated: _Rated, truth: GroundTruth, truths: TruthTable, members: Mapping[str, Bools]) -> _Shown:
-    """Return all of `Measured` that the models' predictions give, except the comparison. truths: the ground truth as
-    columns."""
-    request, models = rated.request, []
+def _measure_models(
+    results_of_models: _ModelResults, truth: GroundTruth, truths: TruthTable, members: Mapping[str, Bools]
+) -> _ModelNumbers:
+    """Return all that the page shows of the models' predictions, except the comparison. truths: the ground truth as
+    columns; members: as in `Measured`."""
+    request, models = results_of_models.request, []
     vocabulary, protocol = request.vocabulary, request.protocol
     names: Sequence[str] = ()
-    for name, gathered in zip(rated.names, rated.gathered, strict=True):
-        (columns_kept,) = gathered.collected
-        confused = columns_kept.confusing.find_confusions(name, gathered.tally.listed, {}, tagged=False)
+    for name, gathered in zip(results_of_models.names, results_of_models.gathered, strict=True):
+        (collector,) = gathered.collected
+        confused = collector.confusing.find_confusions(name, gathered.tally.listed, {}, tagged=False)
         names = confused.names["verb"]
         settings = {"data": vocabulary.signed, **request.filters.signature(), **gathered.tally.leave}
         settings |= truth.settings(protocol) | protocol.settings()
         rows = diagnosis_rows(gathered.diagnoses[0], vocabulary, per_class=False, settings=settings, tags={})
-        models.append(Model(name, list(rows), confused.cells()["verb"], columns_kept.typed.table(truths)))
-    numbers = rated.numbers(truths, [model.table for model in models], members)
-    return models, names, dict(numbers), list(rated.evaluation())
+        models.append(Model(name, list(rows), confused.cells()["verb"], collector.typed.table(truths)))
+    numbers = results_of_models.numbers(truths, [model.table for model in models], members)
+    return _ModelNumbers(models, names, dict(numbers), list(results_of_models.evaluation()))
 
 
 @dataclass(frozen=True)
-class _Rated:
-    """Makes numbers of what was gathered for the named models. parts: the protocol's view on each (slice, part)."""
+class _ModelResults:
+    """Makes rows and numbers of the matched predictions of the named models (`gathered`). parts: {(slice, part): the
+    main protocol on it}."""
 
-    request: Asked
+    request: PageRequest
     names: Sequence[str]
     parts: Mapping[tuple[str, str], Protocol]
     gathered: Sequence[Gathered]
 
     @cached_property
     def _tallied(self) -> list[list[tuple[Protocol, ClassResults]]]:
-        """Return each model's results by every protocol and part."""
+        """Return for each model (view, its results for each class), for all views with a tally."""
         return [list(gathered.tally.results(self.request.vocabulary)) for gathered in self.gathered]
 
     def evaluation(self) -> Iterator[Row]:
@@ -264,8 +276,8 @@ class _Rated:
                     yield from self._evaluate(name, gathered, protocol, results, Wanted())[0].rows()
 
     def comparison(self, truth: GroundTruth) -> list[Row]:
-        """Return the rows of compare under the main protocol: each model's, and with two models the differences. There
-        are none if the ground truth does not serve that protocol."""
+        """Return the rows of compare under the main protocol: each model's, and with two models the differences; none
+        if that protocol cannot be computed with this ground truth."""
         vocabulary, main_key = self.request.vocabulary, main_protocol(self.request.vocabulary).key
         shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), self.request.resampling, TOP, {})
         compared = []
@@ -280,6 +292,8 @@ class _Rated:
     def _evaluate(
         self, name: str, gathered: Gathered, protocol: Protocol, results: ClassResults, requested: Wanted
     ) -> list[Evaluated]:
+        """Return the evaluation of a model by a protocol, on all data first, then on each part of its slices.
+        requested: which metrics are wanted."""
         vocabulary, tags = self.request.vocabulary, {"model": name} if len(self.gathered) > 1 else {}
         settings = {**self.request.filters.signature(), "data": vocabulary.signed, **gathered.tally.settings(protocol)}
         return Evaluated.split_by_slices(protocol, vocabulary, requested, results, settings, tags)
@@ -287,34 +301,34 @@ class _Rated:
     def numbers(
         self, truth: TruthTable, tables: Sequence[ErrorTable], members: Mapping[str, Bools]
     ) -> Iterator[tuple[tuple[str, str], Numbers]]:
-        """Yield each (slice, part) with its numbers, all data as ("", "") first."""
+        """Yield ((slice, part), its numbers), all data as ("", "") first. tables: each model's predictions; members: as
+        in `Measured`."""
         vocabulary = self.request.vocabulary
-        tallied = [{row.key: result for row, result in tallied_model} for tallied_model in self._tallied]
-        diagnosed = [
+        results_by_view = [{view.key: results for view, results in model} for model in self._tallied]
+        diagnosis_by_view = [
             {diagnosis.protocol.key: diagnosis for diagnosis in gathered.diagnoses} for gathered in self.gathered
         ]
-        truth_and_tables: list[TruthTable | ErrorTable] = [truth, *tables]
+        classes = len(vocabulary.interactions)
         for (name, part), view in {("", ""): self.request.protocol, **self.parts}.items():
-            inside = [self._inside(view, members, table) for table in truth_and_tables]
-            if view.key in diagnosed[0]:
-                ap, gains = zip(
-                    *(_under_oracles(diagnosed_model[view.key], vocabulary) for diagnosed_model in diagnosed),
-                    strict=True,
-                )
+            gains: list[Floats] = []
+            if view.key in diagnosis_by_view[0]:
+                ap_and_gains = [_ap_and_gains(diagnoses[view.key], vocabulary) for diagnoses in diagnosis_by_view]
+                ap, gains = [model_ap for model_ap, _ in ap_and_gains], [model_gains for _, model_gains in ap_and_gains]
             else:
-                ap, gains = tuple(tallied_model[view.key].ap for tallied_model in tallied), ()
-            classes = len(vocabulary.interactions)
-            positives = np.bincount(truth.interaction[inside[0]], minlength=classes)
+                ap = [results[view.key].ap for results in results_by_view]
+            truth_inside = self._is_inside(view, members, truth)
+            positives = np.bincount(truth.interaction[truth_inside], minlength=classes)
             counts = [
-                _counts(table, truth, in_part, inside[0], classes)
-                for table, in_part in zip(tables, inside[1:], strict=True)
+                _counts(table, truth, self._is_inside(view, members, table), truth_inside, classes) for table in tables
             ]
-            rated = 100 * np.stack(ap)
-            rated[:, positives == 0] = np.nan
-            yield (name, part), Numbers(positives, rated, np.stack(counts), 100 * np.stack(gains) if gains else None)
+            ap_percent = 100 * np.stack(ap)
+            ap_percent[:, positives == 0] = np.nan
+            gains_percent = 100 * np.stack(gains) if gains else None
+            yield (name, part), Numbers(positives, ap_percent, np.stack(counts), gains_percent)
 
-    def _inside(self, view: Protocol, members: Mapping[str, Bools], table: TruthTable | ErrorTable) -> Bools:
-        """Return [T] which triplets of a table are in the part that the view is of; all of them if it is of no part."""
+    def _is_inside(self, view: Protocol, members: Mapping[str, Bools], table: TruthTable | ErrorTable) -> Bools:
+        """Return [T]: whether each triplet of a table is in the part that a view is of; all are if it is of all
+        data."""
         if view.part is None:
             return np.ones(len(table.image), np.bool_)
         slice_, number = view.part.slice, view.part.number
@@ -325,19 +339,21 @@ class _Rated:
         return inside
 
 
-def _under_oracles(diagnosis: Diagnosis, vocabulary: Vocabulary) -> tuple[Floats, Floats]:
-    """Return in [0, 1] [C] the AP, and [C, S] what each oracle adds that is named like one of the S STATES."""
-    plain, *others = diagnosis.results(vocabulary)
+def _ap_and_gains(diagnosis: Diagnosis, vocabulary: Vocabulary) -> tuple[Floats, Floats]:
+    """Return the AP of each class [C], and [C, S]: how much the oracle that repairs each of the S STATES adds to it, 0
+    for a state without an oracle. Both are fractions."""
+    plain, *repaired = diagnosis.results(vocabulary)
     gains = np.zeros((len(plain.ap), len(STATES)))
-    for result in others:
+    for result in repaired:
         if result.oracle in STATES:
             gains[:, STATES.index(result.oracle)] = result.ap - plain.ap
     return plain.ap, gains
 
 
 def _counts(table: ErrorTable, truth: TruthTable, predicted: Bools, annotated: Bools, classes: int) -> Ints:
-    """Return [C, S] how many of the chosen predictions, and of the chosen ground truth that is never found, each class
-    and type has. predicted, annotated: which rows of `table` and `truth` are chosen."""
+    """Return [C, S]: how many predictions of each type each class has and, as the last type, how much ground truth that
+    no prediction finds or could find. predicted, annotated: masks of the rows of `table` and `truth` to count; classes:
+    their number C."""
     missed = annotated & (table.state == NEVER)
     class_and_state = np.concatenate([
         table.interaction[predicted] * len(STATES) + table.error[predicted],

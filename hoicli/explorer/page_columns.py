@@ -1,4 +1,5 @@
-"""Every counted prediction with its type, its boxes and the ground truth beside it, as columns for a page."""
+"""Columns for the explorer's page: every counted prediction with its type of error, its boxes, and the ground truth
+that is shown with it."""
 
 from __future__ import annotations
 
@@ -22,10 +23,11 @@ from hoicli.records.kit import Bools, Floats, Growing, Ints, join_parts, rank_by
 
 RELATIONS = ("own", "nearest", "none")
 OWN, NEAREST, NONE = range(len(RELATIONS))
-"""How the ground truth shown beside a prediction relates to it, and the codes of these relations."""
+"""How the ground truth that is shown with a prediction relates to it, and the numbers of these relations."""
 
 STATES = (*ERRORS, MISSED)
-"""What became of a ground truth: found (true_positive), missed, or the type of the prediction that could repair it."""
+"""The states of a ground truth: found (true_positive), missed, or the type of error of the prediction that finds it
+once it is repaired."""
 NEVER = len(STATES) - 1
 
 IOU_STEPS = 10_000
@@ -37,10 +39,13 @@ class TruthTable:
     """The G ground-truth triplets that a protocol counts, by image id, then in annotation order, and the B boxes of all
     N images.
 
-    image_ids [N], sorted; box_start [N + 1] where each image's boxes begin; boxes [B, 4], label [B]; image, interaction
-    [G]; subject, object [G] the number of the box in its image, -1 for no object. order [N] each image's number in the
-    ground truth's Scenes; place [N] from such a number back to the number here; number [triplets of Scenes] a triplet's
-    number among G, -1 for one that is not counted. parts: for each slice of triplets [G] the part."""
+    - image_ids [N]: sorted. order [N]: each image's number in the ground truth as it was read (`Scenes`); place [N]:
+      the reverse, from that number to the number here.
+    - box_start [N + 1]: where each image's boxes begin; boxes [B, 4]; label [B].
+    - image, interaction [G]: numbers; subject, object [G]: the number of the box in its image, -1 for no object.
+    - number [triplets of `Scenes`]: a triplet's number among the G, -1 for one that is not counted.
+    - parts: for each slice of triplets, the number of each triplet's part [G].
+    """
 
     image_ids: list[str]
     order: Ints
@@ -58,14 +63,18 @@ class TruthTable:
 
 @dataclass(frozen=True)
 class ErrorTable:
-    """A model's T counted predictions, the best-scored first (equal scores: by image id, then by position in the
-    image).
+    """A model's T counted predictions, best score first (equal scores: by image id, then by position in the image).
 
-    image, interaction, score, error (indexes ERRORS), relation (RELATIONS), iou_subject, iou_object (in IOU_STEPS) [T];
-    subject, object [T] the number of the box in its image, -1 for no object; truth [T] the ground truth shown beside
-    it, a row of `TruthTable`, -1 for none. box_start [N + 1], boxes [B, 4], label [B] the predicted boxes. state [G]
-    indexes STATES; by [G] the prediction that finds a ground truth or could repair it, -1 for none. uncounted: how many
-    predictions the protocol drops. parts: for each slice of triplets [T] the part."""
+    - image, interaction, score [T]; error [T]: a place in ERRORS; subject, object [T]: the number of the box in its
+      image, -1 for no object.
+    - truth [T]: the ground truth that is shown with it, a row of `TruthTable`, -1 for none; relation [T]: a place in
+      RELATIONS; iou_subject, iou_object [T]: the IoU of the boxes of both, in IOU_STEPS.
+    - box_start [N + 1]: where each image's boxes begin; boxes [B, 4], label [B]: of the predicted boxes.
+    - state [G]: of each ground truth, a place in STATES; by [G]: the prediction that finds the ground truth, or would
+      once it is repaired, -1 for none.
+    - uncounted: how many predictions the protocol drops. parts: for each slice of triplets, the number of each
+      prediction's part [T].
+    """
 
     image: Ints
     interaction: Ints
@@ -87,12 +96,13 @@ class ErrorTable:
 
 
 def truth_table(truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice] = ()) -> TruthTable:
-    """Return the ground truth that a protocol counts as columns for the page. slices: of triplets."""
+    """Return the ground truth that a protocol counts, as columns for the page. slices: of triplets, whose parts are
+    wanted."""
     scenes = truth.scenes
     order = np.argsort(rank_by_id(scenes.image_ids), kind="stable")
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    box_order, box_start, local = sort_by_image(place[scenes.image_of_box], len(order))
+    box_order, box_start, box_in_image = sort_by_image(place[scenes.image_of_box], len(order))
     counted = np.flatnonzero(truth.counted_triplets(protocol))
     rows = counted[np.argsort(place[scenes.image_of_hoi[counted]], kind="stable")]
     number = np.full(len(scenes.interaction), -1, dtype=np.int64)
@@ -106,8 +116,8 @@ def truth_table(truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice] 
         label=scenes.labels[box_order],
         image=place[scenes.image_of_hoi[rows]],
         interaction=scenes.interaction[rows],
-        subject=local[scenes.subject[rows]],
-        object=np.append(local, -1)[scenes.object[rows]],  # index -1, no object, takes the appended -1
+        subject=box_in_image[scenes.subject[rows]],
+        object=np.append(box_in_image, -1)[scenes.object[rows]],  # no object is -1, the place of the appended -1
         number=number,
         parts=[truth.slice_members(slice_)[:, rows].argmax(axis=0) for slice_ in slices],
     )
@@ -117,10 +127,10 @@ class TypedPredictions:
     """Gathers the predictions of one model with their types of error, batch by batch in any order (a `Collector`)."""
 
     def __init__(self, protocol: Protocol, slices: Sequence[Slice] = ()) -> None:
-        """Start without predictions. slices: of triplets, whose parts are wanted."""
+        """Start without predictions: columns that grow with each batch. slices: of triplets, whose parts are wanted."""
         self._protocol, self._slices = protocol, slices
-        self._uncounted = 0
-        self._count = 0
+        self._uncounted = 0  # predictions that the protocol drops
+        self._count = 0  # counted ones, which are the rows
         self._rows = Growing(
             **dict.fromkeys(("image", "interaction", "subject", "object", "truth"), np.int32),
             **dict.fromkeys(("iou_subject", "iou_object"), np.int16),
@@ -137,7 +147,7 @@ class TypedPredictions:
         batch, located, types = placed.batch, placed.located, placed.types
         scenes = batch.predictions
         rows = np.flatnonzero(types.error != NOT_COUNTED)
-        truth, relation, iou_subject, iou_object = _beside(batch, located, self._protocol, rows)
+        truth, relation, iou_subject, iou_object = _find_truth_to_show(batch, located, self._protocol, rows)
         _, of_truth = counted_truth(batch, self._protocol)
         first_box = scenes.box_start[located.image[rows]]
         self._rows.add(
@@ -156,14 +166,14 @@ class TypedPredictions:
             parts.append(batch.parts(slice_)[:, rows].argmax(axis=0))
         self._boxes.add(image=batch.image[scenes.image_of_box], label=scenes.labels)
         self._coordinates.append(scenes.boxes)
-        # of each ground truth, the prediction that finds it, else the one that could repair it
+        # of each ground truth, the prediction that finds it, else the one that would once it is repaired
         by = np.where(types.true_positive >= 0, types.true_positive, types.repair)
         self._by.add(truth=of_truth, row=np.where(by < 0, -1, np.searchsorted(rows, by) + self._count))
         self._uncounted += len(types.error) - len(rows)
         self._count += len(rows)
 
     def merge(self, other: TypedPredictions) -> None:
-        """Add what another process gathered from other images."""
+        """Add the predictions that another process gathered, which are about other images."""
         by = other._by["row"]
         self._by.add(truth=other._by["truth"], row=np.where(by < 0, -1, by + self._count))
         self._rows.merge(other._rows)
@@ -175,18 +185,18 @@ class TypedPredictions:
         self._count += other._count
 
     def table(self, truth: TruthTable) -> ErrorTable:
-        """Return the gathered predictions as a table beside the ground truth of the same protocol and slices."""
+        """Return all gathered predictions as a table. truth: the ground truth by the same protocol and slices."""
         rows = self._rows
         image = truth.place[rows["image"]]
         order = order_by_score(rows["score"], lambda tied: [image[tied]])
         column = {name: rows[name][order] for name in rows.names if name != "image"}
         of_truth = np.append(truth.number, -1)[column.pop("truth")]
         box_order, box_start, _ = sort_by_image(truth.place[self._boxes["image"]], len(truth.image_ids))
-        new_row = np.full(len(order) + 1, -1, dtype=np.int64)  # its last entry is that of the row -1
+        new_row = np.full(len(order) + 1, -1, dtype=np.int64)  # the last place is where -1, no row, is looked up
         new_row[order] = np.arange(len(order))
         by = np.full(len(truth.image), -1, dtype=np.int64)
         by[truth.number[self._by["truth"]]] = new_row[self._by["row"]]
-        is_own = column["relation"] == OWN
+        is_own = column["relation"] == OWN  # then a prediction is in the part of its ground truth
         parts = [
             np.where(is_own, np.append(annotated, 0)[of_truth], join_parts(predicted, np.int64)[order])
             for annotated, predicted in zip(truth.parts, self._parts, strict=True)
@@ -205,32 +215,33 @@ class TypedPredictions:
         )
 
 
-def _beside(
+def _find_truth_to_show(
     batch: Batch, located: Located, protocol: Protocol, rows: Ints
 ) -> tuple[Ints, NDArray[np.uint8], Floats, Floats]:
-    """Return the ground truth to show beside the predictions `rows` [M]: [M] its row in `Located`, -1 for none; [M] its
-    relation, which indexes RELATIONS; the IoU [M] of the two subject boxes, and that of the object boxes, by the
+    """Return the ground truth to show with the predictions `rows` [M], as four columns [M]: its row in `Located`, -1
+    for none; its relation, a place in RELATIONS; the IoU of the two subject boxes, and that of the object boxes, by the
     protocol's convention, NaN where one of the two has none.
 
     A true positive or a duplicate has its own ground truth. Any other prediction has the nearest of its image, which
-    explains the error; what an oracle turns it into may be elsewhere. Nearest is a ground truth both of whose boxes it
-    matches, else one of its own class; of several the one with the largest min(IoU_subject, IoU_object), then with the
-    largest sum of the two, then the first annotated; none if no box overlaps the ground truth's. Two roles without
-    object have an IoU of 1; if only one is without, it is 0."""
+    explains the error; the ground truth that an oracle makes it find may be another. Nearest is a ground truth both of
+    whose boxes it matches, else one of its own class; of several the one with the largest min(IoU_subject, IoU_object),
+    then with the largest sum of the two, then the first annotated; none if no box overlaps the ground truth's. Two
+    triplets without an object have an object IoU of 1; if only one is without, it is 0."""
     has_own = located.truth[rows] >= 0
     truth, iou = np.empty(len(rows), dtype=np.int64), np.empty((2, len(rows)))
-    annotated = np.bincount(located.truth_image, minlength=len(located.image_ids))
-    for part in blocks_of(annotated[located.image[rows]]):  # few pairs at a time are in memory
+    truth_count = np.bincount(located.truth_image, minlength=len(located.image_ids))
+    for part in blocks_of(truth_count[located.image[rows]]):  # so that few pairs at a time are in memory
         truth[part], iou[:, part] = _nearest(batch, located, protocol, rows[part])
     return truth, np.select([has_own, truth >= 0], [OWN, NEAREST], NONE).astype(np.uint8), *iou
 
 
 class _Combinations(NamedTuple):
-    """K combinations of a predicted pair and a ground truth of its image, by pair. pair, truth [K]: the number of the
-    pair, and the row of the ground truth. subject, object [K]: the IoU of the two subjects and of the two objects, NaN
-    where one has no object. lower_overlap, total [K]: the lower of the two IoUs, and their sum, where two without an
-    object have an IoU of 1. touches, both_match [K]: whether any of the two IoUs is above 0, and whether both reach the
-    threshold."""
+    """K combinations of a predicted pair of boxes and a ground truth of its image, sorted by pair.
+
+    pair, truth [K]: the number of the pair, and the row of the ground truth; subject, object [K]: the IoU of the two
+    subjects and of the two objects, NaN where one has no object; lower_overlap, total [K]: the lower of the two IoUs,
+    and their sum, where two without an object have an IoU of 1; touches [K]: whether any of the two IoUs is above 0;
+    both_match [K]: whether both reach the threshold."""
 
     pair: Ints
     truth: Ints
@@ -242,20 +253,22 @@ class _Combinations(NamedTuple):
     both_match: Bools
 
     def nearest(self, group: Ints, place: Ints) -> tuple[Ints, Ints]:
-        """Return the groups that touch any ground truth, and the place of the nearest one for each. group: ascending,
-        one for each place; place: combinations, among the K."""
+        """Return two columns: the groups in which any combination touches, and for each the place of the combination
+        with the nearest ground truth. place: combinations, as places among the K; group: the number of each one's
+        group, ascending."""
+        # Of those that touch, keep the ones with the highest value of one criterion after the other.
         starts, is_best = run_starts(group), self.touches[place]
         for criterion in (self.both_match[place], self.lower_overlap[place], self.total[place]):
             highest = np.maximum.reduceat(np.where(is_best, criterion, -1), starts)
             is_best &= criterion == np.repeat(highest, np.diff(starts, append=len(group)))
         best = np.flatnonzero(is_best)
-        first = best[run_starts(group[best])]  # of equally near ones
+        first = best[run_starts(group[best])]  # the first annotated of equally near ones
         return group[first], place[first]
 
 
 def _combinations(batch: Batch, located: Located, protocol: Protocol, pair_row: Ints) -> _Combinations:
-    """Return every combination of a predicted pair and a ground truth of its image. pair_row: a prediction of each
-    pair."""
+    """Return every combination of a predicted pair of boxes and a ground truth of its image. pair_row: the row of some
+    prediction of each pair, in `Located`."""
     pair, truth = join_by_image(located.image[pair_row], located.truth_image)
     subject, object_ = _overlaps(batch, located, protocol, pair_row[pair], truth)
     no_objects = (located.object[pair_row] < 0)[pair] & (located.truth_object[truth] < 0)
@@ -274,11 +287,10 @@ def _combinations(batch: Batch, located: Located, protocol: Protocol, pair_row: 
 
 
 def _nearest(batch: Batch, located: Located, protocol: Protocol, row: Ints) -> tuple[Ints, Floats]:
-    """Return [M] the ground truth beside the predictions `row`, and [2, M] the IoU of the subjects and of the objects.
-
-    Boxes are compared once for each predicted pair, not for each of its verbs: `chosen` has the place of each
-    prediction's ground truth among the combinations of its pair, -1 for none."""
-    # one number for each (subject, object), where no object is -1
+    """Return [M]: the row of the ground truth to show with each prediction (own or nearest), -1 for none; and [2, M]:
+    the IoU of the subjects and of the objects. row [M]: the predictions, in `Located`."""
+    # Boxes are compared once for each predicted pair of boxes, not for each of its verbs. A pair's number is one number
+    # for (subject, object), where no object is -1.
     pair_number = located.subject[row] * (int(located.object.max(initial=0)) + 2) + located.object[row] + 1
     _, first_of_pair, pair = np.unique(pair_number, return_index=True, return_inverse=True)
     pair_row = row[first_of_pair]
@@ -286,14 +298,14 @@ def _nearest(batch: Batch, located: Located, protocol: Protocol, row: Ints) -> t
     place_of_pair = np.full(len(pair_row), -1, dtype=np.int64)
     pairs, place = combinations.nearest(combinations.pair, np.arange(len(combinations.pair)))
     place_of_pair[pairs] = place
-    chosen = place_of_pair[pair]
-    # what is added to a row of the ground truth gives its place among the combinations of a pair
+    chosen = place_of_pair[pair]  # the place among the combinations of each prediction's ground truth, -1 for none
+    # Added to a row of the ground truth, `offset` gives its place among the combinations of a pair.
     offset = np.searchsorted(combinations.pair, np.arange(len(pair_row))) - np.searchsorted(
         located.truth_image, located.image[pair_row]
     )
     prediction, truth = _truth_of_class(batch, located, row)
     prediction, place = combinations.nearest(prediction, offset[pair[prediction]] + truth)
-    # its own class takes precedence, unless only the other matches both boxes
+    # The nearest ground truth of its own class takes precedence, unless only the other one matches both boxes.
     as_good = combinations.both_match[place] == combinations.both_match[chosen[prediction]]
     chosen[prediction[as_good]] = place[as_good]
     rows_with_own = np.flatnonzero(located.truth[row] >= 0)
@@ -303,7 +315,8 @@ def _nearest(batch: Batch, located: Located, protocol: Protocol, row: Ints) -> t
 
 
 def _truth_of_class(batch: Batch, located: Located, row: Ints) -> tuple[Ints, Ints]:
-    """Return every (number of a prediction among `row`, row of a ground truth of its class and image)."""
+    """Return two columns: the predictions, as numbers among `row`, with the row of each ground truth of their class and
+    image."""
     classes = len(batch.truth.vocabulary.interactions)
     annotations = TripletIndex(
         located.truth_image, np.arange(len(located.truth_image)), located.truth_interaction, classes
@@ -312,8 +325,8 @@ def _truth_of_class(batch: Batch, located: Located, row: Ints) -> tuple[Ints, In
 
 
 def _overlaps(batch: Batch, located: Located, protocol: Protocol, row: Ints, truth: Ints) -> tuple[Floats, Floats]:
-    """Return the IoU of the subjects, and of the objects, of predictions `row` and ground truth; NaN if one has no
-    object."""
+    """Return the IoU of the subjects, and that of the objects, of each prediction (`row`) and ground truth (`truth`);
+    the latter is NaN if one of them has no object."""
     subject = batch.iou_of(protocol, located.subject[row], located.truth_subject[truth])
     object_ = np.full(len(row), np.nan)
     both = np.flatnonzero((located.object[row] >= 0) & (located.truth_object[truth] >= 0))
@@ -322,15 +335,16 @@ def _overlaps(batch: Batch, located: Located, protocol: Protocol, row: Ints, tru
 
 
 def _steps(iou: Floats) -> Ints:
+    """Return IoUs as whole numbers of IOU_STEPS, rounded down; -1 for NaN."""
     steps = np.floor(np.clip(np.nan_to_num(iou), 0, 1) * IOU_STEPS + 1e-9)  # 0.57 * 10000 is a little less than 5700
     return np.where(np.isnan(iou), -1, steps).astype(np.int64)
 
 
 def sort_by_image(image: Ints, images: int) -> tuple[Ints, Ints, Ints]:
-    """Return the rows sorted stably by image, [images + 1] where each image begins, and [rows] each row's number within
-    its image. image: that of each row; images: how many there are."""
+    """Return three arrays: the rows sorted stably by image; where each image's rows begin in that order [images + 1];
+    and each row's number within its image. image: the image number of each row; images: how many images there are."""
     order = np.argsort(image, kind="stable")
     start = starts_of(np.bincount(image, minlength=images))
-    local = np.empty(len(image), dtype=np.int64)
-    local[order] = np.arange(len(image)) - start[image[order]]
-    return order, start, local
+    number_in_image = np.empty(len(image), dtype=np.int64)
+    number_in_image[order] = np.arange(len(image)) - start[image[order]]
+    return order, start, number_in_image

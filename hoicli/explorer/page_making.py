@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 
 
 def _images(measured: Measured, gt: Stream, folder: str | None) -> tuple[Record, dict[str, Path], str]:
-    """Return `pictures.images_of`, and the page's note for a missing picture; this reads the ground truth once more."""
+    """Return (the page's facts about images, {address: the picture's file}, what the page says where a picture is
+    missing). This reads the ground truth once more. folder: of the pictures, None for none."""
     image_ids = measured.truth.image_ids
     images, file_of_address = images_of(folder, image_ids, image_facts(image_ids, gt))
     return images, file_of_address, "no picture: --images was not given" if folder is None else "image not at hand"
 
 
 def write_page(measured: Measured, gt: Stream, path: str, folder: str | None) -> None:
-    """Write the page, all or nothing: as one file if `path` ends in .html, else as a folder with links to the images in
-    `folder`. Raises as `check_page`, and `DataError` if writing fails."""
+    """Write the page, all or nothing: as one file without pictures if `path` ends in .html, else as a folder with links
+    to the pictures in `folder` (None: without pictures). Raises as `check_page`, and `DataError` if writing fails."""
     images, file_of_address, missing = _images(measured, gt, folder)
     if is_file(path):
         with open_output(path) as write:
@@ -43,8 +44,8 @@ def write_page(measured: Measured, gt: Stream, path: str, folder: str | None) ->
 
 
 def page_server(measured: Measured, gt: Stream, folder: str | None) -> Explorer:
-    """Return the server of the page, for this machine alone."""
-    from hoicli.explorer.server import Explorer  # half of what a page takes to import
+    """Return a server that shows the page on this machine alone. folder: of the pictures, None for none."""
+    from hoicli.explorer.server import Explorer  # imported here, as it takes as long to import as all else here
 
     images, file_of_address, missing = _images(measured, gt, folder)
     return Explorer(dict(page_files(measured, images, missing)), file_of_address)

@@ -12,8 +12,8 @@ from hoicli.io.messages import note
 
 ADDRESS = "127.0.0.1"
 NAMES = (ADDRESS, "localhost")
-"""What a request may call this machine. Any other name is a page elsewhere whose name was made to lead here (DNS
-rebinding), which could read everything."""
+"""The host names that a request may have. A request with another one comes from a page elsewhere whose name was made to
+lead to this machine (DNS rebinding), and which could then read everything."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -30,12 +30,13 @@ class Explorer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, files: Mapping[str, bytes], pictures: Mapping[str, Path]) -> None:
+        """Listen at a free port. files: {address: content}; pictures: {address: the picture's file}."""
         self.files, self.pictures = files, pictures
-        super().__init__((ADDRESS, 0), _Answer)  # at a free port
+        super().__init__((ADDRESS, 0), _RequestHandler)  # the port 0 stands for any free one
         self.hosts = {f"{name}:{self.server_port}" for name in NAMES}
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore that a browser left in the middle of an answer."""
+        """Print nothing: the errors here are browsers that leave in the middle of an answer."""
 
     def run(self) -> None:
         """Serve until Ctrl-C."""
@@ -53,14 +54,16 @@ class Explorer(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}/"
 
 
-class _Answer(BaseHTTPRequestHandler):
+class _RequestHandler(BaseHTTPRequestHandler):
+    """Answers one request to an `Explorer`."""
+
     server: Explorer
     server_version, sys_version = "hoicli", ""
     protocol_version = "HTTP/1.1"
     timeout = 60
 
     def do_GET(self) -> None:
-        """Answer with the file of an address."""
+        """Answer with the file of an address; refuse a request that does not call this machine by its own name."""
         if self.headers.get("Host", "") not in self.server.hosts:
             self._answer(403, b"only for this machine, by its own name\n", "text/plain; charset=utf-8")
             return

@@ -7,6 +7,7 @@ answer, so every text from a server goes through `Endpoint.hide_key` before it i
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 import threading
@@ -57,7 +58,9 @@ class Endpoint:
     key: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        # RFC 6750's bearer tokens, and more; an HTTP client's error would quote a key with a line break.
+        """Check the key and the URL."""
+        # Every printable ASCII character is allowed, which is more than the bearer tokens of RFC 6750 have. A key with
+        # a line break must be refused here, since the HTTP client's error message would quote it.
         if self.key is not None and not re.fullmatch(r"[!-~]+", self.key):
             problem = "its key holds a space, a line break or another character that no key has (not shown here)"
             raise UsageError(f"{KEY_NAME}: {problem}; put the key alone into the variable")
@@ -74,17 +77,19 @@ class Endpoint:
         return self.url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
 
     def hide_key(self, text: str) -> str:
-        """Return the text in a form that is safe to print or store: with IN_ITS_PLACE instead of the key. Return
-        WITHHELD if it has the key in capitals, spaced out, in base64, in numbers of its bytes, or in pieces of FRAGMENT
-        letters or more of any of these, or if it has escapes that may spell the key."""
+        """Return the beginning of a text in a form that is safe to print or store: with IN_ITS_PLACE instead of the
+        key. Return WITHHELD instead if the text may show the key in another form: in capitals, spaced out, in base64,
+        as numbers of its bytes, in pieces of at least FRAGMENT letters of any of these, or spelt with escapes."""
         text = text[:LONGEST_SHOWN]
         if not self.key:
             return text
-        text, letters = text.replace(self.key, IN_ITS_PLACE), _letters(text.replace(self.key, " "))
+        without_key = text.replace(self.key, IN_ITS_PLACE)
         if len(_letters(self.key)) < DISGUISED:
-            return text
-        escapes = re.search(r"\\|%[0-9a-f]|&#|&\w+;", text, re.IGNORECASE)
-        return WITHHELD if escapes or any(part in letters for part in _parts(self.key)) else text
+            return without_key
+        other_letters = _letters(text.replace(self.key, " "))
+        escapes = re.search(r"\\|%[0-9a-f]|&#|&\w+;", without_key, re.IGNORECASE)
+        shows_key = escapes or any(piece in other_letters for piece in _telling_pieces(self.key))
+        return WITHHELD if shows_key else without_key
 
     def quote(self, text: str) -> str:
         """Return a text as messages may quote it: safe to print, on one line, cut to 120 characters."""
@@ -110,71 +115,79 @@ def _letters(text: str) -> str:
 
 
 @lru_cache(maxsize=4)
-def _parts(key: str) -> frozenset[str]:
-    """Return every piece that no shown text may have among its letters: FRAGMENT letters in a row of the key, of its
-    bytes in hexadecimal and decimal numbers, and of its base64 and base32 after any bytes before it (`Bearer `,
-    `user:`)."""
+def _telling_pieces(key: str) -> frozenset[str]:
+    """Return every piece that no shown text may have among its letters and digits: each FRAGMENT consecutive ones of
+    the key, of its bytes written as hexadecimal or decimal numbers, and of its base64 and base32 encodings. An encoding
+    depends on how many bytes stand before the key (`Bearer `, `user:`), so each possible one is included."""
     data = key.encode()
     forms = [key, data.hex(), "".join(f"0x{byte:02x}" for byte in data), "".join(map(str, data))]
-    for encode, block, bits in ((b64encode, 3, 6), (b32encode, 5, 5)):
-        for bytes_before in range(block):
+    for encode, bytes_in_group, bits_in_character in ((b64encode, 3, 6), (b32encode, 5, 5)):
+        for bytes_before in range(bytes_in_group):
             encoded = encode(bytes(bytes_before) + data).decode()
-            # from the first character without bits of the bytes before (rounded up) to the last full one
-            forms.append(encoded[-(-8 * bytes_before // bits) : 8 * (bytes_before + len(data)) // bits])
-    letters = [form for form in map(_letters, forms) if len(form) >= DISGUISED]
-    starts = ((form, start) for form in letters for start in range(max(1, len(form) - FRAGMENT + 1)))
-    return frozenset(form[start : start + FRAGMENT] for form, start in starts)
+            # Only the characters that consist of the key's own bits alone are the same behind all bytes.
+            first = math.ceil(8 * bytes_before / bits_in_character)
+            end = 8 * (bytes_before + len(data)) // bits_in_character
+            forms.append(encoded[first:end])
+    pieces = set[str]()
+    for form in map(_letters, forms):
+        if len(form) >= DISGUISED:
+            pieces.update(form[start : start + FRAGMENT] for start in range(max(1, len(form) - FRAGMENT + 1)))
+    return frozenset(pieces)
 
 
 class StoppedError(Exception):
     """Raised in waiting threads when the run ends, so that they give up."""
 
 
-class _LaterError(Exception):
-    """Raised when the request may succeed later, after `seconds` at least."""
+class _TemporaryError(Exception):
+    """Raised when a request failed but may succeed if it is repeated."""
 
     def __init__(self, reason: str, seconds: float = 0.0) -> None:
+        """Set the reason to show, and the seconds that the server asks to wait before the next try."""
         super().__init__(reason)
         self.seconds = seconds
 
 
-class _LateError(_LaterError):
+class _TimeoutError(_TemporaryError):
     """Raised when there was no complete answer within TIMEOUT."""
 
 
 class Client:
-    """Sends conversations to an `Endpoint`, with retries; used from many threads. stop: once it is set, nothing more is
-    sent or waited for, and `send` raises `StoppedError`."""
+    """Sends conversations to an `Endpoint`, with retries; used from many threads."""
 
     def __init__(self, endpoint: Endpoint, stop: threading.Event) -> None:
+        """Make a client of a server. stop: once it is set, nothing more is sent or waited for, and `send` raises
+        `StoppedError`."""
         self._endpoint = endpoint
         self._stop = stop
         self._opener = opener()
-        self._not_before = 0.0
-        self._late = False
+        self._not_before = 0.0  # no request is sent before this time of the monotonic clock
+        self._told_of_timeout = False
 
     def send(self, model: str, messages: Sequence[Mapping[str, str]]) -> str:
-        """Return the model's reply, tried again with growing pauses while the server is busy, absent or broken.
+        """Return the model's reply to a conversation, a sequence of {"role", "content"}. A request that fails for a
+        temporary reason is repeated after growing pauses.
 
         Raises `DataError` when the server refuses (a wrong key, an unknown model) or has failed `RETRIES` times.
         """
         wait, reason = FIRST_WAIT, ""
         for attempt in range(RETRIES):
-            if attempt:  # the server's Retry-After holds for all requests, this pause for this one alone
+            if attempt:  # the server's Retry-After (`_not_before`) holds for all threads, this pause for this one
                 self._pause_until(time.monotonic() + wait * random.uniform(0.75, 1.25))  # noqa: S311
                 wait = min(2 * wait, LONGEST_WAIT)
             self._pause_until(self._not_before)
             try:
                 return self._request(model, messages)
-            except _LaterError as later:
-                reason = str(later)
-                self._not_before = max(self._not_before, time.monotonic() + later.seconds)
-                if isinstance(later, _LateError) and not self._late:  # eight tries take forty minutes
-                    self._late = True
+            except _TemporaryError as error:
+                reason = str(error)
+                self._not_before = max(self._not_before, time.monotonic() + error.seconds)
+                if isinstance(error, _TimeoutError) and not self._told_of_timeout:  # all tries take forty minutes
+                    self._told_of_timeout = True
                     note(f"{self._endpoint.hide_key(self._endpoint.chat)}: {reason}; asking up to {RETRIES} times")
         raise self._error(f"{reason}, {RETRIES} times")
 
     def _error(self, problem: str) -> DataError:
+        """Return the error for a server that cannot be used; it names the server's URL."""
         return DataError(problem, place=Place(self._endpoint.hide_key(self._endpoint.chat)), code="network")
 
     def _pause_until(self, moment: float) -> None:
@@ -184,12 +197,13 @@ class Client:
             raise StoppedError
 
     def _request(self, model: str, messages: Sequence[Mapping[str, str]]) -> str:
-        """Send one request. Raises `_LaterError` for a temporary failure, `DataError` for a permanent one."""
+        """Send one request and return the model's reply. Raises `_TemporaryError` for a failure that may pass,
+        `DataError` for one that does not."""
         body = {"model": model, "messages": list(messages), "temperature": 0}
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "hoicli"}
         if self._endpoint.key:
             headers["Authorization"] = f"Bearer {self._endpoint.key}"
-        late = _LateError(f"no answer within {TIMEOUT:g} s")
+        timed_out = _TimeoutError(f"no answer within {TIMEOUT:g} s")
         # The scheme is http or https: Endpoint checks it.
         request = urllib.request.Request(self._endpoint.chat, json.dumps(body).encode(), headers)  # noqa: S310
         try:
@@ -200,29 +214,30 @@ class Client:
                 self._raise_for_status(error, model)
         except urllib.error.URLError as error:
             if isinstance(error.reason, TimeoutError):
-                raise late from None
-            raise _LaterError(f"no connection ({self._endpoint.quote(str(error.reason))})") from None
+                raise timed_out from None
+            raise _TemporaryError(f"no connection ({self._endpoint.quote(str(error.reason))})") from None
         except TimeoutError:
-            raise late from None
+            raise timed_out from None
         except (InvalidURL, ValueError):  # their text may hold the user and password of a proxy
             problem = f"cannot be asked; check {arg('base_url')}, and the proxies in HTTP_PROXY, HTTPS_PROXY"
             raise self._error(problem) from None
         except (HTTPException, OSError) as error:
             words = self._endpoint.quote(str(error)) or type(error).__name__
-            raise _LaterError(f"the connection broke ({words})") from None
+            raise _TemporaryError(f"the connection broke ({words})") from None
         if len(data) > LONGEST_ANSWER:
-            raise _LaterError(f"more than {LONGEST_ANSWER:,} bytes for an answer")
+            raise _TemporaryError(f"more than {LONGEST_ANSWER:,} bytes for an answer")
         return _reply(data)
 
     def _raise_for_status(self, error: urllib.error.HTTPError, model: str) -> NoReturn:
-        """Raise the exception that an HTTP status stands for."""
+        """Raise the exception that an HTTP error stands for: `_TemporaryError` if the server is busy or broken,
+        `DataError` with advice if it refuses. model: the one that was asked for."""
         try:
             server_text = self._endpoint.quote(_message(error.read(LONGEST_SHOWN)))
         except (HTTPException, OSError):
             server_text = ""
         reason = f"HTTP {error.code}{f' ({server_text})' if server_text else ''}"
         if error.code in (408, 409, 425, 429) or error.code >= 500:
-            raise _LaterError(reason, _retry_after(error.headers.get("Retry-After")))
+            raise _TemporaryError(reason, _retry_after(error.headers.get("Retry-After")))
         if error.code in (401, 403):
             advice = f"put a valid key into {KEY_NAME}"
         elif 300 <= error.code < 400:
@@ -234,17 +249,18 @@ class Client:
 
 
 def _reply(data: bytes) -> str:
-    """Return the text of a chat completion. Raises `_LaterError` for anything else."""
+    """Return the text in the JSON of a chat completion, "" if its content is no text. Raises `_TemporaryError` for
+    anything but a chat completion."""
     try:
         text = json.loads(data)["choices"][0]["message"]["content"]
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
-        raise _LaterError("an answer that is no chat completion") from None
+        raise _TemporaryError("an answer that is no chat completion") from None
     # Half a character (`"\\ud800"` in JSON), which no file can hold, becomes a question mark.
     return text.encode(errors="replace").decode() if isinstance(text, str) else ""
 
 
 def _message(data: bytes) -> str:
-    """Return the message of an error response."""
+    """Return the message in the body of an error response: its JSON's `error`, or all of the body."""
     try:
         message = json.loads(data)["error"]
         message = message["message"] if isinstance(message, dict) else message

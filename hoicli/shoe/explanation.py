@@ -11,82 +11,99 @@ from typing import Any
 import numpy as np
 
 from hoicli.records.kit import Ints, run_starts
+from hoicli.records.triplets import Triplets
 from hoicli.shoe.triplet_matching import UNIT, Matching, Shoe
 
 Record = dict[str, Any]
 
 
 def explain(shoe: Shoe, matching: Matching) -> Iterator[Record]:
-    """Yield, by image id, every ground truth with its matched prediction, then every unmatched prediction with the
-    ground truth most similar to it.
+    """Yield the records of each image, in the order of image ids: one for every ground-truth triplet, with its matched
+    prediction, then one for every unmatched prediction, with the ground truth most similar to it.
 
-    `outcome` is matched, missed (no free prediction on its boxes), false_positive (counts against that class) or
-    ignored (less similar than delta, or no ground truth in the image). `gt` and `prediction` are positions in the
-    records' `hois`; similarities are those of the verbs, of the objects (null where neither triplet has one) and of
-    both. better_prediction, better_similarity and better_taken_by, of a ground truth: a prediction on its boxes that is
-    more similar than its own, and the ground truth that has it (under the greedy assignment, an earlier one).
+    The keys of a record:
+    - outcome: "matched"; "missed" (ground truth without a free prediction on its boxes); "false_positive" (a prediction
+      that counts against the class of its most similar ground truth); "ignored" (a prediction that is less similar than
+      delta, or in an image without ground truth).
+    - gt, prediction: the positions of the two triplets in their records' `hois`.
+    - verb_similarity, object_similarity (null where neither triplet has an object), similarity (of both together).
+    - better_prediction, better_similarity, better_taken_by: a prediction on the boxes of this ground truth that is more
+      similar than its own, and the other ground truth that took it (under the greedy assignment, an earlier one).
+
     Predictions that `--min-score` or `--min-rank` left out have no record.
     """
     truths, predictions = shoe.truth, shoe.predictions
-    predicted_image_of = {int(number): position for position, number in enumerate(shoe.image)}
+    truth_places = shoe.places[0]
+    # Ground truth and predictions number the images separately.
+    predicted_image_of = {int(truth_image): image for image, truth_image in enumerate(shoe.image)}
     records = _Records(shoe, matching)
-    for number in sorted(range(len(truths.image_ids)), key=truths.image_ids.__getitem__):
-        image_key = {"image_id": truths.image_ids[number]}
-        rows = range(*truths.hoi_start[number : number + 2].tolist())
-        for truth in sorted(rows, key=shoe.places[0].__getitem__):
+    for truth_image in sorted(range(len(truths.image_ids)), key=truths.image_ids.__getitem__):
+        image_key = {"image_id": truths.image_ids[truth_image]}
+        for truth in sorted(_triplets_of(truths, truth_image), key=truth_places.__getitem__):
             yield {**image_key, **records.explain_truth(truth)}
-        image = predicted_image_of.get(number)
-        for prediction in () if image is None else range(*predictions.hoi_start[image : image + 2].tolist()):
+        image = predicted_image_of.get(truth_image)
+        for prediction in () if image is None else _triplets_of(predictions, image):
             if matching.keep[prediction] and matching.truth_of[prediction] < 0:
                 yield {**image_key, **records.explain_unmatched(prediction)}
+
+
+def _triplets_of(triplets: Triplets, image: int) -> range:
+    """Return the rows of the triplets of an image, given the image's number."""
+    return range(int(triplets.hoi_start[image]), int(triplets.hoi_start[image + 1]))
 
 
 class _Records:
     """Makes the record of one triplet, from arrays that are computed for all triplets together."""
 
     def __init__(self, shoe: Shoe, matching: Matching) -> None:
-        self._shoe, self._matching, self._better = shoe, matching, _better(shoe, matching)
+        """Compute the arrays for all triplets of an evaluation and its matching."""
+        self._shoe, self._matching = shoe, matching
+        self._better_pair = _find_better_pairs(shoe, matching)
         self._counts_against = shoe.counts_against
+        # The ground truth that each prediction is shown with: its match, else the most similar one of the image.
         self._partner = np.where(matching.truth_of >= 0, matching.truth_of, shoe.nearest)
         paired = np.flatnonzero(self._partner >= 0)
         self._verb, self._object, self._both = (np.full(len(self._partner), np.nan) for _ in range(3))
-        self._verb[paired], self._object[paired] = shoe.parts(self._partner[paired], paired)
+        self._verb[paired], self._object[paired] = shoe.verb_and_object(self._partner[paired], paired)
         self._both[paired] = shoe.similarities(self._partner[paired], paired) / UNIT
         self._truth_place, self._place = shoe.places
-        meet, self._overlap = shoe.meetings, np.full((len(matching.prediction_of), 2), np.nan)
-        is_match = matching.prediction_of[meet.truth] == meet.prediction
-        self._overlap[meet.truth[is_match]] = np.stack([meet.iou_subject[is_match], meet.iou_object[is_match]], axis=1)
+        # [G, 2]: the subject's and the object's IoU of each ground truth with the prediction it took
+        self._overlap = np.full((len(matching.prediction_of), 2), np.nan)
+        pairs = shoe.overlapping_pairs
+        matched = pairs.select(matching.prediction_of[pairs.truth] == pairs.prediction)
+        self._overlap[matched.truth] = np.stack([matched.iou_subject, matched.iou_object], axis=1)
         self._verb_sense, self._object_sense = cache(shoe.verbs.sense), cache(shoe.objects.sense)
 
     def explain_truth(self, truth: int) -> Record:
-        """Return the record of a ground truth: its prediction, and a better-fitting one that another ground truth
-        took."""
-        prediction, meetings = int(self._matching.prediction_of[truth]), self._shoe.meetings
+        """Return the record of a ground truth (a row): the prediction it took, and a more similar one that another
+        ground truth took, if there is one."""
+        prediction, pairs = int(self._matching.prediction_of[truth]), self._shoe.overlapping_pairs
         if prediction < 0:
             record = {"outcome": "missed", **self._truth(truth), "prediction": None}
         else:
             subject, object_ = map(_number, self._overlap[truth])
             overlaps = {"iou_subject": subject, "iou_object": object_}
             record = {"outcome": "matched", **self._truth(truth), **self._prediction(prediction), **overlaps}
-        meeting = int(self._better[truth])
-        if meeting < 0:
+        pair = int(self._better_pair[truth])
+        if pair < 0:
             return record
-        better = int(meetings.prediction[meeting])
+        better = int(pairs.prediction[pair])
         return {
             **record,
             "better_prediction": int(self._place[better]),
-            "better_similarity": _number(meetings.similarity[meeting] / UNIT),
+            "better_similarity": _number(pairs.similarity[pair] / UNIT),
             "better_taken_by": int(self._truth_place[self._matching.truth_of[better]]),
         }
 
     def explain_unmatched(self, prediction: int) -> Record:
-        """Return the record of an unmatched prediction, with the ground truth most similar to it."""
+        """Return the record of an unmatched prediction (a row), with the ground truth most similar to it."""
         outcome = "false_positive" if self._counts_against[prediction] else "ignored"
         truth = int(self._shoe.nearest[prediction])
         nearest = self._truth(truth) if truth >= 0 else {"gt": None}
         return {"outcome": outcome, **nearest, **self._prediction(prediction)}
 
     def _truth(self, truth: int) -> Record:
+        """Return the keys of a ground truth: its position in its record, and its labels with their senses."""
         classes = self._shoe.classes
         verb, object_ = classes.verbs[classes.verb_row[truth]], classes.objects[classes.object_row[truth]]
         return {
@@ -119,20 +136,22 @@ class _Records:
         }
 
 
-def _better(shoe: Shoe, matching: Matching) -> Ints:
-    """Return [G]: for each ground truth the meeting with the prediction that fits it best (in the order of `greedy`),
-    where that is more similar than its own prediction and taken by another one; else -1."""
-    meet = shoe.meetings
-    order = np.lexsort((shoe.rank[meet.prediction], -meet.similarity, meet.truth))
+def _find_better_pairs(shoe: Shoe, matching: Matching) -> Ints:
+    """Return [G]: for each ground truth the row of `shoe.overlapping_pairs` with a prediction that overlaps it, is more
+    similar than its own prediction and was taken by another ground truth; -1 if the most similar prediction is no such
+    one."""
+    pairs = shoe.overlapping_pairs
+    # For each ground truth its pairs in the order of `greedy`: the most similar prediction first, then by rank.
+    order = np.lexsort((shoe.rank[pairs.prediction], -pairs.similarity, pairs.truth))
     order = order[shoe.allowed_rows(matching.keep)[order]]
-    best = order[run_starts(meet.truth[order])]
+    best = order[run_starts(pairs.truth[order])]
     own_similarity = np.full(len(matching.prediction_of), -1, dtype=np.int64)
     matched = np.flatnonzero(matching.prediction_of >= 0)
     own_similarity[matched] = shoe.similarities(matched, matching.prediction_of[matched])
     better = np.full(len(own_similarity), -1, dtype=np.int64)
-    taken = matching.truth_of[meet.prediction[best]] >= 0
-    best = best[taken & (meet.similarity[best] > own_similarity[meet.truth[best]])]
-    better[meet.truth[best]] = best
+    taken = matching.truth_of[pairs.prediction[best]] >= 0
+    best = best[taken & (pairs.similarity[best] > own_similarity[pairs.truth[best]])]
+    better[pairs.truth[best]] = best
     return better
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import stat
@@ -72,7 +73,8 @@ SETUP = hashlib.sha256(json.dumps([SYSTEM, TASK, {}], sort_keys=True).encode()).
 
 @dataclass(frozen=True)
 class Question:
-    """A question about two senses of one part of speech, `a` before `b` by name, with their glosses."""
+    """A question about two senses of one part of speech (pos), `a` before `b` in alphabetical order, with their glosses
+    (WordNet's definitions)."""
 
     pos: str
     a: str
@@ -81,19 +83,20 @@ class Question:
     gloss_b: str
 
     def messages(self) -> list[dict[str, str]]:
-        """Return the conversation that asks the question."""
+        """Return the conversation that asks the question, as a chat completion takes it."""
         task = TASK.format(what=WHAT[self.pos], a=self.a, b=self.b, gloss_a=self.gloss_a, gloss_b=self.gloss_b)
         return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": task}]
 
 
 def parse_rating(text: str) -> int | None:
-    """Return the rating in an answer, None where it has none, several different ones, or one outside 0..4.
+    """Return the rating (0 to 4) in a model's answer, {"rating": N} or a bare number; None for an answer without one,
+    or with several different ones.
 
     A model's reasoning (`<think>` to `</think>`), code fences and words around the object are ignored; "3" and 3.0 are
     3.
     """
     text = text.rsplit("</think>", 1)[-1]
-    if "<think>" in text:
+    if "<think>" in text:  # the reasoning was cut off before an answer
         return None
     ratings = {match.group(1) or match.group(2) for match in _RATING.finditer(text)}
     if not ratings and re.fullmatch(r"\s*[0-4]\s*", text):
@@ -105,10 +108,11 @@ _RATING = re.compile(r"""["']rating["']\s*:\s*(?:["']([0-4](?:\.0+)?)["']|([0-4]
 
 
 def questions(pairs: Sequence[Pair]) -> list[Question]:
-    """Return a question for each pair, with its glosses. Raises `DataError` for a sense that WordNet does not have."""
+    """Return a question for each pair of senses, with their glosses. Raises `DataError` for a sense that WordNet does
+    not have."""
     wordnet = open_wordnet()
-    names = {sense: wordnet.graph.names[row] for sense, row in synsets_of(pairs).items()}
-    gloss = {sense: wordnet.reader.synset(name).definition() for sense, name in names.items()}
+    canonical_names = {sense: wordnet.graph.names[row] for sense, row in synsets_of(pairs).items()}
+    gloss = {sense: wordnet.reader.synset(name).definition() for sense, name in canonical_names.items()}
     return [Question(pos, a, b, gloss[a], gloss[b]) for pos, a, b in pairs]
 
 
@@ -137,7 +141,7 @@ class Answer:
         return self.model, self.setup, self.pos, self.a, self.b
 
     def line(self) -> bytes:
-        """Return the answer as a line of the file."""
+        """Return the answer as a line (JSON) of the file of answers."""
         fields = {name: value for name, value in vars(self).items() if value is not None or name == "rating"}
         return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
 
@@ -147,6 +151,7 @@ class AnswerCache:
     `UsageError` if the file cannot be created or another run has it, `DataError` if it holds anything else."""
 
     def __init__(self, path: str | None) -> None:
+        """Open the file, creating it if need be, lock it and read its answers. path: None to keep nothing on disk."""
         self._answers: dict[Key, Answer] = {}
         self._adding = threading.Lock()
         self._path = path or os.devnull
@@ -155,7 +160,7 @@ class AnswerCache:
         try:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
             if path is not None:
-                self._take()
+                self._lock_and_read()
         except OSError as error:
             raise UsageError(f"{arg('cache', path)}: {error.strerror}; give a file that can be written") from None
 
@@ -166,21 +171,17 @@ class AnswerCache:
 
     def days(self, model: str, setup: str) -> set[str]:
         """Return the days on which a model answered, as far as they are known."""
-        answers = self._answers.values()
-        return {
-            answer.date
-            for answer in answers
-            if (answer.model, answer.setup) == (model, setup) and answer.date is not None
-        }
+        answers = [answer for answer in self._answers.values() if (answer.model, answer.setup) == (model, setup)]
+        return {answer.date for answer in answers if answer.date is not None}
 
     def add(self, answer: Answer) -> None:
         """Store an answer; when this returns, it is on disk. Raises `DataError` if it cannot be written."""
         with self._adding:
             if not self._open:  # a thread that is later than the end of the run
                 return
-            self._know(answer)
+            self._remember(answer)
             unwritten = memoryview(b"\n" + answer.line() if self._ends_inside_a_line else answer.line())
-            self._ends_inside_a_line = True
+            self._ends_inside_a_line = True  # until all of the line is written
             try:
                 while unwritten:
                     unwritten = unwritten[os.write(self._file, unwritten) :]
@@ -192,17 +193,18 @@ class AnswerCache:
             self._ends_inside_a_line = False
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; answers that threads bring later are dropped."""
         with self._adding:
             self._open = False
             os.close(self._file)
 
-    def _know(self, answer: Answer) -> None:
+    def _remember(self, answer: Answer) -> None:
+        """Keep an answer in memory if it has a rating, unless its question has one already."""
         if answer.rating is not None:
             self._answers.setdefault(answer.key, answer)
 
-    def _take(self) -> None:
-        """Lock the file for this run, where the system can (Windows cannot), and read it."""
+    def _lock_and_read(self) -> None:
+        """Lock the file for this run, where the system can (Windows cannot), and read its answers."""
         if not stat.S_ISREG(os.fstat(self._file).st_mode):
             raise UsageError(f"{arg('cache', self._path)}: no regular file, so answers cannot be kept there")
         try:
@@ -219,8 +221,9 @@ class AnswerCache:
         for number, line in enumerate(data.split(b"\n"), start=1):
             try:
                 if line.strip():
-                    self._know(_parse_answer(line))
+                    self._remember(_parse_answer(line))
             except (KeyError, TypeError, ValueError) as error:
+                # A line that was cut off (invalid JSON, but it begins like an answer) is ignored.
                 if not isinstance(error, orjson.JSONDecodeError) or not line.startswith(_BEGINNING[: len(line)]):
                     problem = "no answer of a model (model, setup, pos, a, b, rating); is this the file for"
                     raise DataError(f"{problem} {arg('cache')}?", place=Place.in_file(self._path, number)) from None
@@ -240,9 +243,8 @@ def _parse_answer(line: bytes) -> Answer:
 
 
 class Interview:
-    """Asks `models` about pairs of senses, `jobs` at a time, and stores every answer. screen: a model that is also a
-    rater; if it rates a pair 0, the others are not asked. skip: whether a server that does not answer only costs a
-    rating; otherwise it ends the run. failures: the questions without a rating, with the reason."""
+    """Asks models about pairs of senses and stores every answer. models: the raters' names, the screening one first;
+    failures: the questions that got no rating, each with the reason."""
 
     def __init__(
         self,
@@ -254,12 +256,16 @@ class Interview:
         jobs: int = 8,
         skip: bool = False,
     ) -> None:
+        """Set who is asked and how. screen: a model that rates all pairs first; if it rates a pair 0, the others are
+        not asked about it. jobs: how many questions are asked at a time. skip: whether a server that does not answer
+        only costs a rating; otherwise it ends the run."""
         self.models = tuple(dict.fromkeys([*([screen] if screen else []), *models]))
         self.failures: list[tuple[Question, str]] = []
         self._endpoint, self._cache, self._screen, self._jobs, self._skip = endpoint, cache, screen, jobs, skip
 
     def ratings(self, questions_asked: Sequence[Question]) -> list[dict[str, int]]:
-        """Return, for each question, the rating of each model that has one."""
+        """Return, for each question, {model: its rating} of the models that gave one; ask those that are still to be
+        asked."""
         screen, related = self._screen, questions_asked
         if screen is not None:
             self._ask([(screen, question) for question in questions_asked], f"screening with {screen}")
@@ -275,20 +281,21 @@ class Interview:
         return table
 
     def rate_pairs(self, work: TableWork, policy: ErrorPolicy) -> Iterator[Record]:
-        """Ask the models, and yield the lines of the rated pairs. Raises `DataError` after the last one if questions
-        have no usable answer: stdout then has the complete pairs, an output file is not written, and the cache has all
-        answers."""
+        """Ask the models, and yield the lines of the rated pairs. If questions have no usable answer, raise `DataError`
+        after the last line: stdout then has the lines of the other pairs, an output file is not written, and the cache
+        has all answers. Only a note says so if the policy skips such questions."""
         ratings = self.ratings(questions(work.pairs))
         days = {model: self._cache.days(model, SETUP) for model in self.models}
         failed = {(question.pos, question.a, question.b) for question, _ in self.failures}
 
-        def mean(pair: Pair, scores: dict[str, int]) -> Rated:
+        def mean_rating(pair: Pair, scores: dict[str, int]) -> Rated:
+            """Return the mean of the models' scores {model: 0 to 4} of a pair, scaled to [0, 1]."""
             if not scores or (pair in failed and not policy.skip):  # a mean over only some of the models would mislead
                 return Rated(None)
             date = days_of(chain.from_iterable(days[model] for model in scores))
             return Rated(sum(scores.values()) / (SCALE * len(scores)), scores, prompt=SETUP, date=date)
 
-        yield from work.rows([mean(*row) for row in zip(work.pairs, ratings, strict=True)])
+        yield from work.rows([mean_rating(*row) for row in zip(work.pairs, ratings, strict=True)])
         if failed:
             problem = f"{len(self.failures):,} questions got no usable answer, the first: {self.failures[0][1]}"
             if not policy.skip:
@@ -297,9 +304,9 @@ class Interview:
         policy.report()
 
     def plan_rows(self, work: TableWork, price: tuple[float, float] | None = None) -> Iterator[Row]:
-        """Yield one row for each model with what `rate_pairs` would cost, without asking anything. A row has the
-        questions, including those that screening may save, their tokens, and their cost if `price` gives that of a
-        million tokens in and out."""
+        """Yield one row for each model with what `rate_pairs` would cost, without asking anything: the number of
+        questions, including those that screening may save, the estimated tokens, and their cost. price: of a million
+        tokens (sent, received); None for rows without the cost."""
         questions_asked = questions(work.pairs)
         for model in self.models:
             unanswered = [question for question in questions_asked if self._cached_rating(model, question) is None]
@@ -309,7 +316,7 @@ class Interview:
                 len(message["content"])
                 for message in chain.from_iterable(question.messages() for question in unanswered)
             )
-            tokens_in, tokens_out = -(-characters // CHARACTERS_A_TOKEN), TOKENS_AN_ANSWER * len(unanswered)
+            tokens_in, tokens_out = math.ceil(characters / CHARACTERS_A_TOKEN), TOKENS_AN_ANSWER * len(unanswered)
             row = {"model": model, "pairs": len(questions_asked), "questions": len(unanswered)}
             row |= {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}
             cost = {} if price is None else {"cost": round((tokens_in * price[0] + tokens_out * price[1]) / 1e6, 4)}
@@ -317,14 +324,17 @@ class Interview:
         note(f"asked nothing. Estimates: {CHARACTERS_A_TOKEN} characters a token, {TOKENS_AN_ANSWER} tokens an answer")
 
     def _key(self, model: str, question: Question) -> Key:
+        """Return the key under which the cache has a model's answer to a question."""
         return model, SETUP, question.pos, question.a, question.b
 
     def _cached_rating(self, model: str, question: Question) -> int | None:
+        """Return the rating that a model has already given to a question, None if it has given none."""
         return self._cache.rating(self._key(model, question))
 
     def _ask(self, tasks: Sequence[tuple[str, Question]], label: str) -> None:
-        """Ask each (model, question) that has no answer yet. Raises the first error after all threads have ended;
-        Ctrl-C waits for none of them, as a request may take minutes."""
+        """Ask each (model, question) that has no rating yet, in threads; store the answers, and the failures. Raises
+        the first error after all threads have ended; Ctrl-C waits for none of them, as a request may take minutes.
+        label: what the progress bar says."""
         tasks = [(model, question) for model, question in tasks if self._cached_rating(model, question) is None]
         stop = threading.Event()
         client = Client(self._endpoint, stop)
@@ -333,6 +343,7 @@ class Interview:
         progress_lock = threading.Lock()
 
         def work() -> None:
+            """Take tasks from the queue and ask them, until the queue is empty or the run stops."""
             while not stop.is_set():
                 try:
                     number, task = queue.popleft()
@@ -347,11 +358,10 @@ class Interview:
                     progress.advance()
 
         with Progress(label, total=len(tasks), unit=" questions") as progress:
-            thread_count = min(self._jobs, len(tasks))
-            # Each with its own copy of the context, which says where notes go.
-            threads = [
-                threading.Thread(target=copy_context().run, args=(work,), daemon=True) for _ in range(thread_count)
-            ]
+            threads = []
+            for _ in range(min(self._jobs, len(tasks))):
+                own_context = copy_context()  # it says where notes go
+                threads.append(threading.Thread(target=own_context.run, args=(work,), daemon=True))
             try:
                 for thread in threads:
                     thread.start()
@@ -366,16 +376,16 @@ class Interview:
                 self.failures.append((question, f"{model} on {question.a} and {question.b} ({reason})"))
 
     def _rate(self, client: Client, model: str, question: Question) -> str:
-        """Ask until there is a rating; return why there is none, "" if there is one."""
+        """Ask a model one question, up to ASKS times, until there is a rating. Return why there is none, or "" if there
+        is one."""
         messages, text = question.messages(), ""
         for _ in range(ASKS):
             try:
                 reply = client.send(model, messages)
             except DataError as error:
                 if not self._skip:
-                    raise DataError(
-                        f"{error.problem}; run again to go on", place=error.place, code=error.code
-                    ) from None
+                    problem = f"{error.problem}; run again to go on"
+                    raise DataError(problem, place=error.place, code=error.code) from None
                 return error.problem
             rating, text = parse_rating(reply), self._endpoint.hide_key(reply)[:2000]
             today = time.strftime("%Y-%m-%d", time.gmtime())

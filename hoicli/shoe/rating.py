@@ -35,28 +35,31 @@ NAMES = {"n": "noun", "v": "verb", "a": "adjective", "r": "adverb"}
 """The parts of speech; labels are nouns and verbs, and the other two are for `--pairs` with `lexical` alone."""
 LABELS = ("n", "v")
 
-Words = tuple[tuple[int, ...], tuple[int, ...]]
-"""The synsets that each of two words may mean."""
+WordPair = tuple[tuple[int, ...], tuple[int, ...]]
+"""Two words to compare: the synsets that the first may mean, and those of the second (rows of `wordnet.graph`)."""
 
 
 def read_predictions(
     predictions: Stream, policy: ErrorPolicy, known_ids: Container[str], *, unlabelled: bool = False
 ) -> Triplets:
-    """Return all predictions, which must be about `known_ids` images; several processes share a large file. unlabelled:
-    whether labels may be null. Raises `DataError` for a bad line."""
+    """Return all predictions of a stream; several processes share a large file. known_ids: of the images that
+    predictions may be about; unlabelled: whether labels may be null. Raises `DataError` for a bad line."""
 
-    def gather(lines: Stream, own_policy: ErrorPolicy) -> list[Triplets]:
+    def read_part(lines: Stream, part_policy: ErrorPolicy) -> list[Triplets]:
+        """Return the triplets of a part of the file, in batches."""
         with no_garbage_collection():
-            return triplet_batches(lines, policy=own_policy, known_ids=known_ids, unlabelled=unlabelled)
+            return triplet_batches(lines, policy=part_policy, known_ids=known_ids, unlabelled=unlabelled)
 
-    parts = gather_in_parallel(
-        gather, predictions, policy, lambda part: chain.from_iterable(each.image_ids for each in part)
-    )
+    def image_ids(part: list[Triplets]) -> Iterable[str]:
+        """Return the ids of a part's images, which no other part may have."""
+        return chain.from_iterable(batch.image_ids for batch in part)
+
+    parts = gather_in_parallel(read_part, predictions, policy, image_ids)
     return merge(list(chain.from_iterable(parts)))
 
 
 def evaluation_pairs(gt: Stream, predictions: Stream, dataset: str, policy: ErrorPolicy) -> list[Pair]:
-    """Return the pairs of senses that evaluating these predictions looks up.
+    """Return the pairs of senses that `shoe-eval` looks up to evaluate these predictions against this ground truth.
 
     Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have.
     """
@@ -72,7 +75,7 @@ def evaluation_pairs(gt: Stream, predictions: Stream, dataset: str, policy: Erro
 
 
 def dataset_pairs(dataset: str) -> list[Pair]:
-    """Return all pairs of two senses of a dataset's verbs, and of two senses of its objects."""
+    """Return all pairs of two senses of a dataset's verbs, then all pairs of two senses of its objects."""
     vocabulary = load(dataset)
     classes: Iterable[tuple[str, str]] = vocabulary.interactions
     if vocabulary.roles:  # the classes are verbs with roles; every verb may have every object
@@ -80,20 +83,22 @@ def dataset_pairs(dataset: str) -> list[Pair]:
     pair_names: list[tuple[Name, Name]] = [((verb, None), (name, None)) for verb, name in classes]
     verbs, objects = map(set, zip(*named_pairs(pair_names, senses_of(vocabulary), candidates), strict=True))
     note_senseless({label for label, sense in verbs | objects if sense is None and label})
-    names_by_pos = (("v", verbs), ("n", objects))
-    senses = ((pos, sorted({sense for _, sense in names if sense is not None})) for pos, names in names_by_pos)
-    return [(pos, a, b) for pos, pos_senses in senses for a, b in combinations(pos_senses, 2)]
+    pairs: list[Pair] = []
+    for pos, names in (("v", verbs), ("n", objects)):
+        senses = sorted({sense for _, sense in names if sense is not None})
+        pairs += [(pos, a, b) for a, b in combinations(senses, 2)]
+    return pairs
 
 
 def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> tuple[list[Record], DataError | None]:
-    """Return the pairs that tables lack, as lines {pos, a, b}, and the error that says how many these are, None for
-    none. A note says what the tables have, and where that is from."""
+    """Return the pairs of senses that tables of similarities lack, as lines {pos, a, b}, and the error that says how
+    many they are (None if there are none). Print a note with the number of pairs in the tables and their source."""
     table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
     similarity = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs])
     missing = [pair for pair, is_missing in zip(pairs, np.isnan(similarity).tolist(), strict=True) if is_missing]
-    signed = ", ".join(f"{key} {value}" for key, value in table.signature().items())
-    found = f"{len(pairs) - len(missing):,} of the {len(pairs):,} that are needed"
-    note(f"{tables.name}: {len(table):,} pairs of senses, {found} ({signed})")
+    source = ", ".join(f"{key} {value}" for key, value in table.signature().items())
+    coverage = f"{len(pairs) - len(missing):,} of the {len(pairs):,} that are needed"
+    note(f"{tables.name}: {len(table):,} pairs of senses, {coverage} ({source})")
     rows: list[Record] = [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in missing]
     problem = f"lacks {len(missing):,} pairs; rate them with hoicli shoe-sim --pairs, and add the lines"
     return rows, DataError(problem, place=tables.name, code="not-whole") if missing else None
@@ -108,11 +113,11 @@ def note_senseless(labels: Set[str]) -> None:
 
 
 def rate(backend: str, pairs: Sequence[Pair]) -> list[Rated]:
-    """Return the rating of each pair by a measure (`backend`, of OFFLINE) of the WordNet in use, from the first sense
-    to the second (wup is not quite symmetric). Equal ratings are one object, since a measure has few values."""
+    """Return the rating of each pair of senses by a measure of the WordNet in use. backend: one of OFFLINE. The order
+    of a pair matters slightly to `wup`, which is not quite symmetric."""
     wordnet = open_wordnet()
     synset = synsets_of(pairs)
-    rows = np.array([[synset[pair[side]] for pair in pairs] for side in (1, 2)], dtype=np.int64).T
+    rows = np.array([(synset[a], synset[b]) for _, a, b in pairs], dtype=np.int64).reshape(-1, 2)
     if backend == "lexical":
         from hoicli.wordnet.lexical import similarities  # brings SciPy along
 
@@ -120,22 +125,23 @@ def rate(backend: str, pairs: Sequence[Pair]) -> list[Rated]:
     else:
         measure = backend.removeprefix("wordnet:")
         values = rescale(wordnet.graph, measure, rows, raw_similarities(wordnet.graph, measure, rows)).tolist()
+    # Pairs of equal similarity share an object: there are millions of pairs, and a measure has few values.
     rated = {value: Rated(value, measure=measure_of(backend)) for value in set(values)}
     return [rated[value] for value in values]
 
 
 def measure_of(backend: str) -> str:
-    """Return the name of an offline backend in lines and signatures; it includes the WordNet in use, unless that is the
-    embedded one."""
+    """Return how lines and signatures name an offline backend: the backend alone, with @ and the WordNet's name if that
+    is not the embedded one."""
     signature = open_wordnet().signature
     return backend if signature is None else f"{backend}@{signature}"
 
 
 def synsets_of(pairs: Iterable[Pair]) -> dict[str, int]:
-    """Return the synset of each sense in the pairs. Raises `DataError` for a sense that WordNet lacks, or of another
-    part of speech."""
+    """Return {sense: its synset, as a row of the WordNet's graph} for all senses in the pairs. Raises `DataError` for a
+    sense that WordNet lacks, or of another part of speech than its pair."""
     wordnet, synsets = open_wordnet(), dict[str, int]()
-    for pos, sense in sorted({(pos, sense) for pos, *senses in pairs for sense in senses}):
+    for pos, sense in sorted({(pos, a) for pos, a, _ in pairs} | {(pos, b) for pos, _, b in pairs}):
         try:
             synsets[sense] = wordnet.index(sense)
         except KeyError:
@@ -149,28 +155,31 @@ class TableWork:
     """The work on a table of similarities: the pairs to rate, and a line for each of them that has a rating."""
 
     def __init__(self, pairs: Iterable[Pair]) -> None:
+        """Set the pairs of senses to rate, which are sorted."""
         self.pairs: Sequence[Pair] = sorted(pairs)
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
-        """Yield the lines to write, given the ratings of `pairs`."""
+        """Yield the lines to write, given a rating for each of `pairs`, in their order."""
         for pair, rating in zip(self.pairs, rated, strict=True):
             if rating.similarity is not None:
                 yield rating.line(pair)
 
 
 class PairLines(TableWork):
-    """The work on lines {pos, a, b} of words or senses, which are written back with a `similarity`. The similarity of
-    two words is that of their most similar senses (`lexical` has its own measure of words); equal words, and words that
-    share a sense, have 1. If a word has no sense, the similarity is null, and a note names the first such word. A
-    WordNet measure compares in the order of the line, as in nltk."""
+    """The work on a user's lines {pos, a, b} of words or senses, which are written back with a `similarity`.
+
+    The similarity of two words is that of their most similar senses (`lexical` has its own measure of words); equal
+    words, and words that share a sense, have 1. If a word has no sense, the similarity is null, and a note names the
+    first such word. A WordNet measure compares in the order of the line, as in nltk.
+    """
 
     def __init__(self, lines: Iterable[Line], policy: ErrorPolicy, backend: str | None = None) -> None:
         """Read the lines, and find the pairs to rate. backend: the one of OFFLINE that will rate, None for language
         models."""
         self._lexical = backend == "lexical"
-        self._ordered = backend is not None and not self._lexical
-        self._senseless: dict[str, str] = {}
-        self._lines: list[tuple[Record, float | Words | list[Pair]]] = []
+        self._keeps_order = backend is not None and not self._lexical
+        self._senseless: dict[str, str] = {}  # {word without a sense: the place of its first line}
+        self._lines: list[tuple[Record, float | WordPair | list[Pair]]] = []
         for line in lines:
             with policy.item(line.place):
                 record = parse(line)
@@ -178,29 +187,33 @@ class PairLines(TableWork):
         super().__init__(set(chain.from_iterable(needs for _, needs in self._lines if isinstance(needs, list))))
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
-        """Yield the lines with their similarities."""
+        """Yield the user's lines with their similarities, given a rating for each of `pairs`; print a note if words
+        have no sense."""
         rating_of = dict(zip(self.pairs, rated, strict=True))
-        by_words: dict[Words, float] = {}
-        if words := list(dict.fromkeys(needs for _, needs in self._lines if isinstance(needs, tuple))):
-            from hoicli.wordnet.lexical import word_similarities
+        word_pairs = list(dict.fromkeys(needs for _, needs in self._lines if isinstance(needs, tuple)))
+        similarity_of_words: dict[WordPair, float] = {}
+        if word_pairs:
+            from hoicli.wordnet.lexical import word_similarities  # brings SciPy along
 
-            by_words = dict(zip(words, word_similarities(open_wordnet().graph, words).tolist(), strict=True))
+            similarities = word_similarities(open_wordnet().graph, word_pairs).tolist()
+            similarity_of_words = dict(zip(word_pairs, similarities, strict=True))
         for record, needs in self._lines:
             if isinstance(needs, list):
-                answers = [rating_of[pair] for pair in needs if rating_of[pair].similarity is not None]
-                best = max(answers, key=lambda rating: rating.similarity or 0.0, default=Rated(None))
+                ratings = [rating_of[pair] for pair in needs if rating_of[pair].similarity is not None]
+                best = max(ratings, key=lambda rating: rating.similarity or 0.0, default=Rated(None))
                 # A line of two senses can go into a table, where it says which models rated it.
                 as_in_table = best.scores and all(_is_sense(record[key]) for key in ("a", "b"))
-                yield {**record, "similarity": best.similarity, **(best.told if as_in_table else {})}
+                yield {**record, "similarity": best.similarity, **(best.fields if as_in_table else {})}
             else:
-                yield {**record, "similarity": by_words[needs] if isinstance(needs, tuple) else needs}
+                yield {**record, "similarity": similarity_of_words[needs] if isinstance(needs, tuple) else needs}
         if self._senseless:
             word, place = next(iter(self._senseless.items()))
             note(f"words without a WordNet sense: {len(self._senseless):,} (the first: {word!r}, {place})")
 
-    def _find_needs(self, record: Record, place: str) -> float | Words | list[Pair]:
-        """Return what the similarity of a line needs: 1.0 for equal words, else two words, or pairs of senses (none if
-        a word has no sense)."""
+    def _find_needs(self, record: Record, place: str) -> float | WordPair | list[Pair]:
+        """Return what the similarity of a line is computed from: 1.0 itself for equal words or a shared sense; for
+        `lexical`, the synsets of both words; else the pairs of senses to rate ([] if a word has no sense). Raises
+        `DataError` for a line without two words of one part of speech. place: of the line, for notes."""
         pos = str(record.get("pos"))
         if pos not in (NAMES if self._lexical else LABELS):
             raise DataError("neither n nor v; say what part of speech the words are", field="pos")
@@ -220,8 +233,10 @@ class PairLines(TableWork):
                 self._senseless.setdefault(word, place)
         if set(pools[0]) & set(pools[1]):
             return 1.0
-        pairs = [(first, second) for first, second in product(pools[0], pools[1])]
-        return [(pos, *pair) for pair in pairs] if self._ordered else sorted({pair_of(pos, *pair) for pair in pairs})
+        pairs = list(product(*pools))
+        if self._keeps_order:
+            return [(pos, first, second) for first, second in pairs]
+        return sorted({pair_of(pos, first, second) for first, second in pairs})
 
 
 def _is_sense(word: str) -> bool:
@@ -230,8 +245,8 @@ def _is_sense(word: str) -> bool:
 
 
 def _pool(word: str, pos: str) -> list[str]:
-    """Return the named sense under WordNet's own name, or all senses that a word may have. Raises `DataError` for an
-    unknown name of a sense."""
+    """Return the senses that a word may have ([] if it has none); for the name of a sense, that sense alone, under the
+    WordNet's own name. Raises `DataError` for an unknown name of a sense."""
     if _is_sense(word):
         return [open_wordnet().graph.names[row] for row in synsets_of([(pos, word, word)]).values()]
     return candidates(word, pos) if pos in LABELS else []

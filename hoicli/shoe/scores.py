@@ -41,8 +41,8 @@ OF_CLASS = {"soft_map": "soft_ap", "mf1": "f1", "map": "ap"}
 
 @dataclass(frozen=True)
 class ClassScores:
-    """The scores of one class (verb, object), as fractions. soft_ap, ap: None without scores; ap: nor without
-    labels."""
+    """The values of one class (verb, object), as fractions. positives: its number of ground-truth triplets; soft_ap,
+    ap: None if predictions have no scores; ap: None, too, if predicted objects have no labels."""
 
     verb: str
     object: str
@@ -54,9 +54,10 @@ class ClassScores:
 
 @dataclass(frozen=True)
 class Scores:
-    """The means over the classes that have ground truth, as fractions; None where there is nothing to average.
+    """The numbers of an evaluation, as fractions, None where there is nothing to average: means over the classes that
+    have ground truth, and the shares of ground truth and of predictions that match nothing.
 
-    gt_miss_rate is the share of `truths`, prediction_miss_rate of `predictions` (those that mF1 kept).
+    truths: the number of ground-truth triplets; predictions: the number of predictions that mF1 is over.
     """
 
     classes: list[ClassScores]
@@ -69,22 +70,23 @@ class Scores:
     predictions: int
 
     def count(self, metric: str) -> int:
-        """Return the count behind a metric's value: classes, or ground truth or predictions for a miss rate."""
+        """Return how many things a metric's value is over: ground truth or predictions for a miss rate, else
+        classes."""
         return {"gt_miss_rate": self.truths, "prediction_miss_rate": self.predictions}.get(metric, len(self.classes))
 
 
 def scores_of(shoe: Shoe, strict: Matching, loose: Matching | None = None) -> Scores:
-    """Return all numbers: mF1 and the miss rates over the predictions that `strict` kept, soft mAP and mAP over those
-    that `loose` kept (None: the same)."""
-    counts = len(shoe.classes.classes)
-    positives = np.bincount(shoe.classes.class_of, minlength=counts)
-    f1 = _f1(shoe, strict, counts)
+    """Return all numbers of an evaluation: mF1 and the miss rates from the matching `strict`, of the predictions that
+    pass the filters; soft mAP and mAP from the matching `loose`, of the predictions that they rank (None: the same)."""
+    class_count = len(shoe.classes.classes)
+    positives = np.bincount(shoe.classes.class_of, minlength=class_count)
+    f1 = _f1(shoe, strict, class_count)
     soft = plain = None
     if shoe.scored:
         loose = loose or strict
         soft = _areas(shoe, soft_entries(shoe, loose), positives)
         plain = None if shoe.unlabelled else _areas(shoe, plain_entries(shoe, loose.keep), positives)
-    no_values = [None] * counts
+    no_values = [None] * class_count
     columns = (shoe.classes.classes, positives.tolist(), soft or no_values, f1, plain or no_values)
     rows = [ClassScores(verb, name, *rest) for (verb, name), *rest in zip(*columns, strict=True)]
     truths, kept_count = len(shoe.truth.verb), int(strict.keep.sum())
@@ -103,9 +105,9 @@ def scores_of(shoe: Shoe, strict: Matching, loose: Matching | None = None) -> Sc
 
 @dataclass(frozen=True)
 class Entries:
-    """The lists of Algorithm 1, S and L, of all classes one after the other. prediction [T]: in ranking order (by
-    score, then image id, then values); gain [T]: the similarity that each gained, in UNITs; class c has the rows
-    bounds[c]:bounds[c + 1]."""
+    """The ranked list of each class (S and L of Algorithm 1), all classes one after the other. prediction [T]: best
+    score first (then by image id, then values); gain [T]: the similarity to the ground truth that it is matched with, 0
+    without a match, in UNITs; class c has the rows bounds[c]:bounds[c + 1]."""
 
     prediction: Ints
     gain: Ints
@@ -113,10 +115,10 @@ class Entries:
 
 
 def soft_entries(shoe: Shoe, matching: Matching) -> Entries:
-    """Return every matched prediction in the list of its ground truth's class, and the others that count against a
-    class, with a gain of 0."""
+    """Return the lists for soft mAP: every matched prediction is in the list of its ground truth's class, and every
+    unmatched one that counts against a class is in that class's list, with a gain of 0."""
     class_of, gain = np.full(len(matching.truth_of), -1), np.zeros(len(matching.truth_of), dtype=np.int64)
-    taken, unmatched = np.flatnonzero(matching.truth_of >= 0), loose_of(shoe, matching)
+    taken, unmatched = np.flatnonzero(matching.truth_of >= 0), false_positives(shoe, matching)
     class_of[taken] = shoe.classes.class_of[matching.truth_of[taken]]
     class_of[unmatched] = shoe.classes.class_of[shoe.nearest[unmatched]]
     gain[taken] = shoe.similarities(matching.truth_of[taken], taken)
@@ -124,30 +126,37 @@ def soft_entries(shoe: Shoe, matching: Matching) -> Entries:
 
 
 def plain_entries(shoe: Shoe, keep: Bools) -> Entries:
-    """Return the `keep` predictions [P] in the lists of their own classes, for plain mAP, with a gain of UNIT for a
-    true positive of hoicli's own matching: a prediction belongs to the ground truth of its class with the largest
-    min(IoU), the first of equally large ones, and of those that belong to it, a ground truth takes the one with the
-    highest score."""
+    """Return the lists for plain mAP, which needs equal labels: every prediction is in the list of its own class, with
+    a gain of UNIT for a true positive. keep [P]: the predictions that are ranked.
+
+    A prediction belongs to the ground truth of its class with the largest min(IoU), the first of equally large ones. Of
+    the predictions that belong to a ground truth, the one with the highest score is the true positive.
+    """
     class_of = np.where(keep, predicted_classes(shoe.predictions, shoe.classes.classes), -1)
-    meet = shoe.meetings
-    same_class = np.flatnonzero(class_of[meet.prediction] == shoe.classes.class_of[meet.truth])
-    overlap = np.fmin(meet.iou_subject[same_class], meet.iou_object[same_class])  # fmin skips the NaN of no object
-    best = same_class[first_largest(meet.prediction[same_class], overlap)]
-    truth, prediction = meet.truth[best], meet.prediction[best]
+    pairs = shoe.overlapping_pairs
+    same_class = np.flatnonzero(class_of[pairs.prediction] == shoe.classes.class_of[pairs.truth])
+    overlap = np.fmin(pairs.iou_subject[same_class], pairs.iou_object[same_class])  # fmin skips the NaN of no object
+    best = same_class[first_largest(pairs.prediction[same_class], overlap)]
+    truth, prediction = pairs.truth[best], pairs.prediction[best]
+    # Sorted by ground truth, then by rank: each ground truth's run begins with its best-scored prediction.
     order = np.lexsort((shoe.rank[prediction], truth))
+    true_positives = prediction[order[run_starts(truth[order])]]
     gain = np.zeros(len(class_of), dtype=np.int64)
-    gain[prediction[order[run_starts(truth[order])]]] = UNIT
+    gain[true_positives] = UNIT
     return _rank_entries(shoe, class_of, gain)
 
 
 def _rank_entries(shoe: Shoe, class_of: Ints, gain: Ints) -> Entries:
-    """Return the lists, given the class (-1: none) and the gain of each prediction [P]."""
-    used = order_by_class(class_of, shoe.ranking[class_of[shoe.ranking] >= 0])
-    return Entries(used, gain[used], np.searchsorted(class_of[used], np.arange(len(shoe.classes.classes) + 1)))
+    """Return the ranked list of each class. class_of [P]: the class in whose list each prediction stands, -1 for none;
+    gain [P]: in UNITs."""
+    ranked = shoe.ranking[class_of[shoe.ranking] >= 0]
+    prediction = order_by_class(class_of, ranked)
+    bounds = np.searchsorted(class_of[prediction], np.arange(len(shoe.classes.classes) + 1))
+    return Entries(prediction, gain[prediction], bounds)
 
 
 def _areas(shoe: Shoe, entries: Entries, positives: Ints) -> list[float]:
-    """Return [C]: the average precision of each class."""
+    """Return [C]: the average precision of each class. positives [C]: the number of its ground-truth triplets."""
     bounds = entries.bounds.tolist()
     return [
         average_precision(entries.gain[begin:end], count, shoe.options.ap)
@@ -156,27 +165,30 @@ def _areas(shoe: Shoe, entries: Entries, positives: Ints) -> list[float]:
 
 
 def outcomes(shoe: Shoe, matching: Matching) -> tuple[Ints, Ints, Ints]:
-    """Return (class, true, false) as Algorithm 2, lines 15 to 28, has them: what counts in each class's TP and FP, in
-    UNITs. There is a row for each ground truth, [G] in its order, and then for each unmatched prediction that counts
-    against a class. Ground truth that is missed adds to neither."""
+    """Return three columns (class, true, false): what each row adds to the TP and the FP of its class, in UNITs
+    (Algorithm 2, lines 15 to 28). There is a row for each ground truth, in order, and then one for each unmatched
+    prediction that counts against a class. A match of similarity s adds s to TP and 1 - s to FP; missed ground truth
+    adds to neither."""
     truth_class = shoe.classes.class_of
     true = np.zeros(len(truth_class), dtype=np.int64)
     matched = np.flatnonzero(matching.prediction_of >= 0)
     true[matched] = shoe.similarities(matched, matching.prediction_of[matched])
     false = np.where(matching.prediction_of >= 0, UNIT - true, 0)
-    unmatched = loose_of(shoe, matching)
+    unmatched = false_positives(shoe, matching)
     classes = np.concatenate([truth_class, truth_class[shoe.nearest[unmatched]]])
     true = np.concatenate([true, np.zeros(len(unmatched), dtype=np.int64)])
     return classes, true, np.concatenate([false, np.full(len(unmatched), UNIT)])
 
 
-def loose_of(shoe: Shoe, matching: Matching) -> Ints:
-    """Return the predictions that were kept, are unmatched, and count against a class."""
+def false_positives(shoe: Shoe, matching: Matching) -> Ints:
+    """Return the rows of the predictions that pass the filters, are unmatched, and are similar enough to some ground
+    truth of their image to count against its class."""
     return np.flatnonzero(matching.keep & (matching.truth_of < 0) & shoe.counts_against)
 
 
 def f1_of(true: Floats, false: Floats, missed: Floats) -> Floats:
-    """Return F1, of sums of any shape, as in lines 30 to 35 of Algorithm 2."""
+    """Return F1 as in lines 30 to 35 of Algorithm 2, of sums of any shape; 0 without a true positive. true, false,
+    missed: the sums of TP, FP and FN in UNITs."""
     zeros = np.zeros(true.shape)
     precision = np.divide(true, true + false, out=zeros.copy(), where=true > 0)
     recall = np.divide(true, true + missed, out=zeros.copy(), where=true > 0)
@@ -184,45 +196,47 @@ def f1_of(true: Floats, false: Floats, missed: Floats) -> Floats:
     return f1
 
 
-def _f1(shoe: Shoe, matching: Matching, count: int) -> list[float]:
-    """Return [C]: the F1 of each class by Algorithm 2."""
+def _f1(shoe: Shoe, matching: Matching, class_count: int) -> list[float]:
+    """Return [C]: the F1 of each class by Algorithm 2, from the sums of its true positives, false positives and missed
+    ground truth."""
     classes, true, false = outcomes(shoe, matching)
-    # Weights are whole numbers, so these float sums are exact.
     missed = np.where(matching.prediction_of < 0, UNIT, 0)
     columns = (classes, true), (classes, false), (shoe.classes.class_of, missed)
-    sums: list[Any] = [np.bincount(class_number, weights=gain, minlength=count) for class_number, gain in columns]
+    # np.bincount adds floats, but those are whole numbers, so the sums are exact.
+    sums: list[Any] = [np.bincount(class_of, weights=values, minlength=class_count) for class_of, values in columns]
     f1: list[float] = f1_of(*sums).tolist()
     return f1
 
 
 def average_precision(gain: Ints, positives: int, area: str) -> float:
-    """Return the average precision of a class in [0, 1], by Algorithm 1, lines 35 to 39; without any gain it is 0.
-    gain: in UNITs, best score first; positives: how much ground truth the class has; area: a key of AREAS, which names
-    what is measured under the curve of soft precision and recall."""
+    """Return the average precision of a class in [0, 1], the area under its curve of soft precision and recall
+    (Algorithm 1, lines 35 to 39). gain: of each prediction in UNITs, best score first; positives: the number of the
+    class's ground-truth triplets; area: a key of AREAS, the way to measure the area."""
     rank = np.flatnonzero(gain) + 1  # precision is highest at gains, and only they change recall
     if len(rank) == 0 or positives == 0:
         return 0.0
-    gained = np.cumsum(gain)[rank - 1]
+    step, gained = gain[rank - 1], np.cumsum(gain)[rank - 1]
     precision, recall = gained / (rank * UNIT), gained / (positives * UNIT)
-    if area == "trapezoid":  # from each gain's point back to the one before it, which may be another prediction's
-        before = np.divide(gained - gain[rank - 1], (rank - 1) * UNIT, out=np.ones(len(rank)), where=rank > 1)
-        return math.fsum((gain[rank - 1] * (precision + before) / 2).tolist()) / (positives * UNIT)
-    envelope = np.maximum.accumulate(precision[::-1])[::-1]
+    if area == "trapezoid":  # between the curve's points at this prediction and at the one before it in the list
+        precision_before = np.divide(gained - step, (rank - 1) * UNIT, out=np.ones(len(rank)), where=rank > 1)
+        return math.fsum((step * (precision + precision_before) / 2).tolist()) / (positives * UNIT)
+    envelope = np.maximum.accumulate(precision[::-1])[::-1]  # the best precision at this recall or beyond
     if area == "envelope":
-        return math.fsum((gain[rank - 1] * envelope).tolist()) / (positives * UNIT)
+        return math.fsum((step * envelope).tolist()) / (positives * UNIT)
     first_to_reach = np.searchsorted(recall, GRID_TENTHS)
     return math.fsum(envelope[first_to_reach[first_to_reach < len(recall)]].tolist()) / len(GRID_TENTHS)
 
 
 def _mean(values: list[float] | None) -> float | None:
-    """Return the mean, exactly independent of the order of values; None for no values."""
+    """Return the mean, None for no values; `fsum` makes it independent of their order to the last digit."""
     return math.fsum(values) / len(values) if values else None
 
 
 @dataclass(frozen=True)
 class Run:
-    """The evaluation of one model, with what its signature says. matching: of the predictions that mF1 and the miss
-    rates are over; loose: of those that soft mAP is over."""
+    """The evaluation of one model. matching: that of the predictions which pass the filters (for mF1 and the miss
+    rates); loose: that of the predictions which soft mAP ranks; subset: "single_hoi" or "full"; signature: {setting:
+    text}."""
 
     shoe: Shoe
     matching: Matching
@@ -230,8 +244,9 @@ class Run:
     subset: str
     signature: dict[str, str]
 
-    def each(self) -> list[tuple[dict[str, str], Run]]:
-        """Return (tags, evaluation) at each delta, which changes no match; a single delta gets no tag."""
+    def runs_by_delta(self) -> list[tuple[dict[str, str], Run]]:
+        """Return (columns that name the delta, evaluation at it) for each delta of the options. The delta decides only
+        what counts against a class, so the matches stay. A single delta has no column: {}."""
         deltas = self.shoe.options.deltas
         tags = [{"delta": write_number(delta)} for delta in deltas]
         runs = [
@@ -242,20 +257,21 @@ class Run:
 
     @cached_property
     def scores(self) -> Scores:
-        """Return all numbers of the evaluation."""
+        """Return all numbers of the evaluation, computed once."""
         return scores_of(self.shoe, self.matching, self.loose)
 
     @cached_property
     def images(self) -> dict[str, int]:
-        """Return, for each metric, how many images have what it is computed over."""
+        """Return {metric: the number of images with what it is computed over, ground truth or predictions}."""
         truth = len(distinct(self.shoe.truth.image_of_hoi))
         kept_images = len(distinct(self.shoe.predictions.image_of_hoi[self.matching.keep]))
         return {**dict.fromkeys(METRICS, truth), "prediction_miss_rate": kept_images}
 
 
 def weighted_metrics(run: Run) -> dict[str, Weighted]:
-    """Return each metric that has a value, in a form that takes weights of the images, in the order of their ids. A
-    metric that is a mean over classes has the run's classes, in their order; a rate has one class."""
+    """Return {metric: it in a form that can be computed again with weights of the images}, for each metric that has a
+    value. Images are in the order of their ids. A mean over classes has the run's classes, in their order; a miss rate
+    is treated as one class."""
     shoe, weighting = run.shoe, _Weighting(run)
     has_classes = bool(shoe.classes.classes)
     metrics: dict[str, Weighted] = {}
@@ -275,7 +291,7 @@ class _Weighting:
     """Makes metrics of a run that take weights of its N images, which are numbered in the order of their ids."""
 
     def __init__(self, run: Run) -> None:
-        """Number the images of the run's ground truth [G] and of its predictions [P]."""
+        """Find the image number of each ground truth [G] and of each prediction [P] of a run."""
         self._shoe, self._matching = run.shoe, run.matching
         rank = rank_by_id(run.shoe.truth.image_ids)
         self._images = len(rank)
@@ -301,13 +317,12 @@ class _Weighting:
         )
 
     def mf1(self) -> ImageSums:
-        """Return the sums over images that F1 of each class is made of: true positives and false positives of the
-        matched ground truth and of the predictions that match none (`loose_of`), and missed ground truth, in units of
-        similarity (UNIT is a perfect match)."""
+        """Return the mean F1 over classes, as the sums for each class and image that F1 is made of: TP, FP (both of
+        `outcomes`) and missed ground truth, in UNITs (one UNIT is a perfect match)."""
         shoe, matching, truth_image = self._shoe, self._matching, self._truth_image
         truth_class, shape = shoe.classes.class_of, (len(shoe.classes.classes), self._images)
         outcome_class, true, false = outcomes(shoe, matching)
-        outcome_image = np.concatenate([truth_image, self._prediction_image[loose_of(shoe, matching)]])
+        outcome_image = np.concatenate([truth_image, self._prediction_image[false_positives(shoe, matching)]])
         missed = np.where(matching.prediction_of < 0, UNIT, 0)
         parts = [
             sum_by_image(outcome_class, outcome_image, true, shape),
@@ -326,7 +341,8 @@ class _Weighting:
         return self._share(self._prediction_image[rows], self._matching.truth_of[rows] < 0)
 
     def _share(self, image: Ints, is_counted: Bools) -> ImageSums:
-        """Return the share of items that count. image: that of each item; is_counted: whether it counts."""
+        """Return the share of items that count. image: the image number of each item; is_counted: whether the item
+        counts."""
         one_class, shape = np.zeros_like(image), (1, self._images)
         totals = sum_by_image(one_class, image, np.ones_like(image), shape)
         counts = sum_by_image(one_class, image, np.where(is_counted, 1, 0), shape)
@@ -334,19 +350,21 @@ class _Weighting:
 
 
 def means(metric: str, rounds: Rounds) -> Floats:
-    """Return [R]: a metric in each round, the mean over the classes that have ground truth in it."""
+    """Return [R]: a metric in each round of resampling, the mean over the classes that have ground truth in it. rounds:
+    the metric's values for each class. HIDDEN and HIDDEN_OF_MEANS correct for classes with ground truth in few images,
+    whose values vary less between resamples than between test sets."""
     classes, hidden = np.arange(len(rounds.ap)), HIDDEN_OF_MEANS if metric == "soft_map" else HIDDEN
     return rounds.means(classes, np.zeros(len(classes), dtype=bool), hidden)
 
 
 def interval_of(run: Run, metric: str, rounds: Rounds) -> tuple[float, float] | None:
-    """Return the 95 % interval, in [0, 1], of a metric that has a value; None where fewer than two images have what it
-    is computed over."""
+    """Return the 95 % interval (low, high), in [0, 1], of a metric that has a value; None where fewer than two images
+    have what it is computed over. rounds: the metric's values for each class in each round of resampling."""
     return interval(getattr(run.scores, metric), means(metric, rounds), run.images[metric], lowest=0.0, highest=1.0)
 
 
 def intervals_of(run: Run, resampling: Resampling) -> dict[str, tuple[float, float] | None]:
-    """Return the interval of each metric that has a value."""
+    """Return {metric: its 95 % interval (low, high), None for too few images} for each metric that has a value."""
     metrics = weighted_metrics(run)
     rounds_by_metric = resample(list(metrics.values()), resampling, "shoe: resamples") if metrics else []
     return {metric: interval_of(run, metric, rounds) for metric, rounds in zip(metrics, rounds_by_metric, strict=True)}
@@ -355,14 +373,15 @@ def intervals_of(run: Run, resampling: Resampling) -> dict[str, tuple[float, flo
 def evaluation_rows(
     run: Run, tags: Mapping[str, str], resampling: Resampling | None = None, *, per_class: bool = False
 ) -> Iterator[Row]:
-    """Yield the five numbers of each delta in percent, with intervals from `resampling`, then with `per_class` soft_ap,
-    f1 and ap of each class. tags: of every row; where there are several deltas, the delta's is added.
+    """Yield the result rows of a run, in percent: the five metrics at each delta and, with `per_class`, then soft_ap,
+    f1 and ap of each class. tags: {column: text} of every row, such as the model's name; where there are several
+    deltas, the column `delta` is added. resampling: what intervals are computed from, None for rows without.
 
     `n` is the count behind a value: classes for a mean, ground truth or predictions for a rate, ground truth for a
     class. A value is null where there is nothing to average, or no scores to rank by.
     """
     resampling_settings = {} if resampling is None else resampling.signature()
-    for delta, run_at_delta in run.each():
+    for delta, run_at_delta in run.runs_by_delta():
         intervals = None if resampling is None else intervals_of(run_at_delta, resampling)
         common = {"unit": "%", **row_ends("shoe", {**tags, **delta}, {**run_at_delta.signature, **resampling_settings})}
         for metric in METRICS:

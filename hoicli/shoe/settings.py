@@ -51,12 +51,13 @@ RANKS = {
 class ShoeOptions:
     """The options of `hoicli shoe-eval`, by their names. Raises `UsageError` for values that they cannot have.
 
-    delta: the similarity, or several as text, from which an unmatched prediction counts against a class (the paper does
-    not publish it; 0.5 is ours). verb_weight: the verb's weight in the combined similarity; the object has the rest.
-    min_similarity: the least similarity of a match. min_score, min_rank: which predictions mF1 and the miss rates are
-    over; filter_map: whether soft mAP and mAP are, too. single_hoi: use only images with one human-object pair.
-    ignore_no_interaction: leave out triplets of that verb, of ground truth and predictions. allow_missing: count pairs
-    of senses that the table of similarities lacks as 0; otherwise they are an error.
+    delta: the similarity from which an unmatched prediction counts against a class, as text that may list several (the
+    paper does not publish it; 0.5 is ours). verb_weight: the verb's weight in the combined similarity; the object has
+    the rest. combine, ap, assignment, rank_of: one of COMBINE, AREAS, ASSIGNMENTS, RANKS. min_similarity: the least
+    similarity of a match. min_score, min_rank: which predictions mF1 and the miss rates are over; filter_map: whether
+    soft mAP and mAP are, too. single_hoi: use only images with one human-object pair. ignore_no_interaction: leave out
+    triplets of that verb, of ground truth and predictions. allow_missing: count pairs of senses that the table of
+    similarities lacks as 0; otherwise they are an error.
     """
 
     delta: str = "0.5"
@@ -74,7 +75,8 @@ class ShoeOptions:
     allow_missing: bool = False
 
     def __post_init__(self) -> None:
-        _ = self.deltas  # they are checked first
+        """Raise `UsageError` for values that an option cannot have, alone or beside the others."""
+        _ = self.deltas  # parsing them checks them
         for option in ("verb_weight", "min_similarity", "min_rank"):
             value = getattr(self, option)
             if value is not None and not 0 <= value <= 1:
@@ -98,7 +100,7 @@ class ShoeOptions:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Return the names of the tags that these options add to rows."""
+        """Return the names of the columns that these options add to result rows: delta, if it has several values."""
         return ("delta",) if len(self.deltas) > 1 else ()
 
     @property
@@ -107,8 +109,9 @@ class ShoeOptions:
         return self.min_score is not None or self.min_rank is not None
 
     def signature(self) -> dict[str, str]:
-        """Return the settings that say how matches are made and what they are worth: all of them, as none has a
-        standard value, but the two that depart from the algorithms only where they do."""
+        """Return {name: text} of the settings that say how matches are made and what they are worth. All are written,
+        as none has a standard value, except that `assign` and `minsim` are left out where they follow the paper's
+        algorithms."""
         signed = {"delta": write_number(self.deltas[0]), "against": "image", "combine": self.combine}
         signed |= {} if self.combine == "min" else {"verb": write_number(self.verb_weight)}
         signed |= {"ap": self.ap, "ties": "higher-score,values"}
@@ -116,7 +119,8 @@ class ShoeOptions:
         return signed | ({"minsim": write_number(self.min_similarity)} if self.min_similarity else {})
 
     def filter_signature(self) -> dict[str, str]:
-        """Return the settings that say which predictions count; a rank says that it is our interpretation."""
+        """Return {name: text} of the settings that say which predictions count; a rank is marked "a-reading", as the
+        paper does not define it."""
         signed = {} if self.min_score is None else {"minscore": write_number(self.min_score)}
         if self.min_rank is not None:
             signed["minrank"] = f"{write_number(self.min_rank)}-{RANKS[self.rank_of]}(a-reading)"

@@ -1,4 +1,5 @@
-"""From streams to SHOE: read everything, choose images and predictions, resolve labels, and print notes about gaps.
+"""The evaluation of `shoe-eval`, from input streams to a `Run`: it reads everything, chooses images and predictions,
+finds the senses of labels, and prints notes about gaps.
 
 **Confidence.** The supplement's Algorithm 2 keeps predictions "with confidence score rank s >= tau", its Table 2 has
 tau = 0.5, and neither says of what the rank is. RANKS has the readings that can be told apart, docs/shoe.md what each
@@ -56,30 +57,34 @@ class Evaluation:
     def __init__(
         self, gt: Stream, sim: Stream | str, options: ShoeOptions, policy: ErrorPolicy, *, dataset: str
     ) -> None:
-        """Read the ground truth and `sim`, the tables of similarities, or the name of an offline backend that rates the
-        pairs that predictions need. Raises `DataError` for a bad line or empty ground truth."""
+        """Read the ground truth and the tables of similarities. sim: the stream of tables, or the name of an offline
+        backend, which then rates the pairs that each model's predictions need. Raises `DataError` for a bad line or
+        empty ground truth."""
         self._vocabulary, self._options, self._policy, self._sim = load(dataset), options, policy, sim
         with no_garbage_collection():
-            both = None if isinstance(sim, str) else _read_in_parallel(gt, sim)
-            self._truth = both[0] if both else merge(triplet_batches(gt, policy=policy, truth=True))
+            truth_and_table = None if isinstance(sim, str) else _read_in_parallel(gt, sim)
+            if truth_and_table is not None:
+                self._truth, self._table = truth_and_table
+            else:
+                self._truth = merge(triplet_batches(gt, policy=policy, truth=True))
             if not self._truth.image_ids:
                 raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name, code="empty")
             check_annotated(self._truth, gt.name)
-            if not isinstance(sim, str):
-                self._table = both[1] if both else SimilarityTable.read(sim, policy, open_wordnet().canonical)
+            if truth_and_table is None and not isinstance(sim, str):
+                self._table = SimilarityTable.read(sim, policy, open_wordnet().canonical)
         self._known = dict.fromkeys(self._truth.image_ids)  # not a set: a message names the first one
-        self._signed = {"data": self._vocabulary.signed, **truth_settings(total_of(self._truth.hashes))}
+        self._truth_signature = {"data": self._vocabulary.signed, **truth_settings(total_of(self._truth.hashes))}
 
     def run(self, predictions: Stream) -> Run:
-        """Return the evaluation of a model; notes go to stderr. Raises `DataError` for a bad line, `UsageError` for an
-        option that needs scores where a prediction has none."""
+        """Return the evaluation of one model's predictions; notes go to stderr. Raises `DataError` for a bad line,
+        `UsageError` for an option that needs scores where a prediction has none."""
         options = self._options
         roles = bool(self._vocabulary.roles)
         predictions_read = read_predictions(predictions, self._policy, self._known, unlabelled=roles)
         check_scores(options, predictions_read)
         self._check_fit(predictions_read, predictions.name)
         unscored = int(np.isnan(predictions_read.score).sum())
-        truth, predictions_read, places = self._asked_for(predictions_read)
+        truth, predictions_read, places = self._select_triplets(predictions_read)
         classes = classes_of(truth, senses_of(self._vocabulary), candidates)
         if options.single_hoi:
             note(
@@ -87,23 +92,24 @@ class Evaluation:
                 f"pair (boxes of one label that overlap at IoU > {ONE_BOX_IOU:g} are one) and show "
                 f"{len(classes.classes):,} classes"
             )
-        compared = likenesses(truth, predictions_read, classes, candidates)
-        table, table_signature = self._rated_table(compared)
-        for likeness in compared:
+        verbs_and_objects = likenesses(truth, predictions_read, classes, candidates)
+        table, table_signature = self._make_table(verbs_and_objects)
+        for likeness in verbs_and_objects:
             likeness.rate(table)
-        shoe = Shoe(truth, predictions_read, classes, compared, options)
-        shoe.places = places
-        keep = kept_by(options, predictions_read)
-        missing = self._missing(shoe)
+        shoe = Shoe(truth, predictions_read, classes, verbs_and_objects, options)
+        shoe.places = places  # in the records, from which triplets may have been left out
+        keep = filter_predictions(options, predictions_read)
+        missing = self._count_missing_pairs(shoe)
         _report(shoe, unscored)
         matching = shoe.match(keep)
+        # Soft mAP ranks all predictions that have a score, unless --filter-map leaves some out.
         loose = matching if options.filter_map or keep.all() or not shoe.scored else shoe.match()
         signature = self._signature(shoe, table_signature, missing)
         return Run(shoe, matching, loose, "single_hoi" if options.single_hoi else "full", signature)
 
     def _check_fit(self, predictions: Triplets, name: str) -> None:
-        """Check that the predictions are of the ground truth's images and boxes; a note says what is doubtful. name: of
-        the predictions' stream."""
+        """Raise `DataError` if the predictions cannot be of the ground truth's images; print a note if that is
+        doubtful. name: of the predictions' stream."""
         position = {image_id: number for number, image_id in enumerate(self._truth.image_ids)}
         image = np.array([position[image_id] for image_id in predictions.image_ids], dtype=np.int64)
         fit = Fit().add(predictions, image)
@@ -111,29 +117,35 @@ class Evaluation:
         if question := fit.doubt(self._truth, self._vocabulary):
             note(question)
 
-    def _rated_table(self, compared: Sequence[Likeness]) -> tuple[SimilarityTable, dict[str, str]]:
-        """Return the similarities of the senses to be compared, and what a signature says of them."""
+    def _make_table(self, verbs_and_objects: Sequence[Likeness]) -> tuple[SimilarityTable, dict[str, str]]:
+        """Return a table with the similarities of the senses to be compared, and its part of the signature: the table
+        that was read, or one that the offline backend makes now."""
         if not isinstance(self._sim, str):
             return self._table, self._table.signature()
-        pairs = sorted(chain.from_iterable(likeness.asked for likeness in compared))  # as shoe-sim rates them
+        # Each pair in alphabetical order, as shoe-sim rates it.
+        pairs = sorted(chain.from_iterable(likeness.asked for likeness in verbs_and_objects))
         table, measure = SimilarityTable.from_pairs(pairs, rate(self._sim, pairs)), measure_of(self._sim)
-        return table, {"sim": measure, "raters": measure}  # and not the pairs that these predictions happen to need
+        # The measure identifies the similarities; a digest would depend on which pairs these predictions need.
+        return table, {"sim": measure, "raters": measure}
 
     def _signature(self, shoe: Shoe, table_signature: dict[str, str], missing: int) -> dict[str, str]:
-        """Return what the signature of a run says. missing: how many pairs of senses the table lacks."""
+        """Return {setting: text} of a run's signature. table_signature: the settings of the table of similarities;
+        missing: how many pairs of senses the table lacks."""
         options = self._options
-        signature = {**self._signed, **table_signature, **options.signature()}
-        signature |= {"wordnet": named} if (named := open_wordnet().signature) else {}
+        signature = {**self._truth_signature, **table_signature, **options.signature()}
+        wordnet_signature = open_wordnet().signature
+        signature |= {"wordnet": wordnet_signature} if wordnet_signature else {}
         signature |= {"images": f"one-pair,boxes-as-one-above-iou-{ONE_BOX_IOU:g}"} if options.single_hoi else {}
         signature |= {"missing": str(missing)} if missing else {}
         signature |= {"noint": "left-out"} if options.ignore_no_interaction else {}
-        all_caveats = np.concatenate([shoe.truth.caveats, shoe.predictions.caveats])
-        signature |= options.filter_signature() | caveats.settings(int(np.bitwise_or.reduce(all_caveats)) & _CONCERNED)
+        # Each record's caveats are the bits of a number; any bit that some record has is named.
+        all_caveats = int(np.bitwise_or.reduce(np.concatenate([shoe.truth.caveats, shoe.predictions.caveats])))
+        signature |= options.filter_signature() | caveats.settings(all_caveats & _CAVEATS)
         return signature | ({"unlabelled": "by-verb"} if shoe.unlabelled else {})
 
-    def _missing(self, shoe: Shoe) -> int:
-        """Return how many pairs of senses the table lacks, with a note; raise `DataError` unless some may be
-        missing."""
+    def _count_missing_pairs(self, shoe: Shoe) -> int:
+        """Return how many of the needed pairs of senses the table lacks. If it lacks any, print a note if the options
+        allow that, else raise `DataError`."""
         asked_count = len(shoe.verbs.asked) + len(shoe.objects.asked)
         missing = shoe.verbs.missing + shoe.objects.missing
         if missing:
@@ -147,9 +159,9 @@ class Evaluation:
             note(f"{problem}: they count 0; hoicli shoe-sim makes them from these files")
         return len(missing)
 
-    def _asked_for(self, predictions: Triplets) -> tuple[Triplets, Triplets, tuple[Ints, Ints]]:
-        """Return the ground truth, in the order of `_turn`, and the predictions that the options ask for, and the
-        position of each triplet in its record."""
+    def _select_triplets(self, predictions: Triplets) -> tuple[Triplets, Triplets, tuple[Ints, Ints]]:
+        """Return the ground truth and the predictions that the options ask for, and the position of each of their
+        triplets in its record. The ground truth is in the order of `_choosing_order`."""
         truth = self._truth
         if self._options.single_hoi:
             truth = truth.select_images(single_pair_images(truth))
@@ -157,55 +169,58 @@ class Evaluation:
             predictions = predictions.select_images(
                 np.array([image_id in images for image_id in predictions.image_ids], dtype=bool)
             )
-        places = places_of(truth), places_of(predictions)
+        truth_places, places = places_of(truth), places_of(predictions)
         if self._options.ignore_no_interaction:
-            kept_truth, kept = self._interacts(truth), self._interacts(predictions)
-            truth, predictions = truth.select_triplets(kept_truth), predictions.select_triplets(kept)
-            places = places[0][kept_truth], places[1][kept]
+            keep_truth, keep = self._interacts(truth), self._interacts(predictions)
+            truth, predictions = truth.select_triplets(keep_truth), predictions.select_triplets(keep)
+            truth_places, places = truth_places[keep_truth], places[keep]
             note(
-                f"{arg('ignore_no_interaction')}: {(~kept_truth).sum():,} triplets of the ground truth and "
-                f"{(~kept).sum():,} of the predictions are left out"
+                f"{arg('ignore_no_interaction')}: {(~keep_truth).sum():,} triplets of the ground truth and "
+                f"{(~keep).sum():,} of the predictions are left out"
             )
         if self._vocabulary.roles and predictions.role.any():
-            stated = self._is_triplet(predictions)
-            predictions, places = predictions.select_triplets(stated), (places[0], places[1][stated])
-            if not stated.all():
-                note(f"{(~stated).sum():,} scores of an action alone, whose verb has roles, are left out: no triplets")
-        turn = self._turn(truth)
-        return truth.select_triplets(turn), predictions, (places[0][turn], places[1])
+            keep = self._is_triplet(predictions)
+            predictions, places = predictions.select_triplets(keep), places[keep]
+            if not keep.all():
+                note(f"{(~keep).sum():,} scores of an action alone, whose verb has roles, are left out: no triplets")
+        order = self._choosing_order(truth)
+        return truth.select_triplets(order), predictions, (truth_places[order], places)
 
-    def _turn(self, truth: Triplets) -> Ints:
-        """Return [G]: the rows of the ground truth, image by image, in the order in which they choose: by the dataset's
-        classes, as official annotations are listed, then by values; names that are no class of it come last."""
+    def _choosing_order(self, truth: Triplets) -> Ints:
+        """Return [G]: the rows of the ground truth, image by image, in the order in which they choose predictions: by
+        the number of their class in the dataset, as official annotations are listed, then by their values. Triplets
+        that are no class of the dataset come last."""
         ids, width = self._vocabulary.interaction_ids, max(len(truth.objects), 1)
         codes, pair_of_hoi = np.unique(truth.verb * width + truth.label, return_inverse=True)
         pair_names = [(truth.verbs[code // width][0], truth.objects[code % width][0]) for code in codes.tolist()]
-        number = np.array([ids[pair] if pair in ids else len(ids) for pair in pair_names], dtype=np.int64)[pair_of_hoi]
-        return np.lexsort((*truth.sort_keys(np.arange(len(pair_of_hoi))), number, truth.image_of_hoi))
+        class_number = np.array([ids[pair] if pair in ids else len(ids) for pair in pair_names], dtype=np.int64)
+        # lexsort sorts by its last key first: image, class, values
+        value_keys = truth.sort_keys(np.arange(len(pair_of_hoi)))
+        return np.lexsort((*value_keys, class_number[pair_of_hoi], truth.image_of_hoi))
 
     def _interacts(self, triplets: Triplets) -> Bools:
-        """Return [T]: whether a triplet's verb is not the dataset's no_interaction."""
+        """Return [T]: whether each triplet's verb is another one than the dataset's no_interaction."""
         nothing = self._vocabulary.no_interaction
         verbs = [nothing is None or normalise(verb or "") != normalise(nothing) for verb, _ in triplets.verbs]
         return np.array(verbs, dtype=bool)[triplets.verb]
 
     def _is_triplet(self, predictions: Triplets) -> Bools:
-        """Return [T]: all but V-COCO's scores of an action alone (an agent), which go with those of its roles."""
-        roles, alone = (
-            self._vocabulary.roles_of,
-            np.array([name == NOTHING for name in predictions.objects], dtype=bool),
-        )
-        has_roles = np.array([bool(roles.get(verb or "")) for verb, _ in predictions.verbs], dtype=bool)
-        is_triplet: Bools = predictions.role | ~alone[predictions.label] | ~has_roles[predictions.verb]
+        """Return [T]: whether each prediction is a triplet, rather than one of V-COCO's scores of an action without its
+        object (an agent's) for a verb that is also predicted with objects (its roles)."""
+        roles_of = self._vocabulary.roles_of
+        no_object = np.array([name == NOTHING for name in predictions.objects], dtype=bool)
+        has_roles = np.array([bool(roles_of.get(verb or "")) for verb, _ in predictions.verbs], dtype=bool)
+        is_triplet: Bools = predictions.role | ~no_object[predictions.label] | ~has_roles[predictions.verb]
         return is_triplet
 
 
 def _read_in_parallel(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTable] | None:
-    """Return the ground truth and the tables, each read by a process of its own; None for small files, where that is
-    not worth it, and where one fails. Meanwhile the words of the ground truth are looked up: most predictions have
-    them, too."""
+    """Return the ground truth and the table of similarities, each read by a process of its own. Return None for small
+    files, where that is not worth it, and if a process fails; then the caller reads them one after the other."""
 
     def read_truth() -> Triplets:
+        """Return the ground truth. Look its labels up in WordNet, which is remembered, as most predictions have them,
+        too."""
         truth = merge(triplet_batches(gt, policy=ErrorPolicy(), truth=True))
         for pos, names in (("v", truth.verbs), ("n", truth.objects)):
             for name in names:
@@ -213,6 +228,7 @@ def _read_in_parallel(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTabl
         return truth
 
     def read_table() -> SimilarityTable:
+        """Return the table of similarities, with senses under the names of the WordNet in use."""
         return SimilarityTable.read(sim, ErrorPolicy(), open_wordnet().canonical)
 
     if min(gt.processes(), sim.processes()) < 2:
@@ -222,12 +238,13 @@ def _read_in_parallel(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTabl
     return None if results is None else (results[0], results[1])
 
 
-_CONCERNED = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_TOKENS, caveats.ALL_ONES])
+_CAVEATS = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_TOKENS, caveats.ALL_ONES])
 """The caveats that SHOE's numbers depend on: which triplets there are, where they are, and what ranks them."""
 
 
 def _report(shoe: Shoe, unscored: int) -> None:
-    """Print notes on stderr about what a user should know before quoting the numbers."""
+    """Print notes about what a user should know before quoting the numbers: images without predictions, missing scores,
+    labels or senses. unscored: how many predictions have no score."""
     total, prediction_count = len(shoe.truth.image_ids), len(shoe.predictions.image_ids)
     if prediction_count < total:
         note(
@@ -243,7 +260,8 @@ def _report(shoe: Shoe, unscored: int) -> None:
 
 
 def check_scores(options: ShoeOptions, predictions: Triplets) -> None:
-    """Raise `UsageError` where predictions to be filtered have no scores, or scores without such a rank."""
+    """Raise `UsageError` if the options filter by score and some prediction has none, or if they take shares of an
+    image's best score (`--rank-of best`) and some score is negative."""
     unscored = int(np.isnan(predictions.score).sum()) if options.filters else 0
     if unscored:
         problem = f"need scores, and {unscored:,} predictions have none: leave them out"
@@ -252,32 +270,35 @@ def check_scores(options: ShoeOptions, predictions: Triplets) -> None:
         raise UsageError(f"{arg('rank_of', 'best')}: needs scores of at least 0, and some are below; choose another")
 
 
-def kept_by(options: ShoeOptions, predictions: Triplets) -> Bools:
-    """Return [P]: the predictions with the least score and rank asked for; a note says how the rank is read."""
-    score, image, least_rank = predictions.score, predictions.image_of_hoi, options.min_rank
+def filter_predictions(options: ShoeOptions, predictions: Triplets) -> Bools:
+    """Return [P]: whether each prediction has the score and the rank that the options require (`min_score`,
+    `min_rank`). A note says how the rank is understood."""
+    score, image, min_rank = predictions.score, predictions.image_of_hoi, options.min_rank
     keep = np.ones(len(score), dtype=bool)
     if options.min_score is not None:
         keep &= score >= options.min_score
-    if least_rank is not None:
+    if min_rank is not None:
         if options.rank_of == "best":
             best = np.zeros(len(predictions.image_ids))
             np.maximum.at(best, image, score)
-            keep &= score >= least_rank * best[image]
+            keep &= score >= min_rank * best[image]
         else:
-            keep &= share_not_above(image if options.rank_of == "image" else np.zeros_like(image), score) >= least_rank
+            keep &= share_not_above(image if options.rank_of == "image" else np.zeros_like(image), score) >= min_rank
         ranked_among = RANKS[options.rank_of].replace("-", " ")
         reading_text = f"is our reading: the paper does not define its confidence score rank; here {ranked_among}"
-        note(f"{arg('min_rank', least_rank)} {reading_text}: {int(keep.sum()):,} predictions of {len(keep):,} are left")
+        note(f"{arg('min_rank', min_rank)} {reading_text}: {int(keep.sum()):,} predictions of {len(keep):,} are left")
     return keep
 
 
 def share_not_above(group: Ints, score: Floats) -> Floats:
-    """Return [P]: the share of each prediction's group that does not score higher, itself included; 1 for the best."""
+    """Return [P]: for each prediction, the share of its group that does not score higher than it, itself included; 1
+    for the best. group [P]: a number that the predictions of a group share; score [P]."""
+    # Sorted by group, then by rising score: what does not score higher is all of the group up to the last equal score.
     order = np.lexsort((score, group))
     group, score = group[order], score[order]
     starts = run_starts(group)
     size = np.diff(starts, append=len(group))
-    # where runs of equal scores begin, and for each prediction where its own run ends
+    # where runs of equal scores begin, and for each prediction where the run of its score ends
     changes = np.flatnonzero(np.r_[True, (group[1:] != group[:-1]) | (score[1:] != score[:-1])])
     run_end = np.repeat(np.append(changes[1:], len(group)), np.diff(changes, append=len(group)))
     share = np.empty(len(group))
@@ -286,30 +307,31 @@ def share_not_above(group: Ints, score: Floats) -> Floats:
 
 
 def single_pair_images(truth: Triplets) -> Bools:
-    """Return [N]: the images whose triplets are all of one pair, a person with an object (or without any).
+    """Return [N]: whether all triplets of each image are of one pair, a person with an object (or without any).
 
     Boxes of an image that have the same label and an IoU above ONE_BOX_IOU (x2, y2 as far edges, as everywhere in SHOE)
     count as one, and so do two boxes that a chain of such overlaps connects, so the order of boxes does not matter. A
     box that no triplet uses connects nothing.
     """
     instance = np.append(_instances(truth), -1)  # NO_BOX, as an index, is the last one
+    # One number for each (subject, object); an image has as many pairs as different numbers.
     pair = instance[truth.subject] * (len(instance) + 1) + instance[truth.object] + 1
-    _, first = np.unique(pair, return_index=True)
-    single: Bools = np.bincount(truth.image_of_hoi[first], minlength=len(truth.image_ids)) == 1
+    _, first_row = np.unique(pair, return_index=True)
+    single: Bools = np.bincount(truth.image_of_hoi[first_row], minlength=len(truth.image_ids)) == 1
     return single
 
 
 def _instances(truth: Triplets) -> Ints:
-    """Return [B]: a number for each box, equal for boxes that count as one."""
+    """Return [B]: the number of the person or object that each box shows, equal for boxes of an image that count as one
+    (`single_pair_images`)."""
     boxes = np.union1d(truth.subject, truth.object[truth.object != NO_BOX])
     image = truth.image_of_box[boxes]
-    label_number = np.unique(np.array([normalise(label) for label in truth.labels], dtype=object), return_inverse=True)[
-        1
-    ]
+    labels = np.array([normalise(label) for label in truth.labels], dtype=object)
+    _, label_number = np.unique(labels, return_inverse=True)
     group = image * (len(label_number) + 1) + label_number[truth.box_label[boxes]]
     order = np.argsort(group, kind="stable")
     boxes, group = boxes[order], group[order]
-    # Each box beside those of its image and label that come after it.
+    # Compare each box with those of its image and label that come after it.
     position = np.arange(len(boxes))
     count = np.searchsorted(group, group, side="right") - position - 1
     pairs = []

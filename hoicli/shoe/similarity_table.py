@@ -2,9 +2,9 @@
 
 A line is `{"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.625}`, and may say where that is from:
 `scores` has each model's rating, `measure` names an offline backend, `prompt` is the digest of what models were asked,
-`date` when, `merge` the rule that combined several raters, if not the mean (formats/similarity.schema.json).
-Similarity is symmetric, and 1 of a sense with itself, so each pair has one line; two lines that rate a pair differently
-are an error, unless tables are joined.
+`date` when, `merge` the rule that combined several raters, if not the mean (formats/similarity.schema.json). Similarity
+is symmetric, and 1 of a sense with itself, so each pair has one line; two lines that rate a pair differently are an
+error, unless tables are joined.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ _KEYS = {"pos", "a", "b", "similarity", "measure"}
 
 @dataclass(frozen=True)
 class Rated:
-    """The rating of a pair: similarity is in [0, 1], None if the backend has no answer.
+    """The rating of a pair of senses. similarity: in [0, 1], None if the backend has no answer.
 
-    The others say where it is from. scores: each model's rating; measure: the name of an offline backend; prompt: the
-    digest of what the models were asked; date: the day or days (DATES) on which they answered; merge: the rule that
-    combined several raters, if not the mean.
+    The other fields say where it is from. scores: {model: its rating, 0 to 4}; measure: the name of an offline backend;
+    prompt: the digest of what the models were asked; date: the day or days (DATES) on which they answered; merge: the
+    rule that combined several raters, if not the mean.
     """
 
     similarity: float | None
@@ -71,24 +71,26 @@ class Rated:
     date: str | None = None
 
     @cached_property
-    def told(self) -> Record:
-        """Return what a line of a table says of the rating."""
+    def fields(self) -> Record:
+        """Return the keys of a line that say what the rating is and where it is from; keys without a value are left
+        out."""
         content = {"scores": self.scores and dict(sorted(self.scores.items())), "similarity": self.similarity}
         content |= {key: getattr(self, key) for key in ("merge", "measure", "prompt", "date")}
         return {key: value for key, value in content.items() if value is not None or key == "similarity"}
 
     def line(self, pair: Pair) -> Record:
         """Return the line of a table for this rating of a pair."""
-        return {**dict(zip(("pos", "a", "b"), pair, strict=True)), **self.told}
+        pos, a, b = pair
+        return {"pos": pos, "a": a, "b": b, **self.fields}
 
 
 def pair_of(pos: str, first: str, second: str) -> Pair:
-    """Return the pair of two different senses, in the order of their names."""
+    """Return the pair of two different senses with the alphabetically first one first, as tables have it."""
     return (pos, first, second) if first < second else (pos, second, first)
 
 
 def days_of(dates: Iterable[str | None]) -> str | None:
-    """Return several dates as one: the first day and the last; None for no dates."""
+    """Return the period of several dates (DATES), "first day/last day" or a single day; None for no dates."""
     days = sorted(chain.from_iterable(date.split("/") for date in dates if date is not None))
     return None if not days else days[0] if days[0] == days[-1] else f"{days[0]}/{days[-1]}"
 
@@ -103,21 +105,25 @@ class SimilarityTable:
     identifies its content."""
 
     def __init__(self, senses: Numbered[str], key: Ints, similarity: Floats, **sources: set[str]) -> None:
-        """Make a table of pairs. key [P]: two of the `senses` as one number (`_keys`), each pair once; similarity [P]:
-        in [0, 1]. sources, by the key of signatures: who rated (models and measures), what they were asked, how several
-        were combined."""
+        """Make a table of P pairs. senses: {name: number}; key [P]: the numbers of two senses as one (`_keys`), each
+        pair once; similarity [P]: in [0, 1]. sources: what signatures say of them; raters (models and measures), prompt
+        (digests of what they were asked), merge (how several ratings were combined)."""
         self._ids, self._sources = senses, sources
         order = np.argsort(key)
-        self._key, self._similarity = key[order], similarity[order] + 0.0  # -0.0 would have a digest of its own
+        self._key, self._similarity = (
+            key[order],
+            similarity[order] + 0.0,
+        )  # + 0.0 turns -0.0, whose digest differs, into 0.0
 
     @classmethod
     def read(cls, lines: Iterable[Line], policy: ErrorPolicy, canonical: Callable[[str], str] = str) -> SimilarityTable:
-        """Return the table of all lines, in any order, of one or several files, with senses under their `canonical`
-        names. Raises `DataError` with file and line for a bad line or a pair with two different ratings; if the policy
-        skips, bad lines are dropped, and all lines of such a pair."""
+        """Return the table of all lines, in any order, of one or several files. canonical: (sense's name) -> the name
+        under which it is stored. Raises `DataError` with file and line for a bad line or a pair with two different
+        ratings; if the policy skips, bad lines are dropped, and all lines of such a pair."""
         reading, lines = _Reading(canonical), iter(lines)
-        for batch in iter(lambda: list(islice(lines, BATCH)), []):
-            for line in batch if attempt(reading.take, batch) is None else ():
+        while batch := list(islice(lines, BATCH)):
+            is_added = attempt(reading.add_batch, batch)
+            for line in () if is_added else batch:  # one by one, as some line is unusual or bad
                 with policy.item(line.place):
                     reading.add(parse(line))
         key = np.fromiter(reading.pairs, dtype=np.int64, count=len(reading.pairs))
@@ -128,9 +134,9 @@ class SimilarityTable:
 
     @classmethod
     def from_pairs(cls, pairs: Sequence[Pair], rated: Sequence[Rated]) -> SimilarityTable:
-        """Return the table of rated pairs, each of which must be there once."""
+        """Return the table of pairs with their ratings by a measure; each pair must be there once."""
         senses = Numbered[str]()
-        first, second = (senses.numbers_of([pair[side] for pair in pairs]) for side in (1, 2))
+        first, second = senses.numbers_of([a for _, a, _ in pairs]), senses.numbers_of([b for _, _, b in pairs])
         similarity = np.array([rating.similarity for rating in rated], dtype=np.float64)
         return cls(senses, _keys(first, second), similarity, raters=_parts(rating.measure for rating in rated))
 
@@ -139,7 +145,8 @@ class SimilarityTable:
         return len(self._key)
 
     def values(self, first: Sequence[str], second: Sequence[str]) -> Floats:
-        """Return [M]: the similarity of each first[i] and second[i], 1 for equal senses, NaN if the table has none."""
+        """Return [M]: the similarity of each sense first[i] to second[i], 1 for equal senses, NaN if the table lacks
+        the pair."""
         similarity = self.look_up(self.numbers(first), self.numbers(second))
         similarity[np.fromiter(map(eq, first, second), dtype=bool, count=len(first))] = 1.0
         return similarity
@@ -151,21 +158,26 @@ class SimilarityTable:
     def look_up(self, first: Ints, second: Ints) -> Floats:
         """Return [M]: the similarity of different senses, given by their numbers; NaN if the table lacks the pair."""
         similarity = np.full(len(first), np.nan)
-        known_rows = np.flatnonzero((first >= 0) & (second >= 0))
-        place, found = find(self._key, _keys(first[known_rows], second[known_rows]))
-        similarity[known_rows[found]] = self._similarity[place[found]]
+        both_known = np.flatnonzero((first >= 0) & (second >= 0))
+        place, in_table = find(self._key, _keys(first[both_known], second[both_known]))
+        similarity[both_known[in_table]] = self._similarity[place[in_table]]
         return similarity
 
     def signature(self) -> dict[str, str]:
-        """Return what identifies the table in signatures: its digest, and where its similarities are from."""
-        signed = dict(self._sources)
-        if signed.get("merge") == {"mean"} and len(signed["raters"]) < 2:
-            del signed["merge"]
-        setting_texts = {key: sorted(re.sub(r"[|\s]+", "_", name) for name in names) for key, names in signed.items()}
-        return {"sim": self.digest(), **{key: "+".join(names) for key, names in setting_texts.items() if names}}
+        """Return {setting: text} that identifies the table in signatures: its digest, and where its similarities are
+        from. The mean of a single rater, which combines nothing, is not named."""
+        sources = dict(self._sources)
+        if sources.get("merge") == {"mean"} and len(sources["raters"]) < 2:
+            del sources["merge"]
+        signature = {"sim": self.digest()}
+        for key, names in sources.items():
+            if names:  # a signature's settings are separated by "|" and have no spaces
+                signature[key] = "+".join(sorted(re.sub(r"[|\s]+", "_", name) for name in names))
+        return signature
 
     def digest(self) -> str:
         """Return eight hexadecimal digits that two tables share when they hold the same pairs and similarities."""
+        # The senses are numbered again by name, as their numbers depend on the order of lines.
         names = sorted(self._ids)
         rank = np.empty(len(names), dtype=np.int64)
         rank[[self._ids[name] for name in names]] = np.arange(len(names))
@@ -178,23 +190,25 @@ class SimilarityTable:
 
 
 def _keys(first: Ints, second: Ints, count: int = MOST_SENSES) -> Ints:
-    """Return [P]: one number for each pair of numbers below `count`, the same for both orders."""
+    """Return [P]: one number for each two senses' numbers (below `count`), the same for both orders."""
     return np.minimum(first, second) * count + np.maximum(first, second)
 
 
 class _Reading:
-    """A table while its lines are read: similarities by `_keys` of two of the `senses`, NaN for a pair with two
-    ratings, and what the lines say of where they are from."""
+    """A table while its lines are read. senses: {canonical name: number}; pairs: {one of `_keys`: similarity, NaN for a
+    pair with two ratings}; measures, prompts, raters, rules: what the lines say of where they are from."""
 
     def __init__(self, canonical: Callable[[str], str]) -> None:
+        """Begin without lines. canonical: (sense's name) -> the name under which it is stored."""
         self.senses, self.pairs = Numbered[str](), dict[int, float]()
         self._number = cache(lambda name: self.senses[canonical(name)])
         self.measures, self.prompts = set[str | None](), set[str | None]()
         self.raters, self.rules = set[str](), set[str]()
 
-    def take(self, lines: Sequence[Line]) -> bool:
-        """Add lines that only say how similar, and by which measure; this is the fast way. Raises an exception that
-        `columns.attempt` expects for any other line among them, and for a pair with two ratings."""
+    def add_batch(self, lines: Sequence[Line]) -> bool:
+        """Add many lines at once, checked together as columns, and return True. Only plain lines can be added in this
+        fast way: those that say no more than the similarity and the measure. For any other line among them, and for a
+        pair with two ratings, raise an exception that `columns.attempt` turns into None."""
         require(b'"scores"' not in lines[0].data)
         records = [orjson.loads(line.data) for line in lines]
         require(set().union(*records) <= _KEYS)
@@ -213,7 +227,8 @@ class _Reading:
         return True
 
     def add(self, record: Record) -> None:
-        """Add a line of any kind. Raises `DataError` for a bad one, and for a second rating of its pair."""
+        """Add one line of any kind. Raises `DataError` for a bad one, and for a pair that another line rates
+        differently."""
         check_line(record)
         names, similarity = (record["a"], record["b"]), record["similarity"]
         first, second = sorted(map(self._number, names))
@@ -231,20 +246,20 @@ class _Reading:
 
 
 def _parts(names: Iterable[str | None]) -> set[str]:
-    """Return the single names in texts that join several as a+b."""
+    """Return the single names in texts that may join several names with plus signs (`a+b`)."""
     return set(chain.from_iterable(name.split("+") for name in names if name is not None))
 
 
 @lru_cache(maxsize=1 << 17)
 def _pos_of(sense: str) -> str | None:
-    """Return the part of speech of a sense's name, None for another text."""
+    """Return the part of speech in a sense's name ("v" of pet.v.01), None for a text that is no such name."""
     match = _SENSE.fullmatch(sense)
     return None if match is None else match[1]
 
 
 def check_line(record: Record, *, joined: bool = False) -> None:
-    """Raise `DataError`, with the field, for what is wrong with a line. joined: whether it is joined with other lines
-    to one, so that its similarity may be left out where it has scores."""
+    """Raise `DataError` with the field's name if a line of a table is not as it must be. joined: whether lines of one
+    pair are about to be joined (`merged_rows`); then a line with scores needs no similarity."""
     pos, similarity, scores = record.get("pos"), record.get("similarity"), record.get("scores")
     if pos not in ("v", "n"):
         raise _wrong(record, "pos", "is neither v (verbs) nor n (objects)")
@@ -276,12 +291,13 @@ def check_line(record: Record, *, joined: bool = False) -> None:
 
 
 def _wrong(record: Record, key: str, problem: str) -> DataError:
+    """Return the error for a key of a line, with the value and what is wrong with it; "missing" without a value."""
     return DataError(f"{short(record[key])} {problem}" if key in record else "missing", field=key)
 
 
 def possible_similarities(record: Record) -> list[float]:
-    """Return the similarities that a line's scores can give by its rule: a majority has one for each most frequent
-    rating."""
+    """Return the similarities that a line's scores can give by its rule (`merge`). Only a majority vote can have
+    several, one for each of the most frequent ratings."""
     ratings, rule = list(record["scores"].values()), record.get("merge", "mean")
     if rule == "mean":
         return [sum(ratings) / (SCALE * len(ratings))]
@@ -290,8 +306,8 @@ def possible_similarities(record: Record) -> list[float]:
 
 @dataclass
 class _Entry:
-    """All lines about a pair: the models' ratings with their places, similarities of lines without ratings (`others`),
-    and what lines say of where they are from."""
+    """All lines about a pair. scores: {model: (its rating, the place of the line)}; others: the similarities of lines
+    without scores; measures, prompts, dates: what lines say of where they are from."""
 
     scores: dict[str, tuple[int, str]] = field(default_factory=dict)
     others: list[float] = field(default_factory=list)
@@ -300,13 +316,15 @@ class _Entry:
     dates: set[str] = field(default_factory=set)
 
     def add(self, record: Record, place: str) -> None:
-        """Add a line. Raises `DataError` for two ratings by one model."""
+        """Add a line. Raises `DataError` for two different ratings by one model. place: the line's."""
         scores = record.get("scores") or {}
         for model, rating in scores.items():
-            known, where = self.scores.get(model, (rating, place))
-            if known != rating:
+            first_rating, first_place = self.scores.get(model, (rating, place))
+            if first_rating != rating:
                 pair = " and ".join(sorted((record["a"], record["b"])))
-                raise DataError(f"{model} rates {pair} {rating} here and {known} at {where}; keep one", field="scores")
+                problem = f"{model} rates {pair} {rating} here and {first_rating} at {first_place}; keep one"
+                raise DataError(problem, field="scores")
+        # After all checks: of a line that is skipped, no rating may count. The place of a model's first line stays.
         self.scores = {model: (rating, place) for model, rating in scores.items()} | self.scores
         if not scores:
             self.others.append(float(record["similarity"]))
@@ -315,7 +333,7 @@ class _Entry:
         self.dates |= {record["date"]} if record.get("date") is not None else set()
 
     def combine_ratings(self, rule: str) -> Rated:
-        """Return all ratings of the pair as one, by a rule of RULES."""
+        """Return one rating made of all ratings of the pair, by a rule of RULES."""
         scores = {model: rating for model, (rating, _) in sorted(self.scores.items())}
         # Whole ratings are averaged before the division, so that the digits equal those of a table of one run.
         if not self.others:
@@ -334,29 +352,30 @@ class _Entry:
 
 
 def merged_rows(lines: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterator[Record]:
-    """Return the lines of one or several tables, joined to one similarity for each pair by a rule of RULES, sorted by
-    pair.
+    """Return a line for each pair of senses in one or several tables, with one similarity that a rule of RULES makes of
+    all its ratings. Lines are sorted by pair.
 
-    Lines with `scores` are joined by model; a line without counts as one more rater with its similarity. Equal ratings
-    are counted once (overlapping shards). Raters are ordered by model name, as in the supplement's Table 1, then those
-    without a name by value; a vote breaks ties in this order. Senses stay under the names they have. A bad line, or
-    another rating of a pair by one model, goes to the policy.
+    A line with `scores` gives one rating per model; the same rating of a model on several lines counts once. A line
+    without scores counts as one more rater. Raters are ordered by model name, as in the supplement's Table 1, then
+    those without a name by value; a vote breaks ties in this order. Senses stay under the names they have. A bad line,
+    or a second, different rating of a pair by one model, goes to the policy.
     """
     entries: dict[Pair, _Entry] = {}
     for line in lines:
         with policy.item(line.place):
             record = parse(line)
             check_line(record, joined=True)
-            if record["a"] != record["b"]:  # always 1
+            if record["a"] != record["b"]:  # a sense with itself is always 1
                 pair = pair_of(record["pos"], record["a"], record["b"])
                 entries.setdefault(pair, _Entry()).add(record, line.place)
     return (entry.combine_ratings(rule).line(pair) for pair, entry in sorted(entries.items(), key=itemgetter(0)))
 
 
 def combine(values: Sequence[float], rule: str) -> float:
-    """Return several values as one, by a rule of RULES; of equally frequent values the majority is the first listed."""
+    """Return the mean, median or most frequent of several values, as a rule of RULES says; of equally frequent values
+    the first listed."""
     if rule == "median":
         return float(median(values))
     if rule == "majority":
-        return float(mode(values))  # the first of equally frequent values
+        return float(mode(values))
     return fmean(values)

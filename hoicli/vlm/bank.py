@@ -29,7 +29,7 @@ from hoicli.vocabulary.labels import SUBJECT
 SETTINGS = ("scene", "person", "pair")
 """The settings, by what a question shows: the image alone, the person's box, or the boxes of person and object."""
 BETWEEN = " a/an "
-"""It stands between verb and object in an option; SWIG-HOI's options are verbs alone, done to another person."""
+"""What stands between verb and object in an option; SWIG-HOI's options are verbs alone, done to another person."""
 NOTHING = "no_interaction"
 FIRST = "QA_0"
 """The name of an image's only question."""
@@ -50,7 +50,8 @@ Class = tuple[str, str]
 
 
 def class_of(option: str) -> Class:
-    """Return the interaction that an option names; all spellings of `no_interaction` are one."""
+    """Return the interaction (verb, object) that an option names; all spellings of `no_interaction` are one, and the
+    object of an option without one (SWIG-HOI's) is a person."""
     verb, separator, name = option.strip().partition(BETWEEN)
     verb = verb.replace(" ", "_")
     return (NOTHING if NOTHING in verb else verb), (name.replace(" ", "_") if separator else SUBJECT)
@@ -73,37 +74,38 @@ class Question:
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """Every option, the right ones first, as the file lists them."""
+        """Return every option as the file lists it, the right ones first."""
         return self.right + self.wrong
 
     @cached_property
     def options(self) -> tuple[str, ...]:
-        """Every option once, in an order that looks random and depends on the question alone."""
+        """Return every option once, in an order that looks random but depends on the question alone: sorted by a digest
+        of question and option."""
         texts = dict.fromkeys(self.listed)
         return tuple(sorted(texts, key=lambda text: hashlib.sha256(f"{self.key}\n{text}".encode()).digest()))
 
     @cached_property
     def lettered(self) -> dict[str, str]:
-        """The option of each letter, in the order of the prompt."""
+        """Return {letter: option} in the order of the prompt; PADDING follows if there are fewer than FEWEST."""
         padded = len(self.listed) < FEWEST and PADDING not in self.options
         return dict(zip(string.ascii_uppercase, (*self.options, *([PADDING] if padded else [])), strict=False))
 
     @cached_property
     def by_class(self) -> Mapping[Class, str]:
-        """The option that names each interaction; if two do, the right one, or the first."""
-        # reversed: what is written last stays, and right options are listed first
+        """Return {interaction: the option that names it}; if two do, the right one, or the first."""
+        # Right options are listed first, and reversed they are written last, which is what a dict keeps.
         return {class_of(text): text for text in reversed(self.listed)}
 
     @property
     def key(self) -> tuple[str, str]:
-        """(image, name of the question)."""
+        """Return (image id, name of the question), which identifies a question of a file."""
         return self.image_id, self.name
 
 
 @dataclass(frozen=True)
 class Bank:
-    """The questions of a file. dataset: whose classes the options are ("hico", "vcoco", "swig", or "own"); setting: one
-    of SETTINGS."""
+    """The questions of one file, all of one setting. name: the file's; dataset: whose classes the options are ("hico",
+    "vcoco", "swig", or "own"); setting: one of SETTINGS."""
 
     name: str
     questions: tuple[Question, ...]
@@ -112,7 +114,7 @@ class Bank:
 
     @cached_property
     def by_image(self) -> Mapping[str, Mapping[str, Question]]:
-        """The questions of each image, by their names."""
+        """Return {image id: {question's name: question}}."""
         questions_by_image: dict[str, dict[str, Question]] = {}
         for question in self.questions:
             questions_by_image.setdefault(question.image_id, {})[question.name] = question
@@ -120,7 +122,7 @@ class Bank:
 
     @cached_property
     def digest(self) -> str:
-        """Eight hexadecimal digits that two files share when they hold the same questions, in any order."""
+        """Return eight hexadecimal digits that two files share when they hold the same questions, in any order."""
         content = hashlib.sha256(self.setting.encode())
         for question in sorted(self.questions, key=lambda question: question.key):
             content.update(orjson.dumps([*question.key, question.listed, len(question.right), question.human]))
@@ -128,27 +130,28 @@ class Bank:
         return content.hexdigest()[:8]
 
     def request_id(self, question: Question) -> str:
-        """Return the id of a question's prompt: image, name, and eight digits of a digest of the setting and of the
-        options by letter, so that no prompt with other letters has it; only a digest where providers would not accept
-        that id."""
+        """Return the id of a question's prompt: the image, the question's name, and eight digits that depend on the
+        setting and on which option has which letter, so that no other prompt has this id. Where providers would not
+        accept that as an id, it is only a digest."""
         content = orjson.dumps([self.setting, *question.key, list(question.lettered.values())])
         digest = hashlib.sha256(content).hexdigest()
-        named = "-".join((*question.key, digest[:8]))
-        return named if _PLAIN.fullmatch(named) else f"choice-{digest[:40]}"
+        readable_id = "-".join((*question.key, digest[:8]))
+        return readable_id if _PLAIN.fullmatch(readable_id) else f"choice-{digest[:40]}"
 
-    def counts(self, named: Class) -> bool:
-        """Return whether macro F1 has an interaction as a class: the classes of the dataset's own table, or all of
-        one's own questions."""
+    def has_class(self, interaction: Class) -> bool:
+        """Return whether an interaction (verb, object) is a class of macro F1: one of the dataset's own table, or any
+        for one's own questions."""
+        verb, object_ = interaction
         if self.dataset == "hico":
-            return named in load("hico").interaction_ids
+            return interaction in load("hico").interaction_ids
         if self.dataset == "swig":
-            return named[1] == SUBJECT and named[0] in load("swig").verb_ids
-        return self.dataset != "vcoco" or named not in MISSPELT
+            return object_ == SUBJECT and verb in load("swig").verb_ids
+        return self.dataset != "vcoco" or interaction not in MISSPELT
 
 
 def read_bank(path: str, policy: ErrorPolicy) -> Bank:
-    """Return the questions of a file, checked. Raises `DataError` for a file without questions, if its setting cannot
-    be told and, unless the policy skips it, for a bad question."""
+    """Read and check the questions of a file. Raises `DataError` for a file without questions, for one whose setting
+    cannot be told, and for a bad question unless the policy skips it."""
     source = Source(path)
     first = next(iter(source.mapping.values()), None)
     if not isinstance(first, dict) or not (
@@ -163,28 +166,31 @@ def read_bank(path: str, policy: ErrorPolicy) -> Bank:
                 _add_question(question, questions)
     if not questions:
         raise DataError("no question in it is sound", place=source.name)
-    bank = list(questions.values())
-    return Bank(source.name, tuple(bank), _dataset(bank), _setting(bank, source.name))
+    bank_questions = tuple(questions.values())
+    return Bank(source.name, bank_questions, _dataset(bank_questions), _setting(bank_questions, source.name))
 
 
 def _add_question(question: Question, questions: dict[tuple[str, str], Question]) -> None:
-    """Add a question to those of a file; raises `DataError` if it is there already."""
+    """Add a question to those of a file, by their keys; raises `DataError` if it is there already."""
     if question.key in questions:
         raise DataError(f"image {question.image_id!r} is in it twice; keep one")
     questions[question.key] = question
 
 
 def _has_question_numbers(entry: Mapping[str, Any]) -> bool:
+    """Return whether an image's entry has keys like "QA_0", so that it holds questions rather than being one."""
     return any(isinstance(key, str) and _QUESTION.fullmatch(key) for key in entry)
 
 
 def _image_questions(file_name: str, entry: Any) -> Iterator[Question]:
+    """Yield the questions in the entry of an image: one question, or {"QA_0": question, ...}. Raises `DataError` for
+    anything else."""
     if not image_id_of(file_name):
         raise DataError("names no image; the key is its file name")
     if not isinstance(entry, dict):
         raise DataError("is no object; give gt_choices and wrong_choices, or QA_0 with them")
-    named = entry if _has_question_numbers(entry) else {FIRST: entry}
-    for name, body in named.items():
+    questions_by_name = entry if _has_question_numbers(entry) else {FIRST: entry}
+    for name, body in questions_by_name.items():
         if not isinstance(body, dict):
             raise DataError("is no object; a question has gt_choices and wrong_choices", field=str(name))
         right, wrong = (_texts(body, key, str(name)) for key in ("gt_choices", "wrong_choices"))
@@ -201,6 +207,8 @@ def _image_questions(file_name: str, entry: Any) -> Iterator[Question]:
 
 
 def _texts(body: Mapping[str, Any], key: str, name: str) -> tuple[str, ...]:
+    """Return the options under a key of a question. Raises `DataError` for anything but a list of texts. name: the
+    question's."""
     value = body.get(key)
     if not isinstance(value, list) or not all(isinstance(text, str) and text.strip() for text in value):
         raise DataError("missing, or no list of texts", field=f"{name}.{key}")
@@ -208,13 +216,16 @@ def _texts(body: Mapping[str, Any], key: str, name: str) -> tuple[str, ...]:
 
 
 def box_of(value: Any, field: str) -> tuple[float, ...]:
-    """Return the numbers of a box; raises `DataError` for anything else."""
+    """Return the four numbers of a box; raises `DataError` for anything else. field: where the value stands, for the
+    message."""
     if not isinstance(value, list) or len(value) != 4 or not all(map(is_number, value)):
         raise DataError(f"{short(value)} is no box; a box is [x1, y1, x2, y2] in pixels", field=field)
     return tuple(map(float, value))
 
 
 def _box(boxes: Mapping[str, Any], key: str, field: str) -> tuple[float, ...] | None:
+    """Return the box under a key of a question's `boxes`, None without one; raises `DataError` for a bad box, also for
+    one with its corners in the wrong order."""
     if boxes.get(key) is None:
         return None
     box = box_of(boxes[key], field)
@@ -225,12 +236,13 @@ def _box(boxes: Mapping[str, Any], key: str, field: str) -> tuple[float, ...] | 
 
 
 def _setting(questions: Sequence[Question], name: str) -> str:
-    """Return the setting of a file's questions. Files of the settings person and pair may both have both boxes; then
-    the file's name decides."""
-    people, others = ({getattr(question, key) is not None for question in questions} for key in ("human", "other"))
-    if len(people) > 1 or len(others) > 1:
+    """Return the setting of a file's questions, by the boxes that they have. In CrossHOI-Bench's files of the settings
+    person and pair, questions have both boxes and the object's label; then the file's name decides. Raises `DataError`
+    if these do not tell."""
+    box_counts = {(question.human is not None) + (question.other is not None) for question in questions}
+    if len(box_counts) > 1:
         raise DataError("some of its questions have boxes and some do not; one file is of one setting", place=name)
-    setting_by_boxes = SETTINGS[people.pop() + others.pop()]  # by how many boxes each question has
+    setting_by_boxes = SETTINGS[box_counts.pop()]
     setting_in_name = _SETTING_IN_NAME.search(name)
     if setting_by_boxes != "pair" or (not setting_in_name and not any(question.label for question in questions)):
         return setting_by_boxes
@@ -242,7 +254,8 @@ def _setting(questions: Sequence[Question], name: str) -> str:
 
 
 def _dataset(questions: Sequence[Question]) -> str:
-    """Return the dataset whose classes the options are, told from the options and from the names of the images."""
+    """Return the dataset whose classes the options are: "swig" if the options are verbs alone, else by how the names of
+    the images begin; "own" for another."""
     if not any(BETWEEN in text for text in chain.from_iterable(question.listed for question in questions)):
         return "swig"
     for dataset, begin in (("hico", "HICO_"), ("vcoco", "COCO_")):

@@ -21,28 +21,29 @@ from hoicli.vlm.bank import Class, Question, class_of
 from hoicli.vlm.task_scores import Key, Measured, Shares, share
 
 METRICS = ("macro_f1", "instance_f1", "micro_f1", "exact_match", "precision", "recall")
-"""In the order of the rows. The last two are micro F1's."""
+"""In the order of the rows. Precision and recall are those of all options together, as in micro F1."""
 MACRO, INSTANCE, MICRO, EXACT, PRECISION, RECALL = ((metric, "full") for metric in METRICS)
 
 
 @dataclass(frozen=True)
 class Tallied(Measured):
-    """The values of METRICS. cell [3, C, images]: how often the options of each interaction that occurs are rightly
-    chosen, wrongly chosen and right, in each image."""
+    """The values of METRICS. class_counts [3, C, images]: how often the options of each of the C interactions that
+    occur are rightly chosen, wrongly chosen and right, in each image."""
 
-    cell: Floats = field(kw_only=True)
+    class_counts: Floats = field(kw_only=True)
 
     def rounds(self, weights: Weights) -> dict[Key, Floats]:
-        """Return each of METRICS [R], given how often each image counts in a round."""
-        classes = _f1(*(part @ weights for part in self.cell))
-        defined = ~np.isnan(classes)
-        macro = share(np.where(defined, classes, 0.0).sum(axis=0), defined.sum(axis=0))
+        """Return each of METRICS [R] in R rounds of resampling. weights [images, R]: how often each image counts in
+        each round."""
+        class_f1 = _f1(*(counts @ weights for counts in self.class_counts))
+        defined = ~np.isnan(class_f1)
+        macro = share(np.where(defined, class_f1, 0.0).sum(axis=0), defined.sum(axis=0))
         return {MACRO: macro, **super().rounds(weights)}
 
 
 def _f1(tp: Floats | Ints, fp: Floats | Ints, right: Floats | Ints) -> Floats:
-    """Return the F1 of counts, NaN where all are 0, by the operations of the released script, so that the last digit
-    agrees."""
+    """Return the F1 of counts of right choices (tp), wrong choices (fp) and right options, NaN where all are 0. The
+    operations are those of the released script, so that the last digit agrees."""
     with np.errstate(divide="ignore", invalid="ignore"):
         precision, recall = tp / (tp + fp), tp / right
         harmonic_mean = 2 * (precision * recall) / (precision + recall)
@@ -51,18 +52,18 @@ def _f1(tp: Floats | Ints, fp: Floats | Ints, right: Floats | Ints) -> Floats:
 
 
 def tally_answers(answers: Answers, *, released: bool = False) -> Tallied:
-    """Return the metrics of the answers. n counts questions (macro F1: interactions; micro F1 and recall: right
-    options; precision: chosen options). The signature has the digest of the questions, how many were not answered, how
-    many answers were refused, and for a detector which predictions count.
+    """Return the metrics of the answers. Their n counts questions, but for macro F1 interactions, for micro F1 and
+    recall right options, and for precision chosen options.
 
-    released: count as CrossHOI-Bench's scripts do. A wrong option counts as often as it is named; an answer that names
-    a right one twice matches nothing exactly, nor does an empty one, even where no option is right; exact match is a
-    share of images; for a detector, images without predictions count in exact match alone."""
+    released: count as CrossHOI-Bench's scripts do. There a wrong option counts as often as it is named. An answer that
+    names a right option twice, and an empty one, is no exact match, even where no option is right. Exact match is a
+    share of images. For a detector, images without predictions count in exact match alone.
+    """
     bank = answers.bank
     counts = _count_answers(answers, released=released)
     images, image, counted = len(bank.by_image), counts.image, counts.counted
     f1_or_nan = _f1(counts.tp, counts.fp, counts.right)
-    # a question of which nothing is right is answered rightly if nothing was chosen
+    # Where no option is right, choosing nothing is the right answer: F1 is 1 for it, else 0.
     f1: Floats = np.where(np.isnan(f1_or_nan), counts.is_empty, f1_or_nan)
     tp, fp, right = (column * counted for column in (counts.tp, counts.fp, counts.right))
     of_questions: dict[Key, tuple[Floats | Ints, Floats | Ints]] = {
@@ -73,18 +74,18 @@ def tally_answers(answers: Answers, *, released: bool = False) -> Tallied:
     }
     questions_per_image = np.ones(images, np.int64) if released else np.bincount(image, minlength=images)
     of_images = {EXACT: (np.bincount(image, counts.exact, images), questions_per_image)}
-    interactions = int(counts.cell.sum(axis=2).any(axis=0).sum())
+    interactions = int(counts.class_counts.sum(axis=2).any(axis=0).sum())
     n = {MACRO: interactions, INSTANCE: int(counted.sum()), MICRO: int(right.sum())}
     n |= {EXACT: int(questions_per_image.sum()), PRECISION: int((tp + fp).sum()), RECALL: int(right.sum())}
     shares = [Shares(image, of_questions), Shares(np.arange(images), of_images)]
-    return Tallied(images, n, shares, "crosshoi", _settings(answers), cell=counts.cell)
+    return Tallied(images, n, shares, "crosshoi", _settings(answers), class_counts=counts.class_counts)
 
 
 class _AnswerCounts(NamedTuple):
-    """The counts of the answers to Q questions, in the order of their keys. image [Q]: the image of each question, a
-    number by its name; tp, fp, right [Q]: how many options are rightly chosen, wrongly chosen and right; exact [Q]:
-    whether the match is exact; counted [Q]: whether the question counts in more than exact match; is_empty [Q]: whether
-    nothing is chosen; cell: that of `Tallied`."""
+    """The counts of the answers to Q questions, in the order of their keys. image [Q]: the number of each question's
+    image, in the order of image ids; tp, fp, right [Q]: how many options are rightly chosen, wrongly chosen and right;
+    exact [Q]: 1 if the match is exact, else 0; counted [Q]: 1 if the question counts in all metrics, 0 if in exact
+    match alone; is_empty [Q]: 1 if nothing is chosen, else 0; class_counts: as in `Tallied`."""
 
     image: Ints
     tp: Ints
@@ -93,7 +94,7 @@ class _AnswerCounts(NamedTuple):
     exact: Ints
     counted: Ints
     is_empty: Ints
-    cell: Floats
+    class_counts: Floats
 
 
 def _count_answers(answers: Answers, *, released: bool) -> _AnswerCounts:
@@ -102,28 +103,30 @@ def _count_answers(answers: Answers, *, released: bool) -> _AnswerCounts:
     questions = sorted(bank.questions, key=lambda question: question.key)  # sums must not depend on the file's order
     place = {name: number for number, name in enumerate(sorted(bank.by_image))}
     image = np.array([place[question.image_id] for question in questions], dtype=np.int64)
-    kinds_and_exact: Ints = np.zeros((4, len(questions)), dtype=np.int64)
-    counted, is_empty = np.zeros_like(kinds_and_exact[:2])
+    tp, fp, right, exact, counted, is_empty = np.zeros((6, len(questions)), dtype=np.int64)
     answered = {image_id for image_id, _ in answers.choices}
-    cells: dict[Class, Floats] = {}
+    counts_by_class: dict[Class, Floats] = {}
     for number, question in enumerate(questions):
-        nothing_chosen, exactly, by_option = _counts(question, answers.choices.get(question.key, []), released=released)
-        kinds_and_exact[:, number] = (*np.sum([*by_option.values(), [0, 0, 0]], axis=0), exactly)
+        named = answers.choices.get(question.key, [])
+        is_empty[number], exact[number], option_counts = _count_answer(question, named, released=released)
         counted[number] = not (released and answers.detected) or question.image_id in answered
-        is_empty[number] = nothing_chosen
-        for option, kinds in by_option.items() if counted[number] else ():
+        for option, counts in option_counts.items():
+            tp[number] += counts[0]
+            fp[number] += counts[1]
+            right[number] += counts[2]
             interaction = class_of(option)
-            if bank.counts(interaction):
-                cells.setdefault(interaction, np.zeros((3, len(place))))[:, image[number]] += kinds
-    cell = np.zeros((3, len(cells), len(place)))
-    for row, interaction in enumerate(sorted(cells)):
-        cell[:, row] = cells[interaction]
-    tp, fp, right, exact = kinds_and_exact
-    return _AnswerCounts(image, tp, fp, right, exact, counted, is_empty, cell)
+            if counted[number] and bank.has_class(interaction):
+                by_image = counts_by_class.setdefault(interaction, np.zeros((3, len(place))))
+                by_image[:, image[number]] += counts
+    class_counts = np.zeros((3, len(counts_by_class), len(place)))
+    for row, interaction in enumerate(sorted(counts_by_class)):
+        class_counts[:, row] = counts_by_class[interaction]
+    return _AnswerCounts(image, tp, fp, right, exact, counted, is_empty, class_counts)
 
 
 def _settings(answers: Answers) -> dict[str, str]:
-    """Return what the signature says of the questions and of the answers."""
+    """Return {setting: text} of the signature: the questions' digest, how many have no answer, how many answers were
+    refused, and which of a detector's predictions count."""
     bank = answers.bank
     settings = {"data": bank.dataset, "gt": bank.digest, "setting": bank.setting}
     settings |= {"choose": f"top:{BEST}"} if answers.detected else {}
@@ -131,25 +134,25 @@ def _settings(answers: Answers) -> dict[str, str]:
     return settings | ({"refused": str(answers.refused)} if answers.refused else {})
 
 
-def _counts(question: Question, named: list[str], *, released: bool) -> tuple[bool, bool, dict[str, list[int]]]:
-    """Return (whether nothing is chosen, whether the match is exact, how often each option is rightly chosen, wrongly
-    chosen, right) for an answer. named: the options that it names."""
+def _count_answer(question: Question, named: list[str], *, released: bool) -> tuple[bool, bool, dict[str, list[int]]]:
+    """Return (whether nothing is chosen, whether the match is exact, {option: how often it is rightly chosen, wrongly
+    chosen, right}) for an answer. named: the options that it names; released: as in `tally_answers`."""
     right = question.right if released else tuple(dict.fromkeys(question.right))
     if not released:  # what was not offered counts for nothing, also where nothing is right
         named = [option for option in dict.fromkeys(named) if option in question.listed]
-    by_option: dict[str, list[int]] = {}
+    counts: dict[str, list[int]] = {}
     unmatched = list(right)
     for option in named:
-        kinds = by_option.setdefault(option, [0, 0, 0])
+        option_counts = counts.setdefault(option, [0, 0, 0])
         if option in unmatched:
             unmatched.remove(option)
-            kinds[0] += 1
+            option_counts[0] += 1
         elif option in question.wrong:
-            kinds[1] += 1
+            option_counts[1] += 1
     for option in right:
-        by_option.setdefault(option, [0, 0, 0])[2] += 1
+        counts.setdefault(option, [0, 0, 0])[2] += 1
     if not named:
-        return True, not right and not released, by_option
+        return True, not right and not released, counts
     offered = [option for option in named if option in question.listed]
-    exact = bool(offered) and len(offered) == len(right) and set(offered) == set(right)
-    return False, exact, by_option
+    is_exact = bool(offered) and len(offered) == len(right) and set(offered) == set(right)
+    return False, is_exact, counts

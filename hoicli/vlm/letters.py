@@ -32,29 +32,29 @@ _LETTER = re.compile(r"(?:[-•]\s+)?[(\[]?([A-Za-z])(?!\w)[)\]]?[.)]?:?\s?(.*)"
 _JOINED = re.compile(r"[A-Z]{2,26}")
 _KEYS = frozenset({"answer", "answers", "choice", "choices", "letters", "letter", "selected", "final_answer"})
 _BESIDE = frozenset({"reasoning", "reason", "explanation", "rationale", "thought", "thoughts", "confidence"})
-"""What may stand beside the answer in an object."""
+"""Keys that may stand beside the answer in an object."""
 
 Labels = Mapping[str, str]
 """The option that each letter stands for."""
 
 
 class RefusedError(Exception):
-    """An answer could not be read; its text says why."""
+    """Raised for an answer that cannot be read; its text says why."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What an answer chooses. options: those of the question, each once, in their order there; others: what it names
-    that was not offered, as it is written. An answer that says that no option is right has neither."""
+    """The options that an answer chooses. options: those of the question, each once, in their order there; others: what
+    the answer names that was not offered, as it is written. An answer that says that no option is right has neither."""
 
     options: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
 
 def released_choice(answer: Any, labels: Labels) -> list[str]:
-    """Return the options that the released scripts read in an answer, in its order and as often as named. A text is
-    split at commas; each part, in capitals and without its last full stop, counts if it is a letter that was offered. A
-    list is taken as it is."""
+    """Return the options that the released scripts read in an answer, in its order and as often as named. They split a
+    text at commas; each part, in capitals and without its last full stop, counts if it is a letter that was offered.
+    They take a list as it is. labels: {letter: option}."""
     if isinstance(answer, list):
         return [item for item in answer if isinstance(item, str)]
     if not isinstance(answer, str):
@@ -80,25 +80,29 @@ def _spellings(option: str) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
+    """Return a text in the form in which options are compared: lower case, single spaces for underscores and for all
+    other space, no full stop at the end, typographic characters as a keyboard has them."""
     return " ".join(replace_typography(text).replace("_", " ").lower().rstrip(".").split())
 
 
 class Reader:
-    """Reads the answers to a question. labels: the option that each letter (in capitals) stands for, empty if that is
-    not known; options: those of the question; by_words: the option that each spelling means."""
+    """Reads the answers to one question."""
 
     def __init__(self, labels: Labels, options: Sequence[str]) -> None:
+        """Set the question's options, and {letter in capitals: the option that it stands for}, {} if that is not
+        known."""
         self.labels = labels
         self.order = list(dict.fromkeys((*options, *labels.values())))
-        self.none = PADDING in options  # three questions of SWIG-HOI have it among their own
-        self.by_words: dict[str, str] = {}
+        self.padding_is_option = PADDING in options  # three questions of SWIG-HOI have it among their own
+        self.option_of_words: dict[str, str] = {}
         for option in self.order:
-            for words in _spellings(option) if option != PADDING or self.none else ():
-                self.by_words.setdefault(words, option)
+            for words in _spellings(option) if option != PADDING or self.padding_is_option else ():
+                self.option_of_words.setdefault(words, option)
 
     def read(self, answer: Any) -> Choice:
-        """Return what an answer chooses: a text, a list of texts, or an object with one of these. Raises `RefusedError`
-        for anything else, and `DataError` for letters if `labels` are not known."""
+        """Return the choice of an answer: a text, a list of texts, or an object with one of these under a key like
+        "answer". Raises `RefusedError` for anything else, and `DataError` for letters if it is not known what they
+        stand for."""
         if isinstance(answer, dict):
             inner = [value for key, value in answer.items() if str(key).lower() in _KEYS]
             strange = any(str(key).lower() not in _KEYS | _BESIDE for key in answer)
@@ -114,7 +118,7 @@ class Reader:
         return self._read_text(answer)
 
     def _read_items(self, items: list[Any]) -> Choice:
-        """Return what a list chooses: each item is a letter, an option, or something that was not offered."""
+        """Return the choice of a list, each item of which is a letter, an option, or something that was not offered."""
         chosen: list[str] = []
         for item in items:
             if not isinstance(item, str):
@@ -127,7 +131,7 @@ class Reader:
         return self._make_choice(chosen)
 
     def _read_text(self, text: str) -> Choice:
-        """Return what a text chooses: its conclusion if it marks one, else all of it."""
+        """Return the choice of a text: that of its conclusion if it marks one, else that of all of it."""
         text = _THOUGHT.sub("", text).strip()
         if _THINKING.search(text):  # the thought does not end, so nothing was answered
             raise RefusedError("a thought without an end")
@@ -143,6 +147,7 @@ class Reader:
         return self._read_segment(conclusions[-1] if conclusions else text)
 
     def _read_segment(self, text: str) -> Choice:
+        """Return the choice of a text without reasoning or marks: JSON, "none", or a list of letters and options."""
         fenced = _FENCED.fullmatch(text.strip())
         text = replace_typography(fenced[1] if fenced else text).strip()
         if text[:1] in ("[", "{", '"'):
@@ -154,39 +159,51 @@ class Reader:
             except orjson.JSONDecodeError:
                 pass
         text = text.replace("*", "").replace("`", "").strip(" \n\"'")
-        return self._make_choice([PADDING] if _NONE.fullmatch(text.rstrip(".")) else self._list_options(text))
+        says_none = _NONE.fullmatch(text.rstrip("."))
+        return self._make_choice([PADDING] if says_none else self._list_options(text))
 
     def _list_options(self, text: str) -> list[str]:
-        """Return the options that a text lists, by letter or written out, and the letters that were not offered. Raises
-        `RefusedError` for anything else, and `DataError` if it is not known what letters stand for."""
+        """Return the options that a text lists, by letter or written out; a letter that was not offered stands for
+        itself. Raises `RefusedError` for a text with anything else, and `DataError` if it is not known what letters
+        stand for."""
         if _JOINED.fullmatch(text) and len(set(text)) == len(text) and self.labels.keys() >= set(text):
             return [self.labels[letter] for letter in text]
-        options_found: list[str] = []
-        written_out = 0
-        parts = [text] if _plain(text) in self.by_words else _BETWEEN.split(text)
+        options: list[str] = []
+        any_written_out = False
+        parts = [text] if _plain(text) in self.option_of_words else _BETWEEN.split(text)
         for part in filter(None, map(str.strip, parts)):
-            option, letter = self.by_words.get(_plain(part)), _LETTER.fullmatch(part)
-            words = part if option is not None or letter is None else letter[2]
-            if option is None and letter is not None:
-                named = letter[1].upper()
-                option = self.labels.get(named) if words else self.labels.get(named, named)
-            if option is None or (words and self.by_words.get(_plain(words)) != option):
+            option, words = self._read_part(part)
+            if option is None or (words and self.option_of_words.get(_plain(words)) != option):
                 raise RefusedError("more than letters and options")
-            options_found.append(option)
-            written_out += bool(words)
-        if not options_found:
+            options.append(option)
+            any_written_out = any_written_out or bool(words)
+        if not options:
             raise RefusedError("nothing")
-        if written_out and len(set(options_found)) == len(self.order) > 1:
+        if any_written_out and len(set(options)) == len(self.order) > 1:
             raise RefusedError("every option, written out: chosen or repeated")
-        if not self.labels and not set(options_found) <= set(self.order):
+        if not self.labels and not set(options) <= set(self.order):
             problem = "letters, and nothing says what they stand for"
             raise DataError(f"{problem}; keep `options` or `custom_id` of hoicli prompts in the line")
-        return options_found
+        return options
+
+    def _read_part(self, part: str) -> tuple[str | None, str]:
+        """Return the option that a part of a list names (None for none), and the words that write it out: all of the
+        part, what stands behind a letter, or "" for a letter alone. A letter alone that was not offered is returned as
+        an option."""
+        option, match = self.option_of_words.get(_plain(part)), _LETTER.fullmatch(part)
+        if option is not None or match is None:
+            return option, part
+        letter, words = match[1].upper(), match[2]
+        return self.labels.get(letter, None if words else letter), words
 
     def _make_choice(self, chosen: Sequence[str]) -> Choice:
-        """Return a choice with its options in the question's order. An option that only fills the list says that none
-        is right."""
-        if PADDING in chosen and not self.none and len(set(chosen)) > 1:
+        """Return the choice that a list of options and of other texts makes, with the options in the question's order.
+        PADDING, which fills a short list of options, says that none is right; raise `RefusedError` if it is chosen
+        beside others."""
+        if PADDING in chosen and not self.padding_is_option and len(set(chosen)) > 1:
             raise RefusedError("none, and some")
-        listed = tuple(option for option in self.order if option in chosen and (option != PADDING or self.none))
-        return Choice(listed, tuple(dict.fromkeys(letter for letter in chosen if letter not in (*self.order, PADDING))))
+        others = dict.fromkeys(text for text in chosen if text not in (*self.order, PADDING))
+        options = [option for option in self.order if option in chosen]
+        if not self.padding_is_option:
+            options = [option for option in options if option != PADDING]
+        return Choice(tuple(options), tuple(others))

@@ -63,32 +63,20 @@ _OPEN = (
 
 
 def prompt_of(record: Record, task: str, frame: Frame, vocabulary: Vocabulary | None) -> Record | None:
-    """Return the prompt for one image record, to `detect` or about `pairs`: a line with image_id, file_name, coords,
-    task, system, prompt and response_format; None for an image without a pair to ask about. frame: how the prompt
-    writes boxes; vocabulary: the names to use, None for any. Raises `DataError` if the image's size is needed and
-    missing."""
-    size, coords = size_of(record), _coords_of(frame, size_of(record))
-    fields: dict[str, Any]
+    """Return the prompt for one image record, a line with image_id, file_name, coords, task, system, prompt and
+    response_format; None for an image without a pair to ask about. task: "detect" (find all interactions) or "pairs"
+    (name those of given boxes); frame: how the prompt writes boxes; vocabulary: the names to use, None for any. Raises
+    `DataError` if the image's size is needed and missing."""
+    fields: dict[str, Any]  # what a reply says of a pair, besides the verbs: JSON schemas
     if task == "detect":
-        if frame.kind == "pixels" and size is None:
-            problem = f"missing; a prompt in pixels says how large the image is (or use {arg('coords')} 1000)"
-            raise DataError(problem, field="width")
-        corners = "[y1, x1, y2, x2]" if frame.kind == "1000-yx" else "[x1, y1, x2, y2]"
-        text = _DETECT.format(coords=coords, box=corners, vocabulary=_names(vocabulary, None))
+        text = _detect_text(record, frame, vocabulary)
         box = {"type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 4}
         fields = {"person_box": box, "object_box": box, "object": {"type": "string"}}
     else:
         pairs = _pairs_of(record)
         if not pairs:
             return None
-        labels, boxes = record["labels"], record["boxes"]
-        lines = [
-            f"{index}: {labels[index].replace('_', ' ')} {frame.scale_from_pixels(boxes[index], size)}"
-            for index in sorted(set(chain.from_iterable(pairs)))
-        ]
-        listed = ", ".join(f"({subject}, {object_})" for subject, object_ in pairs)
-        names = _names(vocabulary, {labels[object_] for _, object_ in pairs})
-        text = _PAIRS.format(coords=coords, boxes="\n".join(lines), pairs=listed, vocabulary=names)
+        text = _pairs_text(record, pairs, frame, vocabulary)
         number = {"type": "integer", "minimum": 0}
         fields = {"subject": number, "object": number}
     verb: dict[str, Any] = {"type": "string"}
@@ -100,9 +88,36 @@ def prompt_of(record: Record, task: str, frame: Frame, vocabulary: Vocabulary | 
     return {**line, "task": task, "coords": str(frame), "system": SYSTEM, "prompt": text, "response_format": reply}
 
 
+def _detect_text(record: Record, frame: Frame, vocabulary: Vocabulary | None) -> str:
+    """Return the question for all interactions of an image. Raises `DataError` if the question must say the image's
+    size and the record does not."""
+    size = size_of(record)
+    if frame.kind == "pixels" and size is None:
+        problem = f"missing; a prompt in pixels says how large the image is (or use {arg('coords')} 1000)"
+        raise DataError(problem, field="width")
+    corners = "[y1, x1, y2, x2]" if frame.kind == "1000-yx" else "[x1, y1, x2, y2]"
+    return _DETECT.format(coords=_coords_text(frame, size), box=corners, vocabulary=_names_text(vocabulary, None))
+
+
+def _pairs_text(record: Record, pairs: Sequence[tuple[int, int]], frame: Frame, vocabulary: Vocabulary | None) -> str:
+    """Return the question for the interactions of given pairs (positions of their boxes in the record), with the boxes
+    that occur in them."""
+    size, labels = size_of(record), record["labels"]
+    boxes = [
+        f"{index}: {labels[index].replace('_', ' ')} {frame.scale_from_pixels(record['boxes'][index], size)}"
+        for index in sorted(set(chain.from_iterable(pairs)))
+    ]
+    return _PAIRS.format(
+        coords=_coords_text(frame, size),
+        boxes="\n".join(boxes),
+        pairs=", ".join(f"({subject}, {object_})" for subject, object_ in pairs),
+        vocabulary=_names_text(vocabulary, {labels[object_] for _, object_ in pairs}),
+    )
+
+
 def _pairs_of(record: Record) -> list[tuple[int, int]]:
-    """Return the pairs to ask about: the record's `pairs`, else those of its triplets, else every person with every
-    box."""
+    """Return the pairs to ask about, as positions (person, object) in the record's boxes: those of its `pairs`, else
+    those of its triplets, else every person with every other box."""
     listed = record.get("pairs") or record.get("hois") or ()
     pairs = [(pair["subject"], pair["object"]) for pair in listed if pair["object"] is not None]
     if not listed:
@@ -112,8 +127,9 @@ def _pairs_of(record: Record) -> list[tuple[int, int]]:
     return list(dict.fromkeys(pairs))
 
 
-def _names(vocabulary: Vocabulary | None, objects: set[str] | None) -> str:
-    """Return the text about names to use. objects: only those with their verbs, None for all of the vocabulary's."""
+def _names_text(vocabulary: Vocabulary | None, objects: set[str] | None) -> str:
+    """Return the part of a prompt that says which names of verbs and objects to use. vocabulary: whose names, None for
+    any; objects: the only ones to list with their verbs, None for all of the vocabulary's."""
     if vocabulary is None:
         return _OPEN
     if vocabulary.roles:
@@ -133,22 +149,26 @@ def _names(vocabulary: Vocabulary | None, objects: set[str] | None) -> str:
     return "\n".join(("Use these names only; each object is followed by the verbs it may have:", *lines))
 
 
-# Of every prompt
+# For every prompt
 
 
-def _coords_of(frame: Frame, size: tuple[float, float] | None) -> str:
-    """Return what a prompt says about the numbers of its boxes; for pixels with the image's size, if that is known."""
-    copy = frame.numbers if frame.kind == "resized" else size
-    extent = f", which is {copy[0]:g} wide and {copy[1]:g} high" if copy else ""
-    return _COORDS["pixels" if frame.kind == "resized" else frame.kind].format(extent=extent)
+def _coords_text(frame: Frame, size: tuple[float, float] | None) -> str:
+    """Return the sentence of a prompt that says what the numbers of its boxes mean; for pixels with the image's size,
+    if that is known. The frame "resized" means pixels of a copy of the image with the frame's own size."""
+    is_resized = frame.kind == "resized"
+    shown_size = frame.numbers if is_resized else size
+    extent = f", which is {shown_size[0]:g} wide and {shown_size[1]:g} high" if shown_size else ""
+    return _COORDS["pixels" if is_resized else frame.kind].format(extent=extent)
 
 
 def _reply_format(name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the strict JSON schema of an object with these fields, as a `response_format`."""
+    """Return the `response_format` of a request that makes a model reply with an object of exactly these fields {name:
+    JSON schema}. name: of the schema."""
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": _closed_object(fields)}}
 
 
 def _closed_object(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of an object that has exactly these fields, {name: JSON schema}."""
     return {"type": "object", "properties": fields, "required": [*fields], "additionalProperties": False}
 
 
@@ -177,7 +197,8 @@ _REPLY = (
 
 
 def _question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[float, float] | None) -> Record:
-    """Return the line of a question. size: the image's, None if not known; raises `DataError` if the boxes need it."""
+    """Return the prompt (a line) for a multiple-choice question. size: the image's width and height, None if not known;
+    raises `DataError` if the boxes cannot be written without it."""
     wording = (_AMONG_PEOPLE if bank.dataset == "swig" else _ASKED)[bank.setting]
     lines = []
     if bank.setting != "scene":
@@ -186,7 +207,7 @@ def _question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[f
             raise DataError(f"{problem}, or use {arg('coords', 'pixels')}")
         person, other = (box and frame.scale_from_pixels(box, size) for box in (question.human, question.other))
         wording = wording.format(person=person, other=other)
-        lines.append(_coords_of(frame, size))
+        lines.append(_coords_text(frame, size))
     lines += [wording, *(f"({letter}) {_option_text(option)}" for letter, option in question.lettered.items()), _REPLY]
     letters = {"type": "array", "items": {"type": "string", "enum": list(question.lettered)}}
     return {
@@ -205,7 +226,8 @@ def _question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[f
 
 
 def _option_text(option: str) -> str:
-    """Return an option as the benchmark shows it: as in the file, but for `no_interaction`."""
+    """Return an option as the benchmark shows it: as in the file, except "no_interaction with a dog" for the option
+    that names no interaction."""
     verb, separator, name = option.partition(BETWEEN)
     return f"{NOTHING} with {name}" if separator and NOTHING in verb else option
 
@@ -213,7 +235,8 @@ def _option_text(option: str) -> str:
 def question_prompts(
     paths: Sequence[str], frame: Frame, image_list: str | None, policy: ErrorPolicy
 ) -> Iterator[Record]:
-    """Yield a line for every question of the files. image_list: ground truth that has the images' sizes."""
+    """Yield a prompt (a line) for every question of files of multiple-choice questions. image_list: the path of ground
+    truth that has the images' sizes. A question that cannot be asked goes to the policy."""
     banks = [read_bank(path, policy) for path in paths]
     context = Context(load("hico"), policy)
     if image_list is not None:
@@ -221,9 +244,9 @@ def question_prompts(
     written = 0
     for bank in banks:
         for question in bank.questions:
-            size, place = context.image_sizes.get(question.image_id), Place.in_file(bank.name, question.file_name)
-            with policy.item(place):
-                yield _question_prompt(bank, question, frame, size)
+            with policy.item(Place.in_file(bank.name, question.file_name)):
+                yield _question_prompt(bank, question, frame, context.image_sizes.get(question.image_id))
                 written += 1
     policy.report()
-    note(f"{written:,} questions ({', '.join(dict.fromkeys(f'{bank.dataset}, {bank.setting}' for bank in banks))})")
+    kinds = dict.fromkeys(f"{bank.dataset}, {bank.setting}" for bank in banks)
+    note(f"{written:,} questions ({', '.join(kinds)})")

@@ -1,4 +1,4 @@
-"""Referring: the phrase that a model gives for what a pair does, against the true one.
+"""Referring (the model is shown a pair and says what it does): the predicted phrase against the true one.
 
 `exact_match` as hoi-benchmarks (SIT-AIGCDesignLab, commit 78ab063) has it: the same letters, in either case. Where its
 scripts take BERTScore or a model as judge, `verb_similarity` is SHOE's similarity of the two verbs: that of the true
@@ -33,23 +33,23 @@ from hoicli.wordnet.senses import candidates, senses_of
 LONGEST_VERB = 3
 """The number of words of a dataset's longest verbs (`talk_on_phone`)."""
 
-Compared = Mapping[tuple[str, str], tuple[str | None, list[str]]]
-"""For each different (true phrase, predicted phrase): the sense of the true verb, None if it has none, and the senses
-that the predicted verb may have."""
+PhraseSenses = Mapping[tuple[str, str], tuple[str | None, list[str]]]
+"""{(true phrase, predicted phrase): (the sense of the true verb, None if it has none; the senses that the predicted
+verb may have)}."""
 
 
 def measure_referring(
     rows: Sequence[Referring], sim: Stream | str, dataset: str | None, policy: ErrorPolicy, *, released: bool = False
 ) -> Measured:
     """Return exact_match and verb_similarity, whose n counts phrases. sim: a table of similarities, or the name of an
-    offline measure; dataset: whose senses the true verbs have. released: leave out requests that failed, as the
-    released batch scripts do."""
-    similar, measure_name = similarities(read_senses(rows, dataset), sim, policy)
+    offline measure; dataset: whose curated senses the true verbs have, None for WordNet's first senses; released: leave
+    out requests that failed, as the released batch scripts do."""
+    similarity, measure_name = similarities(read_senses(rows, dataset), sim, policy)
     rows_kept = [row for row in rows if not (released and row.failed)]
     images = {name: number for number, name in enumerate(sorted({row.image for row in rows_kept}))}
     values = {
         "exact_match": np.array([_plain(row.truth) == _plain(row.answer) for row in rows_kept], dtype=np.float64),
-        "verb_similarity": np.array([similar[row.truth, row.answer] for row in rows_kept], dtype=np.float64),
+        "verb_similarity": np.array([similarity[row.truth, row.answer] for row in rows_kept], dtype=np.float64),
     }
     image = np.array([images[row.image] for row in rows_kept], dtype=np.int64)
     columns = {(metric, "full"): (value, np.ones_like(image)) for metric, value in values.items()}
@@ -59,49 +59,60 @@ def measure_referring(
 
 
 def _plain(phrase: str) -> str:
+    """Return a phrase in the form in which phrases are compared: lower case, without space around it."""
     return phrase.lower().strip()
 
 
-def read_senses(rows: Sequence[Referring], dataset: str | None) -> Compared:
-    """Return the senses that the similarity of the rows needs. dataset: whose verbs the true phrases have, None for the
-    first sense that WordNet gives each of them."""
-    sense = _first_sense if dataset is None else _sense_in(dataset)
-    return {
-        (truth, phrase): (sense(truth), candidates(phrase, "v") if phrase.strip() and not _denies(phrase) else [])
-        for truth, phrase in sorted({(row.truth, row.answer) for row in rows})
-    }
+def read_senses(rows: Sequence[Referring], dataset: str | None) -> PhraseSenses:
+    """Return the senses of each different true phrase and predicted phrase; an empty or denying prediction ("not
+    riding") has none. dataset: whose verbs the true phrases have, None for the first sense that WordNet gives each of
+    them."""
+    find_sense = _first_sense if dataset is None else _sense_finder(dataset)
+    senses = {}
+    for truth, answer in sorted({(row.truth, row.answer) for row in rows}):
+        answer_senses = candidates(answer, "v") if answer.strip() and not _denies(answer) else []
+        senses[truth, answer] = find_sense(truth), answer_senses
+    return senses
 
 
-def needed_pairs(senses: Compared) -> list[Pair]:
-    """Return the pairs of different senses that have to be rated, sorted."""
-    to_rate = [(sense, pool) for (truth, phrase), (sense, pool) in senses.items() if _plain(truth) != _plain(phrase)]
-    return sorted({pair_of("v", sense, other) for sense, pool in to_rate if sense for other in pool if other != sense})
+def needed_pairs(senses: PhraseSenses) -> list[Pair]:
+    """Return the pairs of different senses that have to be rated to compare the phrases, sorted."""
+    pairs = set[Pair]()
+    for (truth, answer), (sense, answer_senses) in senses.items():
+        if sense and _plain(truth) != _plain(answer):
+            pairs.update(pair_of("v", sense, other) for other in answer_senses if other != sense)
+    return sorted(pairs)
 
 
-def similarities(senses: Compared, sim: Stream | str, policy: ErrorPolicy) -> tuple[dict[tuple[str, str], float], str]:
-    """Return the similarity of each (true phrase, predicted phrase), and the name of the measure in signatures (for a
-    table its digest). Equal phrases have 1; a verb without a sense has 0, and the user is told how many there are.
-    Raises `DataError` for a table that lacks a pair."""
+def similarities(
+    senses: PhraseSenses, sim: Stream | str, policy: ErrorPolicy
+) -> tuple[dict[tuple[str, str], float], str]:
+    """Return {(true phrase, predicted phrase): similarity of their verbs}, and the name of the measure in signatures
+    (for a table its digest). Equal phrases have 1; a verb without a sense has 0, and a note says how many there are.
+    sim: a table of similarities, or the name of an offline measure. Raises `DataError` for a table that lacks a
+    pair."""
     rated, measure = _rate_pairs(needed_pairs(senses), sim, policy)
-    similar: dict[tuple[str, str], float] = {}
+    similarity: dict[tuple[str, str], float] = {}
     senseless: list[str] = []
-    for (truth, phrase), (sense, pool) in senses.items():
-        if _plain(truth) == _plain(phrase):
-            similar[truth, phrase] = 1.0
-        elif sense is None or not pool:
-            similar[truth, phrase] = 0.0
-            senseless += [truth if sense is None else phrase] if phrase.strip() else []
+    for (truth, answer), (sense, answer_senses) in senses.items():
+        if _plain(truth) == _plain(answer):
+            similarity[truth, answer] = 1.0
+        elif sense is None or not answer_senses:
+            similarity[truth, answer] = 0.0
+            if answer.strip():
+                senseless.append(truth if sense is None else answer)
         else:
-            values = [1.0 if other == sense else rated[pair_of("v", sense, other)] for other in pool]
-            similar[truth, phrase] = max(values)
+            values = [1.0 if other == sense else rated[pair_of("v", sense, other)] for other in answer_senses]
+            similarity[truth, answer] = max(values)
     if senseless:
         count, first = f"{len(senseless):,}", senseless[0]
         note(f"phrases without a verb that WordNet knows, of similarity 0: {count} (the first: {first!r})")
-    return similar, measure
+    return similarity, measure
 
 
 def _rate_pairs(pairs: Sequence[Pair], sim: Stream | str, policy: ErrorPolicy) -> tuple[dict[Pair, float], str]:
-    """Return the similarity of each pair of senses, and the name of the measure in signatures."""
+    """Return {pair of senses: similarity} and the name of the measure in signatures. sim: a table of similarities,
+    which must have all pairs, or the name of an offline measure."""
     if isinstance(sim, str):
         return {pair: rating.similarity or 0.0 for pair, rating in zip(pairs, rate(sim, pairs), strict=True)}, sim
     table = SimilarityTable.read(sim, policy, open_wordnet().canonical)
@@ -114,33 +125,35 @@ def _rate_pairs(pairs: Sequence[Pair], sim: Stream | str, policy: ErrorPolicy) -
 
 
 def _denies(phrase: str) -> bool:
-    """Return whether a phrase says what a pair does not do: `never riding` is no riding."""
+    """Return whether a phrase says what a pair does not do ("never riding"); the class `no_interaction` is no such
+    phrase."""
     return normalise(phrase) != "no_interaction" and denies(re.findall(r"\w+(?:['\u2019]\w+)*", phrase.lower()))
 
 
 @cache
 def _first_sense(phrase: str) -> str | None:
+    """Return the first sense that WordNet gives the verb of a phrase, None without one."""
     return next(iter(candidates(phrase, "v")), None)
 
 
-def _sense_in(dataset: str) -> Callable[[str], str | None]:
-    """Return a function that finds the sense of a true phrase: the curated sense of the longest of the dataset's verbs
-    with which the phrase begins (in any form: `sitting on bench` has `sit_on`), with the object that the rest names;
-    else WordNet's first sense."""
+def _sense_finder(dataset: str) -> Callable[[str], str | None]:
+    """Return a function that finds the sense of a true phrase. "sitting on bench" begins with a verb of the dataset,
+    sit_on, and the rest names an object: the sense is that of the dataset's table for the longest such verb with this
+    object. It is WordNet's first sense for a phrase that begins with no verb of the dataset."""
     vocabulary = load(dataset)
     curated, wordnet = senses_of(vocabulary), open_wordnet()
 
     @cache
-    def sense(phrase: str) -> str | None:
+    def find_sense(phrase: str) -> str | None:
+        """Return the sense of a true phrase, None without one."""
         words = normalise(phrase).split("_")
-        heads = dict.fromkeys((words[0], *wordnet.forms(words[0], "v")))
-        for length, head in product(range(min(LONGEST_VERB, len(words)), 0, -1), heads):
-            verb = "_".join((head, *words[1:length]))
+        base_forms = dict.fromkeys((words[0], *wordnet.forms(words[0], "v")))  # sitting: sitting, sit
+        for length, base_form in product(range(min(LONGEST_VERB, len(words)), 0, -1), base_forms):
+            verb = "_".join((base_form, *words[1:length]))
             if verb in vocabulary.verb_ids:
-                rest = "_".join(words[length:])
-                sense_found, _ = curated(verb, rest or None)
-                if sense_found is not None:
-                    return sense_found
+                verb_sense, _ = curated(verb, "_".join(words[length:]) or None)
+                if verb_sense is not None:
+                    return verb_sense
         return _first_sense(phrase)
 
-    return sense
+    return find_sense

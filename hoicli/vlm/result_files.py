@@ -55,8 +55,8 @@ Pair = tuple[Box, Box]
 
 @dataclass(frozen=True, order=True)
 class Grounding:
-    """A question for all pairs of an interaction in an image: the true pairs, and the predicted ones in their order;
-    failed: whether the request failed."""
+    """The answer to a question for all pairs of an interaction in an image. truth: the true pairs; predicted: the
+    predicted pairs in their order; failed: whether the request to the model failed."""
 
     image: str
     truth: tuple[Pair, ...]
@@ -66,8 +66,8 @@ class Grounding:
 
 @dataclass(frozen=True, order=True)
 class Referring:
-    """A question for what a pair does: the true phrase, and the predicted one, "" for none; failed: whether the request
-    failed."""
+    """The answer to a question for what a pair does. truth: the true phrase; answer: the predicted one, "" for none;
+    failed: whether the request to the model failed."""
 
     image: str
     truth: str
@@ -77,18 +77,18 @@ class Referring:
 
 @dataclass
 class Oddities:
-    """What is wrong with some answers: for each oddity, how often it occurs and the first place."""
+    """What is odd about some answers. counts: {oddity in words: (how often it occurs, the first place)}."""
 
-    named: dict[str, tuple[int, str]] = field(default_factory=dict)
+    counts: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def count(self, what: str, place: str, more: int = 1) -> None:
-        """Count an oddity `more` times; place: where the first of these is."""
-        times, first = self.named.get(what, (0, place))
-        self.named[what] = times + more, first
+        """Count an oddity, `more` times; what: the oddity in words; place: where the first of these is."""
+        times, first = self.counts.get(what, (0, place))
+        self.counts[what] = times + more, first
 
     def report(self) -> None:
-        """Tell the user about each oddity."""
-        for what, (times, first) in self.named.items():
+        """Print a note about each oddity."""
+        for what, (times, first) in self.counts.items():
             note(f"{what}: {times:,} (the first: {first})")
 
 
@@ -99,15 +99,16 @@ def read_results(
     sources: Sequence[Source], policy: ErrorPolicy, read: Callable[[Mapping[str, Any], str, Oddities], T]
 ) -> list[T]:
     """Return the rows of result files, sorted, and tell the user what is odd about them. read: `grounding` or
-    `referring`. Raises `DataError` for a row that is not of this kind, and for files without a row."""
+    `referring`, which makes an object of a row. Raises `DataError` for a row that is not of this kind, for a file that
+    is given twice, and for files without a row."""
     results: list[T] = []
     odd = Oddities()
-    given_place: dict[bytes, str] = {}
+    path_of_content: dict[bytes, str] = {}
     for source in sources:
         digest = hashlib.sha256(source.data).digest()
-        if digest in given_place:
-            raise DataError(f"the same content as {given_place[digest]}; give each file once", place=source.path)
-        given_place[digest] = source.path
+        if digest in path_of_content:
+            raise DataError(f"the same content as {path_of_content[digest]}; give each file once", place=source.path)
+        path_of_content[digest] = source.path
         for place, row in _rows(source, policy):
             with policy.item(place):
                 results.append(read(_check_row(row), place, odd))
@@ -119,7 +120,7 @@ def read_results(
 
 
 def _check_row(row: Any) -> Mapping[str, Any]:
-    """Return the row; raises `DataError` if it is no object, or has a key that may deny it (`_DENYING`)."""
+    """Return the row itself; raises `DataError` if it is no object, or has a key by which it may deny what it says."""
     if not isinstance(row, dict):
         raise DataError(f"{short(row)} is no row of results; a row is an object")
     _refuse_denials(row)
@@ -127,13 +128,14 @@ def _check_row(row: Any) -> Mapping[str, Any]:
 
 
 def _refuse_denials(item: Mapping[str, Any], field: str = "") -> None:
-    """Raise `DataError` if a row or a pair has a key that may deny it (`_DENYING`)."""
+    """Raise `DataError` if a row or a pair has a key that may say that the thing is not there, such as "not_present".
+    field: where a pair stands in its row, "" for a row."""
     for key in sorted(_DENYING & item.keys()):
         raise DataError("is not read; leave out what is not there", field=f"{field}.{key}" if field else key)
 
 
 def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]]:
-    """Return (place, row) for each row of a list, of JSON lines, or of a list under `results`."""
+    """Return (place, row) for each row of a file: a list, JSON lines, or an object with a list under `results`."""
     if source.is_list:
         return iterate_list(source, policy)
     first = source.first_line()
@@ -144,7 +146,7 @@ def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]]:
 
 
 def task_in(source: Source) -> str | None:
-    """Return the task of a file by its first row, "ground" or "refer"; None if the row does not say it."""
+    """Return the task of a file, "ground" or "refer", by the keys of its first row; None if these do not tell."""
     row = next((row for _, row in _rows(source, ErrorPolicy(skip=True))), None)
     keys = row.keys() if isinstance(row, dict) else set()
     if keys & set(TRUTH_KEYS):
@@ -153,8 +155,8 @@ def task_in(source: Source) -> str | None:
 
 
 def grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
-    """Return the row of a question for all pairs. place: where the row is; odd: collects what is wrong with its
-    answer."""
+    """Make a `Grounding` of a row, and count what is odd about its answer in `odd`. place: where the row is. Raises
+    `DataError` for a row without true or without predicted pairs."""
     truth_key = _first_value(row, TRUTH_KEYS, "which pairs there are")
     pairs = _pairs(row, truth_key)
     if None in pairs:
@@ -171,8 +173,8 @@ def grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
 
 
 def _first_value(row: Mapping[str, Any], keys: Sequence[str], meaning: str) -> str:
-    """Return the first of the keys that a row has; raises `DataError` if it has none. says: what the key's value
-    says."""
+    """Return the first of the keys that a row has; raises `DataError` if it has none. meaning: what the value says, for
+    the message."""
     key = next((key for key in keys if key in row), None)
     if key is None:
         raise DataError(f"missing ({' or '.join(keys)}); the row says {meaning}", field=keys[0])
@@ -180,7 +182,8 @@ def _first_value(row: Mapping[str, Any], keys: Sequence[str], meaning: str) -> s
 
 
 def _pairs(row: Mapping[str, Any], key: str) -> list[Pair | None]:
-    """Return the pairs under a key, None for a pair with a missing or empty box."""
+    """Return the pairs (person's box, object's box) in the list under a key of a row, None for a pair with a missing or
+    empty box. Raises `DataError` for anything else."""
     if not isinstance(row[key], list):
         raise DataError(f"{short(row[key])} is no list of pairs", field=key)
     pairs: list[Pair | None] = []
@@ -198,7 +201,8 @@ def _pairs(row: Mapping[str, Any], key: str) -> list[Pair | None]:
 
 
 def referring(row: Mapping[str, Any], place: str, odd: Oddities) -> Referring:
-    """Return the row of a question for a phrase; parameters as of `grounding`."""
+    """Make a `Referring` of a row, and count what is odd about its answer in `odd`. place: where the row is. Raises
+    `DataError` if one of the phrases is no text, or the true one is missing."""
     truth, answer = row.get("ground_truth"), next((row[key] for key in _PHRASE_KEYS if key in row), None)
     if not isinstance(truth, str) or not truth.strip():
         raise DataError(f"{short(truth)} is no phrase; the row says what the pair does", field="ground_truth")
@@ -211,6 +215,7 @@ def referring(row: Mapping[str, Any], place: str, odd: Oddities) -> Referring:
 
 
 def _is_failed(row: Mapping[str, Any], place: str, odd: Oddities) -> bool:
+    """Return whether a row says that the request to the model failed, and count that in `odd`."""
     failed = "status" in row and row["status"] != "success"
     if failed:
         odd.count("requests that failed, which count as empty answers", place)
@@ -218,6 +223,7 @@ def _is_failed(row: Mapping[str, Any], place: str, odd: Oddities) -> bool:
 
 
 def _image(row: Mapping[str, Any]) -> str:
+    """Return the image that a row names; raises `DataError` if it names none."""
     name = next((row[key] for key in _IMAGE_KEYS if type(row.get(key)) in (str, int) and row[key] != ""), None)
     if name is None:
         raise DataError(f"names no image; a row has one of {', '.join(_IMAGE_KEYS)}")
@@ -225,8 +231,8 @@ def _image(row: Mapping[str, Any]) -> str:
 
 
 def asked_settings(rows: Sequence[Grounding] | Sequence[Referring]) -> dict[str, str]:
-    """Return what signatures say about the rows of result files: a digest of what was asked, and how many requests
-    failed."""
+    """Return {setting: text} that signatures say about the rows of result files: a digest of what was asked, and how
+    many requests failed."""
     failed = sum(row.failed for row in rows)
     digest = hashlib.sha256(orjson.dumps([[row.image, row.truth] for row in rows])).hexdigest()[:8]
     return {"gt": digest} | ({"failed": str(failed)} if failed else {})
@@ -236,9 +242,9 @@ def asked_settings(rows: Sequence[Grounding] | Sequence[Referring]) -> dict[str,
 
 
 def measure_grounding(rows: Sequence[Grounding], *, released: bool = False) -> Measured:
-    """Return AR, AR@0.5 and AR@0.75, which are means over questions (n), and AR by the size of the object, over the
-    true pairs of that size (n). Questions without a pair are left out. released: take RELEASED_THRESHOLDS, and 0 where
-    there is nothing to find."""
+    """Return average recall: AR, AR@0.5 and AR@0.75, means over the questions that have a true pair, and AR for each
+    size of object, a mean over the true pairs of that size. released: as the released scripts have it, with
+    RELEASED_THRESHOLDS, and 0 where there is nothing to find."""
     if scale := _other_scale(rows):
         problem = f"the predicted boxes look like {scale} of the picture, and are read as pixels"
         note(f"{problem}: convert them to pixels")
@@ -247,31 +253,31 @@ def measure_grounding(rows: Sequence[Grounding], *, released: bool = False) -> M
     images = {name: number for number, name in enumerate(sorted({row.image for row in rows_with_truth}))}
     image = np.array([images[row.image] for row in rows_with_truth], dtype=np.int64)
     counts = np.array([len(row.truth) for row in rows_with_truth], dtype=np.int64)
-    question = runs_of(starts_of(counts))
+    question = runs_of(starts_of(counts))  # of each true pair
     hits = _hits(rows_with_truth, (0.5, 0.75, *thresholds))
     found_counts = [np.bincount(question, column, len(image)) for column in hits.T]
-    found_share = np.stack(found_counts, axis=1) / counts[:, np.newaxis]
-    values = {"AR": found_share[:, 2:].mean(axis=1), "AR@0.5": found_share[:, 0], "AR@0.75": found_share[:, 1]}
+    recall = np.stack(found_counts, axis=1) / counts[:, np.newaxis]  # [questions, thresholds]
+    values = {"AR": recall[:, 2:].mean(axis=1), "AR@0.5": recall[:, 0], "AR@0.75": recall[:, 1]}
     n = {(metric, "full"): len(image) for metric in values}
     shares = [Shares(image, {(metric, "full"): (value, np.ones_like(image)) for metric, value in values.items()})]
     for size, has_size in _sizes(rows_with_truth).items():
         image_of_pair = image[question[has_size]]
-        found_share_of_pair = hits[has_size, 2:].sum(axis=1) / len(thresholds)
-        shares.append(Shares(image_of_pair, {("AR", size): (found_share_of_pair, np.ones_like(image_of_pair))}))
+        share_of_thresholds = hits[has_size, 2:].sum(axis=1) / len(thresholds)  # at which each pair is found
+        shares.append(Shares(image_of_pair, {("AR", size): (share_of_thresholds, np.ones_like(image_of_pair))}))
         n["AR", size] = len(image_of_pair)
     settings = {**asked_settings(rows), "match": "mean"}
     return Measured(len(images), n, shares, "hoi-grounding", settings, empty=0.0 if released else None)
 
 
 def _hits(rows: Sequence[Grounding], thresholds: Sequence[float]) -> Bools:
-    """Return [G, thresholds] whether each true pair is found at each IoU threshold. The G true pairs are those of all
+    """Return [G, thresholds]: whether each true pair is found at each IoU threshold. The G true pairs are those of all
     rows, one row after the other."""
     truth_starts = starts_of([len(row.truth) for row in rows])
     predicted_starts = starts_of([len(row.predicted) for row in rows])
     truth = _boxes(chain.from_iterable(row.truth for row in rows))
     predicted = _boxes(chain.from_iterable(row.predicted for row in rows))
     question = runs_of(predicted_starts)
-    # every predicted pair beside every true pair of its question
+    # every predicted pair with every true pair of its question: [M] the numbers of both
     prediction, true_pair = expand_runs(truth_starts[question], np.diff(truth_starts)[question])
     people, others = (
         iou(predicted[side][:, prediction], truth[side][:, true_pair], inclusive=False) for side in (0, 1)
@@ -281,13 +287,13 @@ def _hits(rows: Sequence[Grounding], thresholds: Sequence[float]) -> Bools:
     hits = np.zeros((len(truth[0].T), len(thresholds)), dtype=bool)
     for number, threshold in enumerate(thresholds):
         close = np.flatnonzero(score >= threshold)
-        _take(hits[:, number], prediction[close], true_pair[close], score[close], rank[close])
+        _take_true_pairs(hits[:, number], prediction[close], true_pair[close], score[close], rank[close])
     return hits
 
 
 def _sizes(rows: Sequence[Grounding]) -> dict[str, Bools]:
-    """Return for each of SIZES [G] whether the object of each true pair is of that size; an object whose area is below
-    0, which is not drawn as a box should be, is small."""
+    """Return {one of SIZES: [G] whether the object of each true pair is of that size}. An object of negative area,
+    whose corners are in the wrong order, is small."""
     _, objects = _boxes(chain.from_iterable(row.truth for row in rows))
     x1, y1, x2, y2 = objects
     with np.errstate(over="ignore", invalid="ignore"):
@@ -298,44 +304,52 @@ def _sizes(rows: Sequence[Grounding]) -> dict[str, Bools]:
     }
 
 
-def _boxes(pairs: object) -> tuple[Floats, Floats]:
-    """Return the people's boxes and the objects' boxes, each [4, N]."""
-    pair_boxes = np.array(list(pairs), dtype=np.float64).reshape(-1, 2, 4)  # type: ignore[call-overload]
+def _boxes(pairs: Iterable[Pair]) -> tuple[Floats, Floats]:
+    """Return the people's boxes and the objects' boxes of N pairs, each [4, N]."""
+    pair_boxes = np.array(list(pairs), dtype=np.float64).reshape(-1, 2, 4)
     return np.ascontiguousarray(pair_boxes[:, 0].T), np.ascontiguousarray(pair_boxes[:, 1].T)
 
 
-def _take(hit: Bools, row: Ints, column: Ints, score: Floats, rank: Ints) -> None:
-    """Let every prediction take the free true pair with its highest score, those of rank 0 first; the pairs taken are
-    set in `hit`. row, column, score, rank: the prediction, the true pair, the mean IoU and the prediction's rank, for
-    each two that may match."""
+def _take_true_pairs(is_taken: Bools, prediction: Ints, true_pair: Ints, score: Floats, rank: Ints) -> None:
+    """Let every predicted pair take the free true pair that it overlaps most, and set what is taken in `is_taken` [G].
+
+    prediction, true_pair, score, rank [M]: for each two that overlap enough, their numbers, the mean of their two IoUs,
+    and the place of the predicted pair in its answer; the first pairs of all answers take first."""
     order = np.argsort(rank, kind="stable")
     bounds = [*run_starts(rank[order]).tolist(), len(order)]
     for begin, end in pairwise(bounds):  # one round for each rank, over all questions
-        of_rank = order[begin:end]
-        of_rank = of_rank[~hit[column[of_rank]]]
-        hit[column[of_rank[first_largest(row[of_rank], score[of_rank])]]] = True
+        rows = order[begin:end]
+        rows = rows[~is_taken[true_pair[rows]]]
+        best = rows[first_largest(prediction[rows], score[rows])]
+        is_taken[true_pair[best]] = True
 
 
 def _other_scale(rows: Sequence[Grounding]) -> str:
-    """Return what the numbers of the predicted boxes seem to be if not pixels ("thousandths", "fractions"), else "".
-    They are something else if most first pairs that overlap no true pair by half fit one well once each axis is scaled
-    by a number of its own."""
+    """Return the unit in which the predicted boxes seem to be, "thousandths" or "fractions" (of the picture's sides),
+    "" for pixels.
+
+    The first predicted pair of each answer is tested: it speaks for another unit if it overlaps no true pair by half,
+    but fits one well once each axis is scaled by the factor that fits best. Most have to do so."""
     tested = [(row.truth, row.predicted[0]) for row in rows if row.truth and row.predicted][:_TESTED]
-    highest = max((number for _, predicted_pairs in tested for box in predicted_pairs for number in box), default=0)
+    boxes = chain.from_iterable(pair for _, pair in tested)
+    highest = max(chain.from_iterable(boxes), default=0)
     if not tested or highest > 1000:
         return ""
     fits = 0
     for pairs, pair in tested:
         truth, predicted = np.array(pairs).reshape(-1, 2, 2, 2), np.array(pair).reshape(2, 2, 2)  # side, corner, axis
         with np.errstate(over="ignore", invalid="ignore"):
-            size = (predicted * predicted).sum(axis=(0, 1))
-            factor = (predicted * truth).sum(axis=(1, 2)) / np.where(size > 0, size, 1.0)
+            # The least-squares factor of each axis, for each true pair.
+            squares = (predicted * predicted).sum(axis=(0, 1))
+            factor = (predicted * truth).sum(axis=(1, 2)) / np.where(squares > 0, squares, 1.0)
             scaled = predicted * factor[:, np.newaxis, np.newaxis]
-        fits += _best_overlap(predicted + 0 * truth, truth) < 0.5 and _best_overlap(scaled, truth) > 0.75
+        unscaled = np.broadcast_to(predicted, truth.shape)
+        fits += _best_overlap(unscaled, truth) < 0.5 and _best_overlap(scaled, truth) > 0.75
     return ("fractions" if highest <= 1 else "thousandths") if fits > len(tested) / 2 else ""
 
 
 def _best_overlap(predicted: Floats, truth: Floats) -> float:
-    """Return the highest mean of the two IoUs among pairs [T, side, corner, axis]."""
+    """Return the highest overlap (the mean of the person's and the object's IoU) of T predicted pairs with as many true
+    pairs, both [T, side, corner, axis]."""
     overlaps = iou(predicted.reshape(-1, 4).T, truth.reshape(-1, 4).T, inclusive=False)
     return float(overlaps.reshape(-1, 2).mean(axis=1).max())

@@ -35,8 +35,8 @@ class Score(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """Columns of M rows from which values are made, each the sum of one column [M] over the sum of another. image [M]:
-    the image of each row."""
+    """Columns of M rows from which values are computed: a value is the sum of one column over the sum of another. image
+    [M]: the number of each row's image; columns: {(metric, subset): (dividend [M], divisor [M])}."""
 
     image: Ints
     columns: Mapping[Key, tuple[Floats | Ints, Floats | Ints]]
@@ -44,9 +44,10 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True)
 class Measured:
-    """The measured answers to questions about `images` images. n: how many things each value is over, in the order of
-    the rows; settings: what signatures say; of_metric: what the signature of one metric says besides; empty: the value
-    in rows where there is nothing to measure."""
+    """The measured answers to questions. images: the number of images; n: {(metric, subset): how many things its value
+    is over}, in the order of the rows; shares: what the values are computed from; settings: {setting: text} of
+    signatures; of_metric: {metric: what its signature says besides}; empty: the value in rows where there is nothing to
+    measure."""
 
     images: int
     n: Mapping[Key, int]
@@ -57,8 +58,8 @@ class Measured:
     empty: float | None = None
 
     def rounds(self, weights: Weights) -> dict[Key, Floats]:
-        """Return each value in [0, 1] for each round [R], NaN if there is nothing to measure. weights [images, R]: how
-        often an image counts in a round."""
+        """Return {(metric, subset): its value in [0, 1] in each of R rounds of resampling, NaN if there is nothing to
+        measure}. weights [images, R]: how often an image counts in a round."""
         values: dict[Key, Floats] = {}
         for image, columns in self.shares:
             image_weights = weights[image].astype(np.float64)
@@ -69,8 +70,8 @@ class Measured:
         return values
 
     def scores(self, resampling: Resampling | None = None) -> dict[Key, Score]:
-        """Return each value, in the order of the rows; with intervals if there are resamples and at least FEWEST_IMAGES
-        images."""
+        """Return {(metric, subset): its score} in the order of the rows; with intervals if there is a resampling and at
+        least FEWEST_IMAGES images."""
         values = self.rounds(np.ones((self.images, 1), dtype=np.int32))
         drawn_blocks = blocks(resampling) if resampling is not None and self.images >= FEWEST_IMAGES else []
         rounds_drawn = [self.rounds(block.resamples(self.images)) for block in drawn_blocks]
@@ -78,24 +79,23 @@ class Measured:
         for key, n in self.n.items():
             value, interval_ends = float(values[key][0]), None
             if rounds_drawn and not np.isnan(value):
-                rounds = np.concatenate([each[key] for each in rounds_drawn])
-                interval_ends = interval(value, rounds, self.images, lowest=0.0, highest=1.0)
+                resampled = np.concatenate([values_drawn[key] for values_drawn in rounds_drawn])
+                interval_ends = interval(value, resampled, self.images, lowest=0.0, highest=1.0)
             scores[key] = Score(None if np.isnan(value) else value, n, interval_ends)
         return scores
 
     def rows(self, tags: Mapping[str, str], released: str | None, resampling: Resampling | None) -> Iterator[Row]:
-        """Yield the rows of values in percent. released: whose script is followed, None for the papers; resampling:
-        None for rows without intervals."""
+        """Yield the result rows, values in percent. tags: {column: text} of every row, such as the model's name;
+        released: whose script is followed (of RELEASED), None for the papers; resampling: what intervals are computed
+        from, None for rows without."""
         settings = {**self.settings, **({"released": released} if released else {})}
         settings |= {} if resampling is None else resampling.signature()
         for (metric, subset), score in self.scores(resampling).items():
             value = self.empty if score.value is None else score.value
-            keys_shown = {} if resampling is None else interval_keys(score.ends)
-            keys_shown |= {"setting": settings["setting"]} if "setting" in settings else {}
-            common_keys = row_ends(self.protocol, tags, {**settings, **self.of_metric.get(metric, {})})
-            yield result_row(
-                metric, subset=subset, value=percent(value), n=score.n, unit="%", **keys_shown, **common_keys
-            )
+            columns = {} if resampling is None else interval_keys(score.ends)
+            columns |= {"setting": settings["setting"]} if "setting" in settings else {}
+            columns |= row_ends(self.protocol, tags, {**settings, **self.of_metric.get(metric, {})})
+            yield result_row(metric, subset=subset, value=percent(value), n=score.n, unit="%", **columns)
 
 
 def share(part: Floats, whole: Floats | Ints) -> Floats:
@@ -105,6 +105,7 @@ def share(part: Floats, whole: Floats | Ints) -> Floats:
 
 
 def _sum_drawn(column: Floats | Ints, weights: Floats) -> Floats:
-    """Return the sum of a column [M] in each round [R], in which each row counts as often as weights [M, R] say."""
+    """Return the sum of a column [M] in each round [R], in which each row counts as often as weights [M, R] say. Floats
+    are added by `sum`, in a fixed order, which a matrix product does not promise."""
     total: Floats = column @ weights if column.dtype.kind == "i" else (column[:, np.newaxis] * weights).sum(axis=0)
     return total

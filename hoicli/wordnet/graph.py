@@ -3,7 +3,8 @@ of senses, lemmas, relations, depths and counts, for what is computed in bulk.
 
 A synset is an integer, its row: the parts of speech follow one another (nouns, verbs, adjectives, adverbs), each in the
 order of its data file, so `ranges["v"]` are all verb synsets and a relation may cross parts of speech. The arrays are
-made by `reader.compile_arrays` from nltk's reader, with nltk's names; they open in milliseconds, and without nltk.
+made by `array_making.compile_arrays` from nltk's reader, with nltk's names; they open in milliseconds, and without
+nltk.
 """
 
 from __future__ import annotations
@@ -63,18 +64,21 @@ HYPERNYMS = ("hypernym", "instance_hypernym")
 
 
 class Files:
-    """Named files in one folder. nltk takes it for a corpus: `open` and `fileids` are what its readers call."""
+    """The files of a WordNet in one folder. nltk's readers take an object of this class for a corpus: they call `open`
+    and `fileids`."""
 
     def __init__(self, folder: Path | zipfile.Path, spare: Files | None = None) -> None:
-        """Use a folder, which may be in an archive, as nltk's downloader leaves it. spare: where SHARED files come from
-        that this folder lacks."""
+        """Use a folder, which may be in an archive, as nltk's downloader leaves it. spare: the files to use for those
+        of SHARED that this folder lacks."""
         self.folder, self._spare = folder, spare
 
     def fileids(self) -> list[str]:
         """Return the names of all files with words of other languages, such as fra/wn-data-fra.tab."""
-        folders = (folder for folder in self.folder.iterdir() if folder.is_dir())
-        paths = (f"{folder.name}/{file.name}" for folder in folders for file in folder.iterdir())
-        return sorted(name for name in paths if name.endswith(".tab"))
+        names: list[str] = []
+        for folder in self.folder.iterdir():
+            if folder.is_dir():
+                names += [f"{folder.name}/{file.name}" for file in folder.iterdir() if file.name.endswith(".tab")]
+        return sorted(names)
 
     def has(self, name: str) -> bool:
         """Return whether the file is there, as a regular file rather than a pipe or device."""
@@ -104,7 +108,8 @@ class Files:
         return data
 
     def digest(self, names: Iterable[str]) -> str:
-        """Return sixteen hexadecimal digits that depend on the content of those named files that are there."""
+        """Return sixteen hexadecimal digits that depend on the content of the named files; those that are not there are
+        left out."""
         content = hashlib.sha256()
         for name in names:
             if self.has(name):
@@ -114,7 +119,8 @@ class Files:
 
 
 class Lemmas(Mapping[str, list[int]]):
-    """A mapping of lemmas to the rows of their synsets: by part of speech, in each the most frequent sense first."""
+    """A mapping {lemma: rows of its synsets}, in the order of POS, and in each part of speech the most frequent sense
+    first."""
 
     def __init__(self, arrays: Arrays) -> None:
         """Take the arrays "lemmas" [bytes]: the L lemmas, sorted, a line each; "sense_count" [L]: how many senses each
@@ -124,29 +130,35 @@ class Lemmas(Mapping[str, list[int]]):
         self._senses = arrays["senses"]
 
     def __getitem__(self, lemma: str) -> list[int]:
+        """Return the rows of the synsets of a lemma; raise `KeyError` for a text that is no lemma."""
         number = bisect_left(self._lemmas, lemma)
         if self._lemmas[number : number + 1] != [lemma]:
             raise KeyError(lemma)
         return self.senses(number)
 
     def __iter__(self) -> Iterator[str]:
+        """Return an iterator over the lemmas, sorted."""
         return iter(self._lemmas)
 
     def __len__(self) -> int:
+        """Return the number of lemmas."""
         return len(self._start) - 1
 
     def senses(self, number: int) -> list[int]:
-        """Return the rows of the synsets of lemma `number`."""
+        """Return the rows of the synsets of a lemma, given its number (its place among the sorted lemmas)."""
         rows: list[int] = self._senses[self._start[number] : self._start[number + 1]].tolist()
         return rows
 
     @cached_property
     def _lemmas(self) -> list[str]:
+        """Return the lemmas, sorted."""
         return _lines(self._arrays["lemmas"])
 
 
 class Graph:
-    """The synsets and what joins them. `array` has, for the N synsets, of which the first U are nouns and verbs:
+    """The synsets of a WordNet and the relations between them. A synset is a row number.
+
+    `array(name)` returns a compiled array. For the N synsets, of which the first U are nouns and verbs, there are:
 
     - "min_depth", "max_depth" [U]: edges of the shortest and of the longest way up to a root;
     - "concordance" [U], if `counted`: how often a sense or anything below it was tagged, plus one for each synset
@@ -157,7 +169,8 @@ class Graph:
     """
 
     def __init__(self, arrays: Arrays) -> None:
-        """Take arrays as `reader.compile_arrays` makes them."""
+        """Use compiled arrays {name: array}, as `array_making.compile_arrays` makes them. `counted`: whether they have
+        counts of tagged senses; `ranges`: {part of speech: the rows of its synsets}."""
         self.array = cache(arrays.__getitem__)
         self.counted = "concordance" in arrays
         bounds = starts_of(arrays["sizes"]).tolist()
@@ -167,7 +180,7 @@ class Graph:
 
     @cached_property
     def lemmas(self) -> Lemmas:
-        """Return the lemmas, numbered in their order."""
+        """Return the lemmas of all synsets; a lemma's number is its place among them, sorted."""
         return Lemmas({name: self.array(name) for name in ("lemmas", "sense_count", "senses")})
 
     def row(self, name: str) -> int:
@@ -180,9 +193,11 @@ class Graph:
 
     @cached_property
     def names(self) -> list[str]:
-        """Return [N]: the name of each synset, as nltk has it: first word, part of speech, number of that word's sense.
+        """Return [N]: the name of each synset, as nltk has it: its first word, part of speech, and the number of that
+        word's sense ("ride.v.10").
 
-        A satellite is numbered among all adjective senses of its word, as WordNet does (`WordNetReader`).
+        A satellite (an adjective near another one in meaning, "s") is numbered among all adjective senses of its word,
+        as WordNet does (`WordNetReader`).
         """
         return _lines(self.array("names"))
 
@@ -192,7 +207,8 @@ class Graph:
         return self.array("offset").astype(np.int64)
 
     def row_at_offset(self, pos: str, offset: int) -> int:
-        """Return the row of the synset at a byte offset; raise `KeyError` where none begins."""
+        """Return the row of the synset at a byte offset in the data file of a part of speech; raise `KeyError` if none
+        begins there. pos: of POS, or "s" for satellites, which are in the adjectives' file."""
         rows = self.ranges["a" if pos == "s" else pos]
         row = rows.start + int(np.searchsorted(self.offset[rows.start : rows.stop], offset))
         if row < rows.stop and self.offset[row] == offset:
@@ -207,17 +223,20 @@ class Graph:
         raise IndexError(f"no synset {row}")
 
     def words(self, row: int) -> list[int]:
-        """Return the numbers of the synset's lemmas, each once, the one that names it first."""
+        """Return the numbers of the lemmas (words) of a synset, given its row. The word that names the synset comes
+        first."""
         numbers: list[int] = self.array("words")[self._word_start[row] : self._word_start[row + 1]].tolist()
         return numbers
 
     @cached_property
     def _word_start(self) -> Ints:
+        """Return [N + 1]: where the words of each synset begin in the array "words"."""
         return starts_of(self.array("word_count"))
 
     def edges(self, *kinds: str) -> tuple[Ints, Ints]:
-        """Return (sources, targets) [E] of all pointers of the named RELATIONS, between words too, sorted by source."""
-        start = starts_of(self.array("edge_count"))
+        """Return (sources, targets), two columns of rows: all pointers of the named RELATIONS, sorted by source. A
+        pointer between two words counts as one between their synsets."""
+        start = starts_of(self.array("edge_count"))  # the arrays have one relation after the other
         spans = [slice(*start[number : number + 2]) for number in map(list(RELATIONS).index, kinds)]
         sources, targets = (
             np.concatenate([self.array(side)[span] for span in spans]).astype(np.int64)
@@ -228,5 +247,5 @@ class Graph:
 
 
 def _lines(text: npt.NDArray[Any]) -> list[str]:
-    """Return the lines of a text that is stored as bytes."""
+    """Return the lines of a text that an array holds as bytes."""
     return text.tobytes().decode().split("\n")

@@ -48,8 +48,8 @@ _chosen: Lexicon | None = None
 class Lexicon:
     """One WordNet; `open_wordnet()` returns the one in use.
 
-    title: its name in messages; signature: its name in results, None for the embedded one; words: those of another
-    language, which are looked up before English ones.
+    title: its name in messages; signature: its name in results, None for the embedded one; words: {word of another
+    language: its synsets}, which are looked up before English words.
     """
 
     title: str
@@ -68,23 +68,27 @@ class Lexicon:
     # Words
 
     def forms(self, word: str, pos: str) -> list[str]:
-        """Return the lemmas that a word in any form may be, as nltk's morphy finds them, the word itself first."""
-        return [word] if self._foreign(word, pos) else self.reader.forms(word, pos)
+        """Return the lemmas of which a word may be a form ("riding": ride), as nltk's morphy finds them, the word
+        itself first if it is a lemma. A word of another language is taken as it stands."""
+        return [word] if self._foreign_senses(word, pos) else self.reader.forms(word, pos)
 
     def senses(self, lemma: str, pos: str) -> list[str]:
-        """Return the names of the senses of a lemma, taken as it stands, the most frequent first."""
-        return self._foreign(lemma, pos) or self._synset_names(self.graph.lemmas, lemma.lower(), pos)
+        """Return the names of the senses of a lemma in a part of speech, the most frequent first."""
+        return self._foreign_senses(lemma, pos) or self._senses_in(self.graph.lemmas, lemma.lower(), pos)
 
-    def _foreign(self, word: str, pos: str) -> list[str]:
-        return [] if self.words is None else self._synset_names(self.words, word, pos)
+    def _foreign_senses(self, word: str, pos: str) -> list[str]:
+        """Return the names of the senses of a word of the other language, if this WordNet has one."""
+        return [] if self.words is None else self._senses_in(self.words, word, pos)
 
-    def _synset_names(self, lemmas: Lemmas, word: str, pos: str) -> list[str]:
+    def _senses_in(self, lemmas: Lemmas, word: str, pos: str) -> list[str]:
+        """Return the names of the senses that a mapping of lemmas gives a word in a part of speech."""
         return [self.graph.names[row] for row in lemmas.get(word, []) if row in self.graph.ranges[pos]]
 
     def word_senses(self, word: str, pos: str) -> list[int]:
         """Return the rows of all synsets that a word of any form or case may mean; spaces count as underscores."""
         forms = self.forms(word.lower().replace(" ", "_"), pos)
-        return [self.graph.row(name) for name in dict.fromkeys(chain(*(self.senses(form, pos) for form in forms)))]
+        names = dict.fromkeys(chain.from_iterable(self.senses(form, pos) for form in forms))
+        return [self.graph.row(name) for name in names]
 
     # Senses
 
@@ -102,26 +106,27 @@ class Lexicon:
         return self.graph.row_at_offset(synset.pos(), synset.offset())
 
     def canonical(self, sense: str) -> str:
-        """Return the sense's own name, whichever word of the synset it is named by; any other text unchanged."""
+        """Return the name that the WordNet itself gives a sense, which may be named by any word of its synset:
+        "motorcar.n.01" gives "car.n.01". Any other text is returned unchanged."""
         try:
             return self.graph.names[self.index(sense)]
         except KeyError:
             return sense
 
     def translate(self, sense: str) -> str | None:
-        """Return the sense of this WordNet that is a sense of WordNet 3.0, None where there is none: that of the most
-        words in common.
+        """Return the sense of this WordNet that corresponds to a sense of WordNet 3.0, None if it has none.
 
-        A word in its sense has a key that stays from one WordNet to the next; nltk's `map_to_one` goes by it too.
+        A word in a sense has a key ("sense key") that stays the same from one WordNet to the next. The sense that
+        shares the most keys corresponds; nltk's `map_to_one` goes by them, too.
         """
         embedded = open_embedded()
         if self.graph is embedded.graph:
             return sense
-        votes: Counter[str] = Counter()
+        shared_keys: Counter[str] = Counter()
         for lemma in embedded.reader.synset(sense).lemmas():
             same_word = self.reader.lemmas(lemma.name(), sense.rsplit(".", 2)[1])
-            votes.update({candidate.synset().name() for candidate in same_word if candidate.key() == lemma.key()})
-        return max(votes, key=votes.__getitem__, default=None)
+            shared_keys.update({other.synset().name() for other in same_word if other.key() == lemma.key()})
+        return max(shared_keys, key=shared_keys.__getitem__, default=None)
 
 
 @cache
@@ -136,11 +141,11 @@ def open_wordnet() -> Lexicon:
 
 
 def choose(wordnet: str | None) -> None:
-    """Take the WordNet of a command's --wordnet into use.
+    """Make a WordNet the one in use, for all that `open_wordnet` returns from now on.
 
-    wordnet: None for the embedded one, else NAME of a corpus of nltk's or a folder, followed by :LANGUAGE for an Open
-    Multilingual Wordnet's words for the senses of the embedded one. Raises `UsageError` where there is none,
-    `DataError` where it is none that nltk reads.
+    wordnet: the value of a command's --wordnet. None is the embedded one; else the name of a corpus of nltk's or a
+    folder; either followed by :LANGUAGE stands for the embedded one with an Open Multilingual Wordnet's words. Raises
+    `UsageError` if there is no such WordNet, `DataError` if nltk cannot read it.
     """
     global _chosen
     _chosen = None
@@ -151,13 +156,13 @@ def choose(wordnet: str | None) -> None:
         place, _, language = wordnet.rpartition(":")
     files = _find_files(place)
     name = re.sub(r"[^\w.+-]", "_", Path(place).resolve().name)
-    _chosen = _lexicon_of_language(wordnet, files, name, language) if language else _lexicon_of(wordnet, files, name)
+    _chosen = _open_language(wordnet, files, name, language) if language else _open_database(wordnet, files, name)
 
 
-def _lexicon_of_language(wordnet: str, files: Files, name: str, language: str) -> Lexicon:
-    """Return the embedded WordNet with another language's words for its senses. wordnet: the value of --wordnet.
-    files: the files of an Open Multilingual Wordnet. name: what signatures call it. Raises `UsageError` if it does not
-    have the language."""
+def _open_language(wordnet: str, files: Files, name: str, language: str) -> Lexicon:
+    """Return the embedded WordNet with another language's words for its senses. wordnet: the value of --wordnet; files:
+    the files of an Open Multilingual Wordnet; name: what signatures call it; language: its code, such as "fra". Raises
+    `UsageError` if the files do not have the language."""
     tables = [table for table in files.fileids() if table.endswith(f"-{language.partition('_')[0]}.tab")]
     if not tables:
         languages = {table.rpartition("-")[2].removesuffix(".tab") for table in files.fileids()}
@@ -165,13 +170,13 @@ def _lexicon_of_language(wordnet: str, files: Files, name: str, language: str) -
             f"{arg('wordnet', wordnet)}: no such language in it; it has {', '.join(sorted(languages)) or 'none'}"
         )
     embedded, digest = open_embedded(), files.digest(tables)
-    words = Lemmas(_load_or_compile(f"{digest}.{language}", wordnet, partial(_language, files, language)))
+    words = Lemmas(_load_or_compile(f"{digest}.{language}", wordnet, partial(_compile_language, files, language)))
     signature = f"{name}.{language}.{digest[:8]}"
     return Lexicon(f"{embedded.title} ({language})", embedded.files, embedded.graph, signature, words)
 
 
-def _lexicon_of(wordnet: str, files: Files, name: str) -> Lexicon:
-    """Return the WordNet of a folder or a corpus of nltk's. wordnet: the value of --wordnet. files: its files. name:
+def _open_database(wordnet: str, files: Files, name: str) -> Lexicon:
+    """Return the WordNet in a folder or in a corpus of nltk's. wordnet: the value of --wordnet; files: its files; name:
     what signatures call it. Raises `UsageError` if it lacks a file of the database."""
     missing = [file for file in DATABASE if not files.has(file)]
     if missing:
@@ -180,11 +185,13 @@ def _lexicon_of(wordnet: str, files: Files, name: str) -> Lexicon:
         )
     files = Files(files.folder, spare=open_embedded().files)
     digest = files.digest([*DATABASE, *SHARED, COUNTS])
-    graph = Graph(_load_or_compile(digest, wordnet, partial(_database, files)))
+    graph = Graph(_load_or_compile(digest, wordnet, partial(_compile_database, files)))
     return Lexicon(wordnet, files, graph, f"{name}.{digest[:8]}")
 
 
 def _find_files(place: str) -> Files:
+    """Return the files of a WordNet, given a folder or the name of a corpus in nltk's data folders. Raises `UsageError`
+    if there is no such folder or corpus."""
     if place and Path(place).is_dir():
         return Files(Path(place))
     if not _CORPUS.fullmatch(place):
@@ -200,29 +207,39 @@ def _find_files(place: str) -> Files:
     return files
 
 
-def _database(files: Files) -> Arrays:
-    from hoicli.wordnet.reader import WordNetReader, compile_arrays
+def _compile_database(files: Files) -> Arrays:
+    """Return the arrays of `Graph`, compiled from the files of a WordNet."""
+    from hoicli.wordnet.array_making import compile_arrays
+    from hoicli.wordnet.reader import WordNetReader
 
     return compile_arrays(WordNetReader(files))
 
 
-def _language(files: Files, language: str) -> Arrays:
-    from hoicli.wordnet.reader import WordNetReader, lemma_arrays
+def _compile_language(files: Files, language: str) -> Arrays:
+    """Return the arrays of `Lemmas`, compiled from an Open Multilingual Wordnet's words of a language; they have the
+    rows of the embedded WordNet. Words for synsets that it lacks are left out."""
+    from hoicli.wordnet.array_making import lemma_arrays
+    from hoicli.wordnet.reader import WordNetReader
 
     embedded = open_embedded()
     words = WordNetReader(embedded.files, embedded.graph, files).words_of(language)
-    rows = {
+    # A synset's place is its part of speech and the byte offset in that file, which an id has, too: "02084071-n".
+    row_of_place = {
         (name.rsplit(".", 2)[1], int(embedded.graph.offset[row])): row for row, name in enumerate(embedded.graph.names)
     }
-    places = {lemma: [(synset_id[-1], int(synset_id[:8])) for synset_id in ids] for lemma, ids in words.items()}
-    known = {lemma: [place for place in listed if place in rows] for lemma, listed in places.items()}
-    return lemma_arrays(known, rows)
+    places_of_lemma = {}
+    for lemma, synset_ids in words.items():
+        places = [(synset_id[-1], int(synset_id[:8])) for synset_id in synset_ids]
+        places_of_lemma[lemma] = [place for place in places if place in row_of_place]
+    return lemma_arrays(places_of_lemma, row_of_place)
 
 
 def _load_or_compile(key: str, wordnet: str, compile_: Callable[[], Arrays]) -> Arrays:
-    """Return arrays from the user's cache, or compile them now and keep them there. A cached file is named after what
-    it was made from (`key`) and after its own content, so that a file that was damaged or meddled with is not used.
-    wordnet: its name in messages."""
+    """Return arrays from the user's cache, or compile them now and keep them there.
+
+    A cached file is named after what it was made from (`key`) and after a digest of its own content, so that a file
+    that was damaged or meddled with is not used. wordnet: its name in messages; compile_: makes the arrays.
+    """
     base = os.environ.get("XDG_CACHE_HOME", "")
     folder = (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "hoicli" / "wordnet"
     key = f"{key}.{VERSION}"
@@ -234,7 +251,7 @@ def _load_or_compile(key: str, wordnet: str, compile_: Callable[[], Arrays]) -> 
     note(f"{wordnet} is compiled, once (a WordNet takes a minute), and kept in {folder}")
     try:
         with warnings.catch_warnings(), no_garbage_collection():
-            warnings.simplefilter("ignore")  # nltk's, of what it then does not find
+            warnings.simplefilter("ignore")  # nltk warns of optional files that are not there
             arrays = compile_()
     except DataError as error:
         raise error.add_place(wordnet) from None
@@ -251,6 +268,7 @@ def _load_or_compile(key: str, wordnet: str, compile_: Callable[[], Arrays]) -> 
 
 
 def _digest(data: bytes) -> str:
+    """Return 32 hexadecimal digits that stand for a file's content."""
     return hashlib.sha256(data).hexdigest()[:32]
 
 

@@ -3,8 +3,8 @@ path, wup (Wu and Palmer 1994), lch (Leacock and Chodorow 1998). By the informat
 common ancestor: res (Resnik 1995), lin (Lin 1998), jcn (Jiang and Conrath 1997).
 
 `raw_similarities` gives the numbers of nltk's `Synset.path_similarity` and its five sisters (as of nltk 3.9 and 3.10,
-with their conventions, which are said below and held by tests/wordnet/test_measures.py); `rescale` brings them to
-[0, 1] by a monotone rule, with 1 for a sense and itself, as SHOE needs it.
+with their conventions, which are said below and held by tests/wordnet/test_measures.py); `rescale` brings them to [0,
+1] by a monotone rule, with 1 for a sense and itself, as SHOE needs it.
 
 Conventions that are nltk's own: verbs have many roots, so path, wup and lch join them under one simulated root, which
 lies one step above the farthest ancestor of a synset; the subsumer of wup is the common ancestor of the greatest
@@ -36,11 +36,11 @@ CHUNK = 1 << 15
 
 
 def raw_similarities(graph: Graph, measure: str, pairs: Ints) -> Floats:
-    """Return [P]: the measure of each pair of synsets as nltk computes it, called on the first synset.
+    """Return [P]: the similarity of each pair of synsets as nltk computes it, called on the first synset.
 
-    pairs: [P, 2] synset numbers, both of a pair nouns or both verbs. Where nltk divides by zero (lin of the noun root
-    with itself) the value is 1; where it has none (path, lch and wup of nouns without a common ancestor, in a WordNet
-    whose nouns have several roots), 0.
+    measure: one of MEASURES. pairs [P, 2]: rows of synsets, both of a pair nouns or both verbs. Where nltk divides by
+    zero (lin of the noun root with itself) the value is 1; where it has none (path, lch and wup of nouns without a
+    common ancestor, in a WordNet whose nouns have several roots), 0.
 
     Raises `UsageError` where a measure needs counts that this WordNet does not have.
     """
@@ -50,36 +50,39 @@ def raw_similarities(graph: Graph, measure: str, pairs: Ints) -> Floats:
     for pos, where in (("n", np.flatnonzero(~verbs)), ("v", np.flatnonzero(verbs))):
         for start in range(0, len(where), CHUNK):
             chunk = where[start : start + CHUNK]
-            if compute is not None:
-                chunk = chunk[_meet(graph, pos, pairs[chunk])]
+            if compute is not None:  # a measure of paths: 0 without a way between the two
+                chunk = chunk[_have_common_ancestor(graph, pos, pairs[chunk])]
                 result[chunk] = compute(graph, pos, pairs[chunk])
             else:
-                result[chunk] = _informative(graph, measure, pairs[chunk])
+                result[chunk] = _by_information_content(graph, measure, pairs[chunk])
     return result
 
 
 def rescale(graph: Graph, measure: str, pairs: Ints, raw: Floats) -> Floats:
     """Return [P]: the `raw_similarities` of pairs brought to [0, 1], 1 where both synsets are the same.
 
-    path, wup and lin are taken as they are. lch is divided by its greatest value in that part of speech, a sense with
-    itself (and is 0 where the way is longer than twice the depth). res is divided by the greatest information content
-    there is, that of a synset counted once. jcn, the inverse of a distance d, becomes 1 / (1 + d).
+    path, wup and lin are taken as they are. lch and res are divided by the highest value that they can have in that
+    part of speech: lch of a sense with itself (it is 0 where the way is longer than twice the depth), and the
+    information content of a synset counted once. jcn, the inverse of a distance d, becomes 1 / (1 + d).
     """
     if measure in ("lch", "res"):
-        highest = [2.0 * _depth(graph, pos) if measure == "lch" else max(_total(graph, pos), 2.0) for pos in ("n", "v")]
-        noun, verb = map(math.log, highest)
-        raw = raw / np.where(pairs[:, 0] >= graph.ranges["v"].start, verb, noun)
+        highest = {
+            pos: math.log(2.0 * _depth(graph, pos) if measure == "lch" else max(_total(graph, pos), 2.0))
+            for pos in ("n", "v")
+        }
+        raw = raw / np.where(pairs[:, 0] >= graph.ranges["v"].start, highest["v"], highest["n"])
     elif measure == "jcn":
-        raw = raw / (1.0 + raw)
+        raw = raw / (1.0 + raw)  # raw is 1 / d
     result: Floats = np.where(pairs[:, 0] == pairs[:, 1], 1.0, np.clip(raw, 0.0, 1.0))
-    return result + 0.0  # no -0.0, which NumPy's clip keeps or not by its version
+    return result + 0.0  # turns -0.0, which some versions of NumPy's clip keep, into 0.0
 
 
 @cache
 def information_content(graph: Graph) -> Floats:
-    """Return [nouns and verbs] -log(count / total): how much a sense tells, from the counts of "concordance".
+    """Return [nouns and verbs]: the information content of each synset, -log(count / total).
 
-    The total is the sum over the roots of the part of speech, as nltk's reader of such counts takes it.
+    The count says how often the synset or one below it was tagged in texts. The total is the sum over the roots of the
+    part of speech, as in nltk's reader of such counts. Raises `UsageError` in a WordNet without counts.
     """
     counts = _counts(graph)
     content = np.empty(len(counts))
@@ -93,14 +96,15 @@ def information_content(graph: Graph) -> Floats:
 
 
 def _counts(graph: Graph) -> npt.NDArray[Any]:
-    """Return [nouns and verbs] the array "concordance". Raises `UsageError` in a WordNet without counts."""
+    """Return [nouns and verbs]: how often each synset or one below it was tagged in texts (the array "concordance").
+    Raises `UsageError` in a WordNet without counts."""
     if not graph.counted:
         raise UsageError("this WordNet has no counts of senses (cntlist.rev), which res, lin and jcn need")
     return graph.array("concordance")
 
 
 def _total(graph: Graph, pos: str) -> float:
-    """Return the sum of the counts of all roots of a part of speech."""
+    """Return the sum of the counts of all roots (synsets of depth 0) of a part of speech."""
     span = slice(graph.ranges[pos].start, graph.ranges[pos].stop)
     return float(_counts(graph)[span][graph.array("min_depth")[span] == 0].sum())
 
@@ -108,12 +112,12 @@ def _total(graph: Graph, pos: str) -> float:
 def _depth(graph: Graph, pos: str) -> int:
     """Return the greatest depth of a part of speech's taxonomy, including the simulated root of the verbs."""
     rows = graph.ranges[pos]
-    least, simulated_root = (1, 0) if pos == "n" else (0, 1)
-    return int(graph.array("max_depth")[rows.start : rows.stop].max(initial=least)) + simulated_root
+    lowest, simulated_root = (1, 0) if pos == "n" else (0, 1)
+    return int(graph.array("max_depth")[rows.start : rows.stop].max(initial=lowest)) + simulated_root
 
 
 class Ancestors(NamedTuple):
-    """Every ancestor of some synsets, themselves included, with the number of edges of the shortest way up to it."""
+    """All ancestors of S synsets, themselves included, each with the number of steps of the shortest way up to it."""
 
     start: Ints  # [S + 1] where each synset's ancestors begin in the two arrays below
     node: Ints  # [A] ascending within a synset
@@ -122,17 +126,17 @@ class Ancestors(NamedTuple):
 
 @cache
 def _hypernyms(graph: Graph) -> tuple[Ints, Ints]:
-    """Return (start [size + 1], target): the hypernyms of synset i are target[start[i]:start[i + 1]]."""
+    """Return two arrays (start, target): the hypernyms of synset i are target[start[i] : start[i + 1]]."""
     sources, targets = graph.edges(*HYPERNYMS)
     return np.searchsorted(sources, np.arange(graph.size + 1)), targets
 
 
 def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
-    """Return the ancestors of synsets (ascending), searched breadth first for all of them at once. root: whether to add
-    the simulated root, which has the number `graph.size`."""
+    """Return the ancestors of synsets (rows, ascending), searched breadth first for all of them at once. root: whether
+    to add the simulated root, which has the number `graph.size`; it may then be among the synsets, too."""
     base = graph.size + 1
     first, target = _hypernyms(graph)
-    real = np.flatnonzero(synsets < graph.size)
+    real = np.flatnonzero(synsets < graph.size)  # without the simulated root
     level = real * base + synsets[real]  # (place in `synsets`, ancestor) as one number
     keys, distances, edges = [level], [np.zeros(len(level), np.int64)], 0
     ancestors_seen = level
@@ -145,7 +149,7 @@ def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
         keys.append(level)
         distances.append(np.full(len(level), edges))
         ancestors_seen = np.concatenate([ancestors_seen, level])
-    if root:
+    if root:  # one step above the farthest ancestor
         farthest = np.full(len(synsets), -1)
         for step, level in enumerate(keys):
             farthest[level // base] = step
@@ -159,18 +163,23 @@ def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
 
 
 def _common(graph: Graph, first: Ints, second: Ints, *, root: bool) -> tuple[Ints, Ints, Ints]:
-    """Return (pair, node, edges of the way over it) for every common ancestor of first[i] and second[i], by pair."""
+    """Return three columns (pair, ancestor, length) with a row for every common ancestor of first[i] and second[i],
+    sorted by pair i. length: the steps of the way from one synset to the other over this ancestor. root: whether the
+    simulated root is one."""
     synsets = distinct(np.concatenate([first, second]))
     start, node, distance = ancestors(graph, synsets, root=root)
     count, base = np.diff(start), graph.size + 1
-    rows, others = np.searchsorted(synsets, first), np.searchsorted(synsets, second)
-    pair, entry = expand_runs(start[rows], count[rows])
-    common, hit = find(runs_of(start) * base + node, others[pair] * base + node[entry])
-    return pair[hit], node[entry[hit]], distance[entry[hit]] + distance[common[hit]]
+    first_place, second_place = np.searchsorted(synsets, first), np.searchsorted(synsets, second)
+    # Look up each ancestor of the first synset among those of the second one.
+    pair, entry = expand_runs(start[first_place], count[first_place])
+    entry_of_second, is_common = find(runs_of(start) * base + node, second_place[pair] * base + node[entry])
+    pair, entry, entry_of_second = pair[is_common], entry[is_common], entry_of_second[is_common]
+    return pair, node[entry], distance[entry] + distance[entry_of_second]
 
 
-def _meet(graph: Graph, pos: str, pairs: Ints) -> Bools:
-    """Return [P]: whether two synsets have a common ancestor. Verbs have the simulated root, nouns mostly one."""
+def _have_common_ancestor(graph: Graph, pos: str, pairs: Ints) -> Bools:
+    """Return [P]: whether the two synsets of each pair have a common ancestor. All have one if there is a single root:
+    the simulated one of verbs, and that of the nouns in most WordNets."""
     rows = graph.ranges[pos]
     if pos == "v" or np.count_nonzero(graph.array("min_depth")[rows.start : rows.stop] == 0) == 1:
         return np.ones(len(pairs), bool)
@@ -179,21 +188,26 @@ def _meet(graph: Graph, pos: str, pairs: Ints) -> Bools:
 
 
 def _distances(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
-    """Return [P]: the edges of the shortest way between two synsets over a common ancestor, which they must have."""
+    """Return [P]: the steps of the shortest way between first[i] and second[i] over a common ancestor, which they must
+    have."""
     # many pairs have the same subsumer, so each two synsets are compared once
     pairs, pair_number = np.unique(first * (graph.size + 1) + second, return_inverse=True)
     first, second = np.divmod(pairs, graph.size + 1)
     pair, _, length = _common(graph, first, second, root=pos == "v")
+    # The rows of a pair stand together; `reduceat` takes the minimum of each such run.
     shortest: Ints = np.minimum.reduceat(length, np.searchsorted(pair, np.arange(len(first))))[pair_number]
     return shortest
 
 
 def _path(graph: Graph, pos: str, pairs: Ints) -> Floats:
+    """Return [P]: the path similarity, 1 / (steps between the two + 1)."""
     return 1.0 / (_distances(graph, pos, pairs[:, 0], pairs[:, 1]) + 1)
 
 
 def _lch(graph: Graph, pos: str, pairs: Ints) -> Floats:
+    """Return [P]: the similarity of Leacock and Chodorow, -log(synsets on the way / twice the depth)."""
     nodes = _distances(graph, pos, pairs[:, 0], pairs[:, 1]) + 1
+    # each different logarithm once, by math.log as in nltk, whose last digit NumPy's may not have
     logs = np.array(
         [-math.log(count / (2.0 * _depth(graph, pos))) for count in range(1, int(nodes.max(initial=0)) + 1)]
     )
@@ -202,18 +216,22 @@ def _lch(graph: Graph, pos: str, pairs: Ints) -> Floats:
 
 
 def _wup(graph: Graph, pos: str, pairs: Ints) -> Floats:
+    """Return [P]: the similarity of Wu and Palmer, twice the depth of the subsumer over the sum of both synsets' depths
+    through it, with nltk's conventions (the top of this module)."""
     first, second = pairs[:, 0], pairs[:, 1]
     subsumer = _subsumers(graph, pos, first, second)
-    longest = np.append(graph.array("max_depth"), np.zeros(graph.size + 1 - len(graph.array("max_depth")), np.uint8))
-    depth = longest[subsumer].astype(np.int64) + 1
+    longest = np.zeros(graph.size + 1, np.int64)  # 0 for the simulated root, the last row
+    longest[: len(graph.array("max_depth"))] = graph.array("max_depth")
+    depth = longest[subsumer] + 1
     ways = _distances(graph, pos, first, subsumer) + _distances(graph, pos, second, subsumer)
     result: Floats = 2.0 * depth / (ways + 2 * depth)
     return result
 
 
 def _subsumers(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
-    """Return [P]: the common ancestor whose shortest way to a root is longest; of several ones the first synset itself,
-    else the simulated root (nltk names it "*ROOT*"), else the first by name."""
+    """Return [P]: the subsumer of each pair, as nltk chooses it: the common ancestor whose shortest way to a root is
+    longest. Of several such ancestors it is the first synset itself, else the simulated root (nltk names it "*ROOT*"),
+    else the first by name."""
     pair, node, _ = _common(graph, first, second, root=pos == "v")
     depth = np.zeros(len(node), np.int64)
     real = node < graph.size
@@ -221,7 +239,7 @@ def _subsumers(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
     begin = np.searchsorted(pair, np.arange(len(first)))
     tied = depth == np.maximum.reduceat(depth, begin)[pair]
     pair, node = pair[tied], node[tied]
-    rank = np.zeros(len(node), np.int64)
+    rank = np.zeros(len(node), np.int64)  # of the ancestors of a pair that tie, the one of the lowest rank is chosen
     ambiguous = np.flatnonzero(np.bincount(pair, minlength=len(first))[pair] > 1)
     if len(ambiguous):
         nodes, name_number = np.unique(node[ambiguous], return_inverse=True)
@@ -229,13 +247,14 @@ def _subsumers(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
         order = np.empty(len(nodes), np.int64)
         order[sorted(range(len(nodes)), key=names.__getitem__)] = np.arange(1, len(nodes) + 1)
         rank[ambiguous] = np.where(node[ambiguous] == first[pair[ambiguous]], 0, order[name_number])
-    best = np.lexsort((rank, pair))
-    result: Ints = node[best[np.searchsorted(pair, np.arange(len(first)))]]
-    return result
+    order = np.lexsort((rank, pair))  # by pair, then by rank
+    subsumers: Ints = node[order[np.searchsorted(pair, np.arange(len(first)))]]
+    return subsumers
 
 
-def _informative(graph: Graph, measure: str, pairs: Ints) -> Floats:
-    """Return res, lin or jcn of pairs, without a simulated root: without a common ancestor nothing is shared."""
+def _by_information_content(graph: Graph, measure: str, pairs: Ints) -> Floats:
+    """Return [P]: res, lin or jcn, the measures of information content. There is no simulated root here: two synsets
+    without a common ancestor share no information."""
     content = information_content(graph)
     first, second = pairs[:, 0], pairs[:, 1]
     pair, node, _ = _common(graph, first, second, root=False)

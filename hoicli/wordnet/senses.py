@@ -37,20 +37,21 @@ _SENSE = re.compile(r"\S+\.([nvasr])\.\d+")
 _WORD = re.compile(r"(?<![\s_/-])([\s_/-]*)([^\s_/-]+)")  # a run of separators is tried from its start alone
 _PUNCTUATION = " \t\r\n.,;:!?\"'()[]"
 
-Forms = list[str]
+SplitLabel = list[tuple[str, str]]
+"""The words of a label, each with the separator before it: [("", "hot"), ("-", "dog")]."""
 
 
 @dataclass(frozen=True)
 class CuratedSense:
-    """The one sense of a benchmark's label; `why` explains it where it is not obvious, or another would fit better."""
+    """The one sense of a benchmark's label. why: a reason for the choice, where it is not obvious or another sense
+    would fit better."""
 
     sense: str
     why: str | None = None
 
 
 def candidates(label: str, pos: str) -> list[str]:
-    """Return the names of the senses that a label may have, the likeliest first; none when WordNet has none of its
-    words.
+    """Return the names of the senses that a label may have, the likeliest first; none if WordNet has none of its words.
 
     pos: "n" or "v". A name of a sense gives that sense. Case, articles, and whether words are separated by spaces,
     underscores or hyphens do not matter.
@@ -68,17 +69,17 @@ def candidates(label: str, pos: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 16)
 def _candidates_with_lemmas(wordnet: Lexicon, label: str, pos: str) -> Mapping[str, str]:
-    """Return `candidates`, each with the lemma of the label that has the sense ("dog", of "hot dog")."""
-    named = _SENSE.fullmatch(label.strip())
-    if named:
+    """Return {sense: the lemma in the label that has it ("dog", of "hot dog")} for all `candidates` of a label, in
+    their order."""
+    sense_name = _SENSE.fullmatch(label.strip())
+    if sense_name:
         try:
             name = wordnet.graph.names[wordnet.index(label.strip())]
         except KeyError:
             return {}
-        return {name: name.rsplit(".", 2)[0]} if named[1] == pos else {}
-    words = [(before, word) for before, word in _WORD.findall(replace_typography(label).lower().strip(_PUNCTUATION))][
-        :LONGEST
-    ]
+        return {name: name.rsplit(".", 2)[0]} if sense_name[1] == pos else {}
+    plain_label = replace_typography(label).lower().strip(_PUNCTUATION)
+    words: SplitLabel = _WORD.findall(plain_label)[:LONGEST]
     while len(words) > 1 and words[0][1] in ARTICLES:
         del words[0]
     lemmas = _noun_lemmas(wordnet, words) if pos == "n" else _verb_lemmas(wordnet, words)
@@ -88,22 +89,24 @@ def _candidates_with_lemmas(wordnet: Lexicon, label: str, pos: str) -> Mapping[s
         for sense in (*wordnet.senses(lemma, pos), *added):
             if sense is not None:
                 lemma_of.setdefault(sense, lemma)
-    if not lemma_of and (plain := strip_accents(label)) != label:  # "café" is WordNet's cafe
-        return _candidates_with_lemmas(wordnet, plain, pos)
+    without_accents = strip_accents(label)
+    if not lemma_of and without_accents != label:  # "café" is WordNet's cafe
+        return _candidates_with_lemmas(wordnet, without_accents, pos)
     return lemma_of
 
 
 @cache
 def _translate_sense(wordnet: Lexicon, sense: str) -> str | None:
-    """Return the sense, in the WordNet in use, that is a sense of the curated table, which has WordNet 3.0's."""
+    """Return the sense of a WordNet that corresponds to a sense of WordNet 3.0, whose senses the curated table has;
+    None if there is none. Answers are cached."""
     return wordnet.translate(sense)
 
 
 def ground_truth_sense(dataset: str, verb: str, object_: str | None) -> tuple[str | None, str | None]:
-    """Return (sense of the verb, sense of the object) of an interaction of a dataset in CURATED.
+    """Return (sense of the verb, sense of the object) of an interaction, from a dataset's curated table.
 
-    None for an action without object, for no_interaction, and for a label the dataset does not have. Names are the
-    dataset's, with underscores or spaces.
+    A sense is None for no_interaction, for the object of an action without one, and for a label that the dataset does
+    not have. dataset: a key of CURATED; verb, object_: its names, with underscores or spaces.
     """
     curated_verb = verb_choice(dataset, verb, object_)
     curated_object = None if object_ is None else object_choice(dataset, object_)
@@ -116,146 +119,162 @@ CURATED |= dict.fromkeys(("hico-det-sg", "ambiguous-hoi", "pastanet-hoi"), "hico
 
 
 def senses_of(vocabulary: Vocabulary) -> Callable[[str, str | None], tuple[str | None, str | None]]:
-    """Return `ground_truth_sense` of a dataset. One without curated senses has those of its objects whose nouns it
-    names, and None for all other labels: they are looked up like labels of predictions."""
+    """Return a function (verb, object or None) -> (sense of the verb, sense of the object) for the ground truth of a
+    dataset: `ground_truth_sense` for one with curated senses. Another dataset has senses only for objects whose WordNet
+    nouns its vocabulary names; all other labels get None, and are then looked up like labels of predictions."""
     if vocabulary.name in CURATED:
         return partial(ground_truth_sense, vocabulary.name)
-    return lambda _, name: (None, None if name is None else _noun(vocabulary, name))
+    return lambda _, name: (None, None if name is None else _noun_sense(vocabulary, name))
 
 
-def _noun(vocabulary: Vocabulary, name: str) -> str | None:
-    """Return the sense, in the WordNet in use, of an object whose WordNet 3.0 noun the dataset names (n02084071)."""
-    if (noun := vocabulary.noun_ids.get(name)) is None:
+def _noun_sense(vocabulary: Vocabulary, name: str) -> str | None:
+    """Return the sense, in the WordNet in use, of an object for which the vocabulary has an id of a WordNet 3.0 noun
+    ("n02084071"); None without an id. Raises `DataError` for an id that is no noun's."""
+    noun_id = vocabulary.noun_ids.get(name)
+    if noun_id is None:
         return None
     try:
-        return _translate_sense(open_wordnet(), _sense_of_number(noun))
+        return _translate_sense(open_wordnet(), _sense_of_id(noun_id))
     except KeyError:
-        problem = f"{noun} is no noun of WordNet 3.0; correct it, or list the objects without nouns"
+        problem = f"{noun_id} is no noun of WordNet 3.0; correct it, or list the objects without nouns"
         raise DataError(problem, place=vocabulary.path, field=f"objects.{name}") from None
 
 
-def _sense_of_number(noun: str) -> str:
-    """Return the sense of WordNet 3.0 with a number (n02084071). Raises `KeyError` for another number."""
+def _sense_of_id(noun_id: str) -> str:
+    """Return the sense of WordNet 3.0 with an id ("n02084071": part of speech and byte offset). Raises `KeyError` for
+    an id without a sense."""
     graph = open_embedded().graph
-    return graph.names[graph.row_at_offset(noun[0], int(noun[1:]))]
+    return graph.names[graph.row_at_offset(noun_id[0], int(noun_id[1:]))]
 
 
 def verb_choice(dataset: str, verb: str, object_: str | None) -> CuratedSense | None:
-    """Return the sense of a dataset's verb with an object (None: with any that the table does not name). V-COCO's
-    actions are HICO-DET's verbs where both have them."""
-    verbs, name, special_verbs = _table()["verbs"], normalise(verb), CURATED[dataset]
-    shared = verbs["hico"] if special_verbs == "vcoco" and name in load("vcoco").verbs else {}
-    return _choice(verbs[special_verbs].get(name) or shared.get(name), normalise(object_ or ""))
+    """Return the curated sense of a dataset's verb with an object, None for a verb that the dataset does not have.
+    object_: None for the sense with all objects for which the table names no other. An action of V-COCO without an
+    entry of its own has the sense of HICO-DET's verb of that name."""
+    table, name, curated_for = _table()["verbs"], normalise(verb), CURATED[dataset]
+    entry = table[curated_for].get(name)
+    if entry is None and curated_for == "vcoco" and name in load("vcoco").verbs:
+        entry = table["hico"].get(name)
+    return _choose_sense(entry, normalise(object_ or ""))
 
 
 def object_choice(dataset: str, object_: str) -> CuratedSense | None:
-    """Return the sense of a dataset's object. SWIG-HOI's are in its vocabulary, as WordNet 3.0 offsets."""
+    """Return the curated sense of a dataset's object, None for one that the dataset does not have. SWIG-HOI's
+    vocabulary has ids of WordNet 3.0 nouns; all other datasets have COCO's objects."""
     name = normalise(object_)
-    if dataset == "swig":
-        noun = load("swig").noun_ids.get(name)
-        return (
-            None
-            if noun is None
-            else _choice({"sense": _sense_of_number(noun), "why": f"the dataset's noun_id, {noun}"})
-        )
-    return _choice(_table()["objects"]["coco"].get(name))
+    if dataset != "swig":
+        return _choose_sense(_table()["objects"]["coco"].get(name))
+    noun_id = load("swig").noun_ids.get(name)
+    if noun_id is None:
+        return None
+    return _choose_sense({"sense": _sense_of_id(noun_id), "why": f"the dataset's noun_id, {noun_id}"})
 
 
-def _choice(entry: str | dict[str, Any] | None, object_: str = "") -> CuratedSense | None:
-    """Return what an entry of the table chooses, in the WordNet in use; None where that has no such sense. object_: the
-    object that a verb's entry is asked for."""
+def _choose_sense(entry: str | dict[str, Any] | None, object_: str = "") -> CuratedSense | None:
+    """Return the sense that an entry of the curated table names for a label, translated to the WordNet in use; None
+    without an entry, and if that WordNet lacks the sense.
+
+    An entry is a sense's name, or {"sense": name, "why": reason, "for": {another sense: the objects with which a verb
+    has that one}, "better": {object: a sense that would fit better}}. object_: a verb's object.
+    """
     if entry is None:
         return None
     entry = {"sense": entry} if isinstance(entry, str) else entry
     senses_with_object = [sense for sense, objects in entry.get("for", {}).items() if object_ in objects]
-    own_sense = _translate_sense(open_wordnet(), senses_with_object[0] if senses_with_object else entry["sense"])
+    sense = _translate_sense(open_wordnet(), senses_with_object[0] if senses_with_object else entry["sense"])
     better, why = entry.get("better", {}).get(object_), entry.get("why")
     if better and (better := _translate_sense(open_wordnet(), better)):
         why = f"{why}; {better} would fit better"
-    return None if own_sense is None else CuratedSense(own_sense, why)
+    return None if sense is None else CuratedSense(sense, why)
 
 
 @cache
 def _table() -> dict[str, Any]:
+    """Return the curated table, data/senses.json: {"verbs": {dataset: {verb: entry}}, "objects": {"coco": {object:
+    entry}}, "added": {part of speech: {lemma: senses that it has besides WordNet's}}}."""
     table: dict[str, Any] = json.loads(files(__package__).joinpath("data", "senses.json").read_text(encoding="utf-8"))
     return table
 
 
-def _join_words(words: list[tuple[str, str]]) -> Forms:
-    """Return spellings of consecutive words as one lemma: as given, with underscores, with hyphens, in one word."""
+def _join_words(words: SplitLabel) -> list[str]:
+    """Return the spellings of consecutive words as one lemma: with the separators of the label, with underscores, with
+    hyphens, and in one word."""
     plain = [word for _, word in words]
-    as_given = words[0][1] + "".join(("-" if before == "-" else "_") + word for before, word in words[1:])
-    return list(dict.fromkeys([as_given, "_".join(plain), "-".join(plain), "".join(plain)]))
+    as_in_label = words[0][1] + "".join(("-" if before == "-" else "_") + word for before, word in words[1:])
+    return list(dict.fromkeys([as_in_label, "_".join(plain), "-".join(plain), "".join(plain)]))
 
 
-def _bases(wordnet: Lexicon, form: str, pos: str) -> Forms:
-    """Return the lemmas that a word may be a form of, those that only our table has ("text") last."""
+def _base_forms(wordnet: Lexicon, form: str, pos: str) -> list[str]:
+    """Return the lemmas of which a word may be a form: WordNet's, then those that only the curated table has."""
     added = _table()["added"][pos]
     endings = wordnet.reader.MORPHOLOGICAL_SUBSTITUTIONS[pos]
-    forms = [form, *(form[: -len(old)] + new for old, new in endings if form.endswith(old))]
-    return list(
-        dict.fromkeys([*wordnet.forms(form, pos), *(other_form for other_form in forms if other_form in added)])
-    )
+    possible_bases = [form, *(form[: -len(old)] + new for old, new in endings if form.endswith(old))]
+    added_bases = [base for base in possible_bases if base in added]
+    return list(dict.fromkeys([*wordnet.forms(form, pos), *added_bases]))
 
 
-def _noun_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
-    """Return the lemmas of a label's nouns: of parts of several words, then of single words from the last."""
-    count = len(words)
-    spans = [words[begin : begin + size] for size in range(count, 1, -1) for begin in range(count - size, -1, -1)]
-    single = [[word] for word in reversed(words) if word[1] not in FUNCTION_WORDS or len(words) == 1]
-    return [lemma for span in spans + single for form in _join_words(span) for lemma in _bases(wordnet, form, "n")]
+def _noun_lemmas(wordnet: Lexicon, words: SplitLabel) -> list[str]:
+    """Return the lemmas of a label's nouns: of its parts of several words, the longest and last first, then of its
+    single words from the last to the first. A lemma may be repeated."""
+    parts: list[SplitLabel] = []
+    for size in range(len(words), 1, -1):
+        parts += [words[begin : begin + size] for begin in range(len(words) - size, -1, -1)]
+    parts += [[word] for word in reversed(words) if word[1] not in FUNCTION_WORDS or len(words) == 1]
+    spellings = chain.from_iterable(map(_join_words, parts))
+    return list(chain.from_iterable(_base_forms(wordnet, spelling, "n") for spelling in spellings))
 
 
-def _verb_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
-    """Return the lemmas of the first verb of a label, with the words that follow it, the longest first."""
+def _verb_lemmas(wordnet: Lexicon, words: SplitLabel) -> list[str]:
+    """Return the lemmas of the first verb of a label, with as many of the following words as a lemma has, the longest
+    first; none for a negation ("not riding")."""
     if not words or words[0][1] in NEGATIONS:
         return []
-    while len(words) > 1 and words[0][1] in AUXILIARIES and _bases(wordnet, words[1][1], "v"):
+    while len(words) > 1 and words[0][1] in AUXILIARIES and _base_forms(wordnet, words[1][1], "v"):
         words = words[1:]
     for begin in range(len(words)):
-        spans = [words[begin:stop] for stop in range(len(words), begin, -1)]
-        if words[-1][1] in PARTICLES and len(spans) > 2:  # "pick the apple up"
-            spans.insert(-1, [words[begin], (" ", words[-1][1])])
-        lemmas = list(chain.from_iterable(_verb_forms(wordnet, span) for span in spans))
+        parts = [words[begin:stop] for stop in range(len(words), begin, -1)]
+        if words[-1][1] in PARTICLES and len(parts) > 2:  # "pick the apple up" has pick_up before pick
+            parts.insert(-1, [words[begin], (" ", words[-1][1])])
+        lemmas = list(chain.from_iterable(_verb_base_forms(wordnet, part) for part in parts))
         if lemmas:
             return lemmas
     return []
 
 
-def _verb_forms(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
-    """Return the lemmas that consecutive words are, inflected at the end ("hand-feeding") or start ("picking up")."""
-    bases = _bases(wordnet, words[0][1], "v") if len(words) > 1 else []
-    forms = [
-        form
-        for form in chain.from_iterable(_join_words([(" ", base), *words[1:]]) for base in bases)
-        if wordnet.senses(form, "v")
-    ]
-    forms += list(chain.from_iterable(_bases(wordnet, form, "v") for form in _join_words(words)))
-    return list(dict.fromkeys(forms))
+def _verb_base_forms(wordnet: Lexicon, words: SplitLabel) -> list[str]:
+    """Return the verbs of which consecutive words may be a form, inflected in the first word ("picking up") or at the
+    end ("hand-feeding")."""
+    lemmas: list[str] = []
+    for base in _base_forms(wordnet, words[0][1], "v") if len(words) > 1 else ():
+        lemmas += [lemma for lemma in _join_words([(" ", base), *words[1:]]) if wordnet.senses(lemma, "v")]
+    for spelling in _join_words(words):
+        lemmas += _base_forms(wordnet, spelling, "v")
+    return list(dict.fromkeys(lemmas))
 
 
 # For `vocab --senses`
 
 
 def sense_rows(label: str, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
-    """Yield a row for each sense that a verb, an object or both (the verb first) may have. Of a label of the dataset,
-    taken as ground truth, the sense that it has in a curated table is `chosen`, and `why` says so where it is not
-    obvious."""
+    """Yield a row for each sense that a label may have: a verb, an object, or a verb and its object ("ride bicycle",
+    the verb's senses first). The sense that the dataset's curated table has for it is `chosen`, and `why` says the
+    reason, where it is not obvious."""
     curated = vocabulary.name if vocabulary.name in CURATED else None
-    verb, rest = _parts(label, vocabulary)
+    verb, rest = _split_verb(label, vocabulary)
     object_ = label if verb is None else rest
     if curated and verb == label and object_choice(curated, label):  # train, tie: both a verb and an object
         object_ = label
     curated_object = object_choice(curated, object_) if curated and object_ else None
     if verb is not None or curated_object is None:
         curated_verb = verb_choice(curated, verb or label, rest) if curated else None
-        yield from _rows_of(verb or label, "v", curated_verb)
+        yield from _candidate_rows(verb or label, "v", curated_verb)
     if object_:
-        yield from _rows_of(object_, "n", curated_object)
+        yield from _candidate_rows(object_, "n", curated_object)
 
 
-def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
-    """Return (the dataset's longest verb that a label begins with, the rest); (None, None) if it begins with none."""
+def _split_verb(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
+    """Return (the dataset's longest verb that a label begins with, the rest of the label or None); (None, None) if it
+    begins with none."""
     words, longest = normalise(label).split("_"), max(len(normalise(verb).split("_")) for verb in vocabulary.verbs)
     for stop in range(min(len(words), longest), 0, -1):
         if "_".join(words[:stop]) in vocabulary.verb_ids:
@@ -263,13 +282,15 @@ def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
     return None, None
 
 
-def _rows_of(label: str, pos: str, choice: CuratedSense | None) -> Iterator[dict[str, Any]]:
+def _candidate_rows(label: str, pos: str, choice: CuratedSense | None) -> Iterator[dict[str, Any]]:
+    """Yield a row for each candidate sense of a label. choice: its curated sense, None without one. The `why` of
+    another sense names the lemma that has it, if that is only a part of the label."""
     wordnet = open_wordnet()
     for sense, lemma in _candidates_with_lemmas(wordnet, label, pos).items():
         synset = wordnet.reader.synset(sense)
-        chosen = choice is not None and sense == choice.sense
+        is_chosen = choice is not None and sense == choice.sense
         why = None if lemma == normalise(label) else f"from {lemma!r}"
-        if choice is not None and chosen:
+        if choice is not None and is_chosen:
             why = choice.why
         yield {
             "label": label,
@@ -277,6 +298,6 @@ def _rows_of(label: str, pos: str, choice: CuratedSense | None) -> Iterator[dict
             "sense": sense,
             "gloss": synset.definition(),
             "lemmas": synset.lemma_names(),
-            "chosen": chosen,
+            "chosen": is_chosen,
             "why": why,
         }

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hoicli.errors import UsageError
 from hoicli.shoe.scores import scores_of
 from hoicli.shoe.settings import RANKS, ShoeOptions
-from hoicli.shoe.shoe_evaluation import check_scores, kept_by, share_not_above
+from hoicli.shoe.shoe_evaluation import check_scores, filter_predictions, share_not_above
 from tests.support.shoe import image, read, shoe_of
 
 FOUND = [
@@ -32,7 +32,7 @@ FOUND = [
 )
 def test_what_each_reading_keeps(rank_of: str, kept: list[bool], capsys: pytest.CaptureFixture[str]) -> None:
     asked = ShoeOptions(min_rank=0.6, rank_of=rank_of)
-    assert kept_by(asked, read(FOUND)).tolist() == kept
+    assert filter_predictions(asked, read(FOUND)).tolist() == kept
     assert asked.filter_signature() == {"minrank": f"0.6-{RANKS[rank_of]}(a-reading)"}
     assert f"here {RANKS[rank_of].replace('-', ' ')}: {sum(kept)} predictions of 6" in capsys.readouterr().err
 
@@ -49,7 +49,7 @@ def test_soft_map_can_be_filtered_too() -> None:
     truth = [image(("pet", "giraffe"))]
     found = [image(("pet", "giraffe", 0.9, [50, 0, 60, 10]), ("pet", "giraffe", 0.4))]
     shoe = shoe_of(truth, found)
-    strict = shoe.match(kept_by(ShoeOptions(min_score=0.5), shoe.predictions))
+    strict = shoe.match(filter_predictions(ShoeOptions(min_score=0.5), shoe.predictions))
     loose = scores_of(shoe, strict, shoe.match())
     assert (loose.soft_map, loose.map) == (0.5, 0.5)
     both = scores_of(shoe, strict)

@@ -124,13 +124,15 @@ def test_an_image_compared_in_parts_is_the_image_at_once(monkeypatch: pytest.Mon
         monkeypatch.setattr(f"hoicli.{module}.PAIRS_AT_ONCE", 100)
     parts = shoe_of([truth], [found])
     assert pairs(parts) == pairs(whole)
-    assert [column.tolist() for column in parts.meetings] == [column.tolist() for column in whole.meetings]
+    assert [column.tolist() for column in parts.overlapping_pairs] == [
+        column.tolist() for column in whole.overlapping_pairs
+    ]
     assert parts.nearest.tolist() == whole.nearest.tolist()
 
 
 def test_an_image_of_too_many_pairs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     truth, found = crowd(["pet"], 40, scored=False), crowd(["touch"], 60, scored=True)
-    monkeypatch.setattr("hoicli.shoe.triplet_matching.MOST_MEETINGS", 100)
+    monkeypatch.setattr("hoicli.shoe.triplet_matching.MOST_PAIRS", 100)
     with pytest.raises(
         DataError, match=r"^image 'a': more than 100 pairs of predicted and annotated triplets overlap;"
     ):

@@ -14,7 +14,7 @@ from hoicli.shoe.explanation import explain
 from hoicli.shoe.likenesses import normalise
 from hoicli.shoe.scores import average_precision, scores_of
 from hoicli.shoe.settings import AREAS, COMBINE, ShoeOptions
-from hoicli.shoe.shoe_evaluation import kept_by
+from hoicli.shoe.shoe_evaluation import filter_predictions
 from hoicli.shoe.triplet_matching import UNIT
 from tests.support import shoe_reference
 from tests.support.shoe import AWAY, RANDOM_SIMILAR, Record, candidates, curated, datasets, image, scored, shoe_of
@@ -140,7 +140,7 @@ def test_the_slow_evaluator_agrees(
 ) -> None:
     truth, found = data
     shoe = shoe_of(truth, found, similar, delta=str(delta), combine=combine, ap=area, min_similarity=floor)
-    strict = shoe.match(kept_by(ShoeOptions(min_score=least), shoe.predictions))
+    strict = shoe.match(filter_predictions(ShoeOptions(min_score=least), shoe.predictions))
     ours = scores_of(shoe, strict, strict if everywhere else shoe.match())
     truth, found = spelled_alike(truth), spelled_alike(found)
     theirs = shoe_reference.evaluate(

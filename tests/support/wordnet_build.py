@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from hoicli.io.memory import no_garbage_collection
+from hoicli.wordnet.array_making import compile_arrays
 from hoicli.wordnet.graph import Files
 from hoicli.wordnet.lexicon import GRAPH, PRINCETON
-from hoicli.wordnet.reader import WordNetReader, compile_arrays
+from hoicli.wordnet.reader import WordNetReader
 
 
 def arrays() -> dict[str, Any]:
