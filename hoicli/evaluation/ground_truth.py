@@ -15,7 +15,7 @@ from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import FILE, IMAGES, Part, Slice
 from hoicli.records import caveats
-from hoicli.records.fingerprint import Hashes, orders, row_hashes, total_of
+from hoicli.records.fingerprint import Hashes, hash_order, row_hashes, total_of
 from hoicli.records.kit import Bools, Floats, Ints, among, distinct, expand_runs, find, run_starts, starts_of
 from hoicli.records.scenes import Scenes, are_subjects, box_kinds
 from hoicli.vocabulary.labels import Vocabulary
@@ -140,7 +140,7 @@ class GroundTruth:
         """[N] a hash of the order in which each image lists the triplets of one class, which differ by their boxes."""
         rows = np.flatnonzero(self.scenes.interaction >= 0)
         item = row_hashes(*self._corners(rows).T)
-        return orders(self.scenes.image_of_hoi[rows], self.scenes.interaction[rows], item, self.scenes.hashes)
+        return hash_order(self.scenes.image_of_hoi[rows], self.scenes.interaction[rows], item, self.scenes.hashes)
 
     @cached_property
     def _orders_of_people(self) -> Hashes:
@@ -150,7 +150,7 @@ class GroundTruth:
         every_triplet = np.arange(len(scenes.subject))
         np.add.at(actions, scenes.subject, row_hashes(scenes.interaction, *self._corners(every_triplet).T))
         item = row_hashes(*scenes.boxes[rows].T, actions[rows])
-        return orders(scenes.image_of_box[rows], np.zeros_like(rows), item, scenes.hashes)
+        return hash_order(scenes.image_of_box[rows], np.zeros_like(rows), item, scenes.hashes)
 
     @cached_property
     def order_of_boxes(self) -> int:
@@ -158,7 +158,7 @@ class GroundTruth:
         scenes = self.scenes
         rows = np.flatnonzero(scenes.labels >= 0)
         item = row_hashes(*scenes.boxes[rows].T, scenes.crowd[rows])
-        return total_of(orders(scenes.image_of_box[rows], scenes.labels[rows], item, scenes.hashes))
+        return total_of(hash_order(scenes.image_of_box[rows], scenes.labels[rows], item, scenes.hashes))
 
     def _corners(self, rows: Ints) -> Floats:
         """Return [M, 8] the corners of the subject and object box of some triplets, zeros for no object."""
