@@ -110,7 +110,7 @@ def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary,
         ):
             text = problem.text.replace("the line has", "the image has")
             field = re.sub(r"^hois(\[\d+\])\.(\w+)$", r"\2\1", problem.field)  # hois[3].subject is subject[3]
-            raise replace(problem, field=field, told=text).error("")
+            raise replace(problem, field=field, message=text).error("")
         raise AssertionError("arrays failed the fast check and have no problem")
     return image_detections
 
