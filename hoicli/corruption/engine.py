@@ -39,9 +39,6 @@ from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.names import file_name_of, image_id_of
 from hoicli.records.parsing import Record, dump, parse
 
-IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
-"""The endings of arguments that are images and not streams of records."""
-
 Scores = tuple[float | None, float | None]
 """PSNR and SSIM of a corrupted image."""
 

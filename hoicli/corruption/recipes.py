@@ -85,7 +85,7 @@ def _parse_recipe(record: Record) -> Recipe:
     """Return the recipe that a file's JSON object describes. Raises `DataError`, with the field, for a problem."""
     for field in record:
         if field not in ("name", "corruptions"):
-            raise DataError("there is no such field; a recipe has name and corruptions", field=_unquoted(field))
+            raise DataError("there is no such field; a recipe has name and corruptions", field=_strip_quotes(field))
     name = record.get("name")
     if type(name) is not str or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", name):
         problem = "must be a word of at most 40 letters, digits, _ . -; records name the recipe by it"
@@ -101,7 +101,7 @@ def _parse_recipe(record: Record) -> Recipe:
         row = corruption(corruption_name)
         if row is None:
             problem = "there is no such corruption; hoicli corrupt --list shows them"
-            raise DataError(problem, field=f"corruptions.{_unquoted(corruption_name)}")
+            raise DataError(problem, field=f"corruptions.{_strip_quotes(corruption_name)}")
         rows[corruption_name] = row
         if corruption_name not in CORRUPTIONS and (added := added_corruption(corruption_name)):
             owners[corruption_name] = added.owner
@@ -141,6 +141,6 @@ def _parse_level(row: Corruption, level: Any, field: str) -> Level:
     return tuple(values)
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     """Return a key as the path of a field has it in messages: shortened, without quotation marks."""
     return short(text).strip('"')

@@ -311,7 +311,10 @@ def raw_images(
         labels=labels,
         verbs=verbs,
         of_image=image_fields,
-        of_hoi={key: _empty_if_missing(values, of_hoi[key]) for key, values in triplet_fields.items()},
+        # a field that every triplet lacks is empty
+        of_hoi={
+            key: [] if values.count(of_hoi[key]) == len(values) else values for key, values in triplet_fields.items()
+        },
     )
     if hasher is None:
         return raw
@@ -332,12 +335,6 @@ def _box_rows(
     object_in_record = indices(objects, box_limit, nulls=nulls)
     object_rows: Ints = np.where(object_in_record < 0, NO_BOX, object_in_record + first_box)
     return indices(subject, box_limit) + first_box, object_rows
-
-
-def _empty_if_missing(values: list[Any], default: Any) -> list[Any]:
-    """Return the values of a field of triplets, or an empty list if every triplet lacks the field. default: the value
-    of a triplet that lacks it."""
-    return [] if values.count(default) == len(values) else values
 
 
 Columns = TypeVar("Columns", bound=Images)

@@ -94,9 +94,9 @@ class ImageHasher:
                 if key == "synsets":
                     column[image_boxes] = _hash_texts(values)
                 elif key == "annotated":
-                    column[image_boxes] += _as_hashes(value is False for value in values)
+                    column[image_boxes] += _hash_array(value is False for value in values)
                 else:
-                    column[image_boxes] += _as_hashes(2 * (value is True) for value in values)
+                    column[image_boxes] += _hash_array(2 * (value is True) for value in values)
         return senses, flags
 
 
@@ -133,7 +133,7 @@ def row_hashes(*columns: NDArray[Any]) -> Hashes:
 
 def hash_ids(image_ids: Iterable[str]) -> Hashes:
     """Return [N] a hash of each image's id."""
-    return _as_hashes(map(_hash_bytes, image_ids))
+    return _hash_array(map(_hash_bytes, image_ids))
 
 
 def total_of(hashes: Hashes) -> int:
@@ -160,7 +160,7 @@ def _hash_texts(values: list[Any]) -> Hashes:
         return np.zeros(len(values), dtype=np.uint64)
     if types != {str}:
         values = [value if type(value) is str else None for value in values]
-    return _as_hashes(map(_hash_label, values))
+    return _hash_array(map(_hash_label, values))
 
 
 def _hash_bytes(text: str) -> int:
@@ -175,7 +175,7 @@ def _hash_label(text: str | None) -> int:
     return 0 if text is None else _hash_bytes(normalise_spelling(text))
 
 
-def _as_hashes(values: Iterable[int]) -> Hashes:
+def _hash_array(values: Iterable[int]) -> Hashes:
     """Return integers from 0 to below 2^64 as an array of hashes."""
     return np.fromiter(values, dtype=np.uint64)
 

@@ -228,13 +228,23 @@ def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, sco
                 yield Problem(f"left_out[{index}]", text)
 
 
+def _box_list_problems(
+    field: str, record: Mapping[str, Any], is_valid: Callable[[object], bool], values_text: str, noun: str
+) -> Iterator[Problem]:
+    """Yield the problems of an optional field that lists a value for each box. is_valid: whether a value is as it must
+    be; values_text, noun: what messages call valid values, and one value."""
+    values = record.get(field)
+    if values is None:
+        return
+    if type(values) is not list or not all(map(is_valid, values)):
+        yield Problem(field, f"must be an array of {values_text}, one a box")
+    else:
+        yield from _count_problems(field, values, record, noun)
+
+
 def _flag_problems(field: str, record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the problems of a field that lists true or false for each box; none if the record does not have it."""
-    flags = record.get(field)
-    if flags is not None and (type(flags) is not list or not all(type(flag) is bool for flag in flags)):
-        yield Problem(field, "must be an array of true and false, one a box")
-    elif flags is not None:
-        yield from _count_problems(field, flags, record, "flag")
+    """Yield the problems of an optional field that lists true or false for each box."""
+    return _box_list_problems(field, record, lambda flag: type(flag) is bool, "true and false", "flag")
 
 
 def _size_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
@@ -245,12 +255,8 @@ def _size_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _box_score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the problems of `scores`, which has one number for each box."""
-    scores = record.get("scores")
-    if scores is not None and (type(scores) is not list or not all(map(is_number, scores))):
-        yield Problem("scores", "must be an array of finite numbers, one a box")
-    elif scores is not None:
-        yield from _count_problems("scores", scores, record, "score")
+    """Yield the problems of `scores`, an optional list of one number for each box."""
+    return _box_list_problems("scores", record, is_number, "finite numbers", "score")
 
 
 def _verb_score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
