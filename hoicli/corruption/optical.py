@@ -45,6 +45,7 @@ def _trail(
     scale = scale_of(height, width)
     steps = np.arange(2 * round(radius * scale) + 1)
     fading = np.exp(-((steps / (sigma * scale)) ** 2) / 2)
+    # rounded to whole pixels, halves down, as imagecorruptions does
     x = np.ceil(steps * np.cos(np.deg2rad(angle)) - 0.5).astype(np.int64)
     y = np.ceil(steps * np.sin(np.deg2rad(angle)) - 0.5).astype(np.int64)
     inside = (np.abs(x) < width) & (np.abs(y) < height)  # a trail is no longer than the picture

@@ -386,18 +386,3 @@ def _image_hoi_problems(key: str, image_hois: Any, vocabulary: Vocabulary | None
             yield Problem(field, f"{short(pair)} is no image label; give [verb, object]")
         elif vocabulary is not None and pair[1] not in vocabulary.object_ids:
             yield unknown_label(field, "object", pair[1], vocabulary)
-
-
-def result_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield everything in a result row that a reader of results cannot use."""
-    for key in ("metric", "subset"):
-        if type(record.get(key)) is not str:
-            yield Problem(
-                key, "missing or no string; every row says what it measured, and over what, as hoicli eval writes it"
-            )
-    value = record.get("value")
-    if "value" not in record or not (value is None or is_number(value)):
-        yield Problem("value", "missing or no finite number (null where there is nothing to average)")
-    tags = record.get("tags", {})
-    if type(tags) is not dict or not all(type(tag) is str for tag in tags.values()):
-        yield Problem("tags", f"must be an object of strings; eval {arg('tag')} writes it")

@@ -327,9 +327,9 @@ def _hits_for_recall(grid: Sequence[float], annotated: Floats, dtype: np.dtype[A
     [...] how much ground truth there is, above 0. A number too large for `dtype` becomes its largest value, which hits
     never reach."""
     points = np.array([point for point in grid if point > 0]).reshape(-1, *[1] * annotated.ndim)
-    floors = np.floor(points * annotated)
-    floors += floors / annotated < points  # one more hit, if that recall falls short in floating point
-    return np.minimum(floors, np.iinfo(dtype).max).astype(dtype)
+    hits = np.floor(points * annotated)
+    hits += hits / annotated < points  # one more where the recall falls short
+    return np.minimum(hits, np.iinfo(dtype).max).astype(dtype)
 
 
 @lru_cache(maxsize=8)
