@@ -104,8 +104,8 @@ def convert(
     from hoicli.converters.formats import FORMATS
     from hoicli.converters.image_ids import read_image_list
     from hoicli.interface.inputs import policy_of, written_to_files
+    from hoicli.io.memory import no_garbage_collection
     from hoicli.io.messages import Progress
-    from hoicli.io.workers import no_garbage_collection
 
     if list_:
         return instead(_formats())

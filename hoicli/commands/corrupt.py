@@ -109,7 +109,7 @@ def corrupt_records(
 
     from hoicli.corruption.engine import Plan, run, unique_jobs
     from hoicli.interface.inputs import Inputs
-    from hoicli.io.pool import processors
+    from hoicli.io.spawned_workers import processors
 
     inputs = Inputs(None, shared, unit="image")
     policy = inputs.policy

@@ -63,7 +63,7 @@ def diagnose(
         per_class: Add counts and oracles for every class, and mean_max_recall.
         with_no_interaction: Count the no_interaction classes, too (the paper's Fig. 12).
         emit: Instead of rows, write each prediction with its type and the ground truth it could be corrected to.
-        explain: Say what each oracle fixes, and stop.
+        explain: Say what each oracle fixes and each metric is, and stop.
     """
     from hoicli.diagnosis.diagnosed_models import diagnose_models, diagnosing, progressive_order, settle_options
     from hoicli.diagnosis.emitted import emitted_predictions

@@ -70,7 +70,7 @@ def evaluate(
         per_class: Add AP and max_recall of every interaction, and mean_max_recall.
         metric: Add to mAP: mean_max_recall, or mPD (mean performance degradation, OC-Immunity), how far a verb's mean
             AP over its objects is below that of its best object (0: no bias towards objects); several with commas.
-        explain: Say in a few lines what each protocol does, and stop.
+        explain: Say in a few lines what each protocol does and each metric is, and stop.
         boxes: AP and recall of the detector's own boxes instead, whatever interaction they are in: persons, objects,
             and with --per-class every label. --protocol: coco-boxes, voc-boxes, voc07-boxes, diag-boxes (recall alone);
             default: all.
@@ -191,8 +191,9 @@ def rows_of(
 
 
 def _explain_protocols(chosen: list[Protocol], dataset_name: str | None) -> Result:
-    """The rows of protocols, as --protocol FILE reads them; where people read, in words."""
+    """Return protocols as --protocol FILE reads them; where people read, in words, with what the metrics are."""
     from hoicli.evaluation.protocol_files import explain_protocol, protocol_record
+    from hoicli.records.metrics import explain_metrics
     from hoicli.records.parsing import dump
 
     records, vocabulary = [protocol_record(row) for row in chosen], load(dataset_name or chosen[0].dataset)
@@ -200,6 +201,7 @@ def _explain_protocols(chosen: list[Protocol], dataset_name: str | None) -> Resu
     def render(notation: str) -> bytes:
         if notation == "jsonl":
             return b"".join(map(dump, records))
-        return "".join(f"{explain_protocol(row, vocabulary.subjects)}\n" for row in chosen).encode()
+        protocols = "".join(f"{explain_protocol(row, vocabulary.subjects)}\n" for row in chosen)
+        return f"{protocols}\nThe metrics of the rows:\n{explain_metrics('eval')}".encode()
 
     return Result(records, rendered=render, piped="table")

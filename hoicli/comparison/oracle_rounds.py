@@ -13,7 +13,7 @@ import numpy as np
 
 from hoicli.diagnosis.repairs import ASKING, Diagnosis
 from hoicli.evaluation.tally import Mean
-from hoicli.io.workers import shared_out
+from hoicli.io.forks import shared_out
 from hoicli.records.kit import Floats, Ints
 from hoicli.records.oracles import ORACLES
 from hoicli.resampling.draws import Blocks, Resampling

@@ -19,10 +19,10 @@ from typing import Literal
 import orjson
 
 from hoicli.errors import DataError, UsageError, arg
+from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import Progress
 from hoicli.io.opened_files import FIRST, MARK, file_kind, open_input, parts_of
 from hoicli.io.streams import LONGEST_LINE, File, Input, Spool
-from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 

@@ -17,11 +17,11 @@ from hoicli.converters.context import Context
 from hoicli.converters.conversion import Conversion
 from hoicli.converters.named import NAME, NAMED, NamedTruth, folder, path_of, truth_settings
 from hoicli.errors import DataError, Place, UsageError
+from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import Progress, note
 from hoicli.io.outputs import atomic_path, temporary_folder, writable
 from hoicli.io.streams import Line
 from hoicli.io.web import opener
-from hoicli.io.workers import no_garbage_collection
 from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.reading import concatenate, read_scenes

@@ -30,9 +30,10 @@ from hoicli.corruption.quality import Original
 from hoicli.corruption.warps import Box, moved_boxes
 from hoicli.errors import DataError, HoicliError, arg
 from hoicli.io.file_claims import reads
+from hoicli.io.memory import keep_memory
 from hoicli.io.messages import Progress
 from hoicli.io.outputs import lies_in, write_whole
-from hoicli.io.pool import keep_memory, ordered_map
+from hoicli.io.spawned_workers import ordered_map
 from hoicli.io.streams import Line
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister

@@ -19,8 +19,8 @@ from hoicli.evaluation.pairing import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.views import Views, check_diagnosed, check_part
+from hoicli.io.memory import no_garbage_collection
 from hoicli.io.streams import Line
-from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, expand_runs, starts_of
 from hoicli.records.parsing import Record

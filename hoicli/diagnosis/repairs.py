@@ -44,6 +44,7 @@ from hoicli.evaluation.ranking import Listed, order_by_score, per_class
 from hoicli.evaluation.tally import Mean, places, subset_means
 from hoicli.records.fingerprint import hash_ids, hash_order, row_hashes, total_of
 from hoicli.records.kit import Bools, Floats, Growing, Ints, starts_of
+from hoicli.records.metrics import explain_metrics
 from hoicli.records.oracles import IN_TURN, ORACLES
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -84,10 +85,11 @@ Errors overlap: the deltas do not add up to what is missing to 100."""
 
 
 def explanation() -> str:
-    """Return what each oracle fixes, one line for each, how it does so, and how to read the deltas."""
+    """Return what each oracle fixes, one line for each, how it does so and how to read the deltas, and what the metrics
+    of the rows are."""
     width = max(map(len, ORACLES))
     lines = [f"{oracle.name:<{width}}  {oracle.repairs}" for oracle in ORACLES.values()]
-    return "\n".join(lines) + "\n" + EXPLANATION
+    return "\n".join([*lines, EXPLANATION, "", "The metrics of the rows:", explain_metrics("diagnose").rstrip()])
 
 
 COLUMNS: Mapping[str, type[np.generic]] = {

@@ -25,9 +25,9 @@ from hoicli.evaluation.pairing import FALSE_POSITIVE, OUTCOME_CODES, check_pairs
 from hoicli.evaluation.protocols import EVERY_RECALL, GRID_ARANGE, Protocol
 from hoicli.evaluation.ranking import per_class, ranking
 from hoicli.evaluation.scored_boxes import DetectedBoxes, detected_boxes
+from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
-from hoicli.io.workers import no_garbage_collection
 from hoicli.records import caveats
 from hoicli.records.boxes import iou, take_columns
 from hoicli.records.columns import read_columns

@@ -29,9 +29,10 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import rows_of
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
+from hoicli.io.forks import fork_map
+from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
-from hoicli.io.workers import fork_map, no_garbage_collection
 from hoicli.records.columns import BATCH, read_columns
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import distinct

@@ -27,9 +27,9 @@ from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import order_by_score
 from hoicli.evaluation.recall_conventions import BOXES, CONSTRAINTS, NOTHING, PREDICTIONS, PROTOCOL, Convention
+from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
-from hoicli.io.workers import no_garbage_collection
 from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Growing, Ints, join_parts, ranks_in_groups, run_starts

@@ -26,8 +26,8 @@ from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.evaluation.tally import ClassResults, subset_classes
 from hoicli.evaluation.views import within
 from hoicli.explorer.page_columns import NEVER, STATES, ErrorTable, TruthTable, TypedPredictions, truth_table
+from hoicli.io.forks import shared_out
 from hoicli.io.streams import Stream
-from hoicli.io.workers import shared_out
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.records.result_rows import Row

@@ -19,8 +19,8 @@ from hoicli.evaluation.protocols import EVERY_RECALL, Protocol
 from hoicli.evaluation.ranking import order_by_score, ranked_ap
 from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.tally import Tally, subset_classes, subset_means
+from hoicli.io.memory import no_garbage_collection
 from hoicli.io.streams import Line, Stream
-from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.matches import InteractingPairs, Localised, PairColumns, TruthPairs
 from hoicli.pairs.pair_batches import PairBatch, Sweep, read_pair_batches, surviving_pairs, surviving_triplets
 from hoicli.records.intake import ErrorPolicy

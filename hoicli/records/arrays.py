@@ -72,7 +72,7 @@ def box_array(values: Any) -> NDArray[np.floating[Any]]:
     """Return [B, 4] a copy of boxes. Raises `DataError` for another shape, and for anything but numbers."""
     array = read_array(values, "boxes")
     if not array.size and array.ndim <= 2:
-        return np.zeros((0, 4))
+        array = array.reshape(0, 4)
     if array.ndim != 2 or array.shape[1] != 4:
         raise DataError(f"has shape {array.shape}, wants (n, 4)", field="boxes")
     return floats(array, "boxes")

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 import numpy as np
 import orjson
 
+from hoicli.io.forks import work_in_turns
 from hoicli.io.opened_files import repeated_key
 from hoicli.io.streams import Line, Stream
-from hoicli.io.workers import work_in_turns
 from hoicli.records.fingerprint import Hashes, ImageHasher
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Floats, Ints, runs_of, starts_of
@@ -154,9 +154,11 @@ def indices(values: list[Any], limit: Ints, *, nulls: bool = False) -> Ints:
     return column
 
 
-def integers(values: list[int]) -> Ints:
-    """Return the integers as a column. Indices of boxes are nearly always below 256; then going through bytes takes
-    half the time."""
+def integers(values: list[int] | Ints) -> Ints:
+    """Return the integers as a column; a column unchanged. Indices of boxes are nearly always below 256; then going
+    through bytes takes half the time."""
+    if isinstance(values, np.ndarray):
+        return values
     try:
         return np.frombuffer(bytes(values), dtype=np.uint8).astype(np.int64)
     except ValueError:  # a value is not in 0..255
@@ -211,8 +213,8 @@ class RawImages(Images):
     no triplet has the field).
     """
 
-    labels: list[Any]
-    verbs: list[Any]
+    labels: list[Any] | Ints
+    verbs: list[Any] | Ints
     of_image: dict[str, list[Any]] = field(default_factory=dict)
     of_hoi: dict[str, list[Any]] = field(default_factory=dict)
 

@@ -282,6 +282,13 @@ def printed_by(command: str) -> list[Metric]:
     return sorted(printed, key=lambda metric: metric.name == "mAP") if command != "eval" else printed
 
 
+def explain_metrics(command: str) -> str:
+    """Return a line for each metric that a command prints: its name, and what it is; for `--explain`."""
+    metrics = printed_by(command)
+    width = max(len(metric.name) for metric in metrics)
+    return "".join(f"{metric.name:<{width}}  {metric.says}\n" for metric in metrics)
+
+
 @lru_cache(maxsize=4096)
 def metrics_named(name: str) -> tuple[Metric, ...]:
     """Return the metrics of a name as rows have it (`R@50` belongs to `R@{k}`); none for an unknown name."""

@@ -112,8 +112,8 @@ def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -
         object=np.where(column["object"] < 0, NO_BOX, column["object"] + first),
         score=column["score"],
         hoi_start=hoi_start,
-        labels=column["labels"].tolist(),
-        verbs=column["verb"].tolist(),
+        labels=column["labels"],
+        verbs=column["verb"],
         of_hoi={"role": [role_names[role] for role in column["role"].tolist()]} if vocabulary.roles else {},
     )
     return numbered_scenes(raw, vocabulary, scored=True)

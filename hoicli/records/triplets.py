@@ -188,7 +188,7 @@ def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = F
     if unlabelled and None in raw.labels:
         names_of_boxes = [name if name[0] is not None else UNLABELLED for name in names_of_boxes]
         raw = replace(raw, labels=["" if label is None else label for label in raw.labels])
-    box_label, verb = labels.numbers_of(raw.labels), verb_spellings.numbers_of(raw.verbs)
+    box_label, verb = labels.numbers_of(list(raw.labels)), verb_spellings.numbers_of(list(raw.verbs))
     check_types(labels, str)
     check_types(verb_spellings, str)
     verbs: list[Name] = [(text, None) for text in verb_spellings]

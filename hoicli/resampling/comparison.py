@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.io.workers import shared_out
+from hoicli.io.forks import shared_out
 from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import (

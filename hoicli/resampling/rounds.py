@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hoicli.io.forks import shared_out
 from hoicli.io.messages import Progress
-from hoicli.io.workers import shared_out
 from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.resampling.draws import BLOCKS_AT_ONCE, Block, Blocks, Resampling, Weights, blocks
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from hoicli.errors import DataError
 from hoicli.evaluation.evaluating import gather_in_parallel
+from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
-from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, parse
 from hoicli.records.triplets import Name, Triplets, merge, triplet_batches

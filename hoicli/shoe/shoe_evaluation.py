@@ -25,9 +25,10 @@ from hoicli.converters.named import truth_settings
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.fit import Fit, check_annotated
 from hoicli.evaluation.pairing import counterparts
+from hoicli.io.forks import fork_map
+from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
-from hoicli.io.workers import fork_map, no_garbage_collection
 from hoicli.records import caveats
 from hoicli.records.boxes import iou
 from hoicli.records.columns import NO_BOX

@@ -21,7 +21,8 @@ from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import Tally
-from hoicli.io.workers import no_garbage_collection, shared_out
+from hoicli.io.forks import shared_out
+from hoicli.io.memory import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import distinct, rank_by_id
 from hoicli.records.reading import concatenate, read_scenes

@@ -22,8 +22,8 @@ from hoicli.errors import MALFORMED, DataError, arg
 from hoicli.evaluation.evaluating import gather_in_parallel
 from hoicli.evaluation.fit import NEXT_TO_NOTHING, BoxEvidence
 from hoicli.evaluation.match_stream import UNKNOWN_PROTOCOL, match_problems
+from hoicli.io.memory import no_garbage_collection
 from hoicli.io.streams import Line, Stream
-from hoicli.io.workers import no_garbage_collection
 from hoicli.records.boxes import MOST_INVERTED
 from hoicli.records.columns import BATCH, attempt
 from hoicli.records.image import UNKNOWN_LABEL, problems, problems_besides

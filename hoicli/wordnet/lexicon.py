@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hoicli.errors import DataError, HoicliError, UsageError, arg
+from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import note
 from hoicli.io.outputs import write_whole
-from hoicli.io.workers import no_garbage_collection
 from hoicli.wordnet.graph import COUNTS, DATABASE, SHARED, Arrays, Files, Graph, Lemmas
 
 if TYPE_CHECKING:

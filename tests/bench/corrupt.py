@@ -27,7 +27,7 @@ from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.images import Picture, decoded_pixels, encode
 from hoicli.corruption.pixels import resize_image
 from hoicli.corruption.quality import Original
-from hoicli.io.pool import keep_memory
+from hoicli.io.memory import keep_memory
 from tests.bench.measuring import HOICLI, PYTHON, Options, Process, Table, say
 from tests.support.photographs import PHOTOS, photograph
 

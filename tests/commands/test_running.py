@@ -113,7 +113,7 @@ def test_processes_that_take_turns_match_as_one_does(
     monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     assert results() == alone
-    monkeypatch.setattr("hoicli.io.workers._send", lambda *_: os._exit(1))
+    monkeypatch.setattr("hoicli.io.forks._send", lambda *_: os._exit(1))
     assert results()[:2] == alone[:2]
 
 

@@ -274,7 +274,7 @@ def test_intervals_depend_on_the_seed_and_on_nothing_else(
         forked.append(1)
         return plain()
 
-    monkeypatch.setattr("hoicli.io.workers.os.fork", fork)
+    monkeypatch.setattr("hoicli.io.forks.os.fork", fork)
     assert run(PREDS) == whole
     assert bool(forked) == (sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1)
 

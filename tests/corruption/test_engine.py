@@ -28,7 +28,7 @@ from hoicli.corruption.engine import cell_record
 from hoicli.corruption.quality import Original
 from hoicli.corruption.recipes import read_recipe
 from hoicli.errors import DataError
-from hoicli.io.pool import ordered_map
+from hoicli.io.spawned_workers import ordered_map
 from tests.support.pictures import textured
 from tests.support.project import EIGHT, PATIENCE, ROOT, Hoicli, parsed, written
 

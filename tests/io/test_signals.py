@@ -192,7 +192,7 @@ def test_in_the_middle_of_images(tmp_path: Path, jobs: int, files: int, group: b
 FORKS = """
 import os, sys, time
 from hoicli.io import process
-from hoicli.io.workers import {way}
+from hoicli.io.forks import {way}
 process.catch()
 os.sched_getaffinity = lambda _: range(3)
 def work(share):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.io.workers import no_garbage_collection
+from hoicli.io.memory import no_garbage_collection
 from hoicli.wordnet.graph import Files
 from hoicli.wordnet.lexicon import GRAPH, PRINCETON
 from hoicli.wordnet.reader import WordNetReader, compile_arrays

@@ -30,7 +30,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from hoicli.errors import DataError
-from hoicli.io.workers import no_garbage_collection
+from hoicli.io.memory import no_garbage_collection
 
 MEMORY_FLOOR, MEMORY_RATIO = 1 << 30, 64
 """The memory for building: so many bytes, and so many more for each of the file. The densest content takes 50."""

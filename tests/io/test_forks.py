@@ -13,20 +13,20 @@ from unittest.mock import Mock
 
 import pytest
 
-from hoicli.io.workers import fork_map, shared_out, work_in_turns
+from hoicli.io.forks import fork_map, shared_out, work_in_turns
 from tests.support.project import PATIENCE, ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
 
 IN_TURNS = """
-from hoicli.io.workers import in_turns
+from hoicli.io.forks import in_turns
 for _ in in_turns(lambda _: bytes(1_000_000), range(9), lambda: range(9), 3):
     print(flush=True)
     input()
 """
 SHARED_OUT = """
 import os, time
-from hoicli.io.workers import shared_out
+from hoicli.io.forks import shared_out
 os.sched_getaffinity = lambda _: range(3)
 def work(item):
     os.write(1, b"\\n")

@@ -1,9 +1,12 @@
-"""Parallel work in forks of this process, which send back pickled results through pipes; and work without garbage
-collection."""
+"""Parallel work in forks of this process, which send back pickled results through pipes.
+
+A fork begins with all that this process has read, so nothing is sent to it: ground truth of a whole test set would take
+longer to send than to match. Only Linux has forks that are safe; elsewhere, and in a program with threads, this process
+does all the work. Work that calls OpenCV, whose threads a fork would break, is for `hoicli.io.spawned_workers`.
+"""
 
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import signal
@@ -26,19 +29,6 @@ _BROKEN = EOFError, OSError, pickle.UnpicklingError
 """What reading a result raises if the fork has ended, perhaps amid it."""
 _forked = False
 """Whether this process is one of our forks, which make no others: nobody would end those."""
-
-
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """In the block there is no garbage collection. Reading creates millions of small objects without cycles, and
-    collection would double the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def shared_out(

@@ -1,17 +1,18 @@
-"""Work on many images in several processes; results come in the order of the tasks.
+"""Work on many images in several new processes, on any system; results come in the order of the tasks.
 
-Each worker is fed through a pipe of its own, a task at a time. When this process dies, even by kill -9, the pipe closes
-and the worker ends; when a worker dies, an error says so. `concurrent.futures` does neither without threads in the
-workers, needs shared semaphores, and starts the next task after a SIGTERM."""
+A worker begins with nothing but the function to call. So it may use OpenCV and its threads, which a fork must not; work
+on what this process has read already is for `hoicli.io.forks`. Each worker is fed through a pipe of its own, a task
+at a time. When this process dies, even by kill -9, the pipe closes and the worker ends; when a worker dies, an error
+says so. `concurrent.futures` does neither without threads in the workers, needs shared semaphores, and starts the next
+task after a SIGTERM.
+"""
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
@@ -30,26 +31,6 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-KEPT = 1 << 28
-"""Bytes of freed memory that a process keeps for the next array."""
-LARGEST_KEPT = 1 << 25
-"""Bytes of the largest array that is put there; glibc takes no more."""
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-"""glibc's numbers of its settings (malloc.h)."""
-
-
-@lru_cache(maxsize=1)
-def keep_memory() -> None:
-    """Ask glibc to keep freed memory: work on one large array after another else gets every page anew and zeroed, which
-    takes a fifth of the time of a corruption. Nothing happens with another C library."""
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError, TypeError):  # TypeError: on Windows there is no library without a name
-        return
-    mallopt(_M_MMAP_THRESHOLD, LARGEST_KEPT)
-    mallopt(_M_TRIM_THRESHOLD, KEPT)
 
 
 def ordered_map(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
