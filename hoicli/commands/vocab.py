@@ -143,7 +143,7 @@ def _dataset(truth: Given, train: Given | None, output: str, on_error: str) -> s
     """The file of the dataset that ground truth shows, named as the file that is written, else as the first that is
     read."""
     from hoicli.interface.inputs import Inputs, policy_of
-    from hoicli.records.seen import Seen, dataset_name, dataset_of, format_content, in_one_spelling, tell_doubts
+    from hoicli.records.seen import Seen, dataset_name, dataset_of, format_content, tell_doubts, unify_spellings
     from hoicli.tables.notations import check_lines
 
     check_lines(output, arg("output"), "the file of a dataset is JSON; end the name in .json")
@@ -156,7 +156,7 @@ def _dataset(truth: Given, train: Given | None, output: str, on_error: str) -> s
     parts = [Seen() for _ in streams]
     for part, stream in zip(parts, streams, strict=True):
         part.add_stream(stream, policy_of(on_error))
-    parts = in_one_spelling(parts)
+    parts = unify_spellings(parts)
     vocabulary_seen = parts[0]
     if not vocabulary_seen.pairs:
         problem = "no triplets in it: a dataset's classes are those of its ground truth"

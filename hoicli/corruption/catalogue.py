@@ -72,18 +72,20 @@ Levels = tuple[Level, ...]
 
 
 def _draw_nothing(_rng: np.random.Generator, _shape: Shape, _levels: Levels) -> None:
-    return None
+    """Return None: the `draw` of a corruption without anything random."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What a corruption does. The other three functions take what `draw` returned and the severity's constants.
+    """What a corruption does, as four functions. `drawn` is what `draw` returned for the image, `shape` is (height,
+    width, channels), and `constants` are those of one severity, in the order of `Corruption.constants`.
 
-    draw(rng, shape, levels): the random part, shared by the severities, given all levels of the recipe.
-    apply(image, drawn, *constants): the corrupted image.
-    hidden(shape, drawn, *constants): the pixels [height, width] whose content cannot be seen any more; None if the
-    corruption hides nothing.
-    motion(shape, drawn, *constants): where content goes; None if the corruption moves nothing.
+    draw(rng, shape, levels): returns the random part, which all severities of an image share; levels: the constants of
+    all severities.
+    apply(image, drawn, *constants): returns the corrupted image.
+    hidden(shape, drawn, *constants): returns a mask [height, width] of the pixels whose content cannot be seen any
+    more; None instead of a function if the corruption hides nothing.
+    motion(shape, drawn, *constants): returns where content moves; None if the corruption moves nothing.
     """
 
     apply: Callable[..., Image]
@@ -96,8 +98,9 @@ class Effect:
 class Corruption:
     """A corruption, its constants, and why they have these values.
 
-    levels[severity - 1]: the values of `constants` in hoicli-1; source: the reason for these values. published: the
-    levels of ImageNet-C, if it has the corruption; published_in: where they were published, and what is different here.
+    family: a key of FAMILIES. constants: the names of the constants. levels: the values of the constants at each
+    severity (levels[0] is severity 1) in the recipe hoicli-1; source: the reason for these values. published: the same
+    in ImageNet-C, if it has the corruption; published_in: where they were published, and what is different here.
     moves: whether content moves, and boxes with it, further with each severity."""
 
     name: str
@@ -215,16 +218,16 @@ LIMITS: Mapping[str, tuple[float, float, bool]] = {
     "sigma": (0.001, 0.2, False), "barrel": (0, 5, False), "pincushion": (-0.33, 0, False),
     "resolution": (0.002, 1, False), "largest": (1, 4, False), "layers": (2, 200, True),
 }  # fmt: skip
-"""For each constant in a file of one's own: (the least value, the largest, whether it must be a whole number)."""
+"""By the name of a constant in a user's recipe: (the least value, the largest, whether it must be a whole number)."""
 
 
 def family_of(name: str) -> str:
-    """Return the family of a corruption, OTHER for one of another benchmark or package."""
+    """Return the family (a key of FAMILIES) of the corruption of this name; OTHER if it is not one of hoicli's."""
     return CORRUPTIONS[name].family if name in CORRUPTIONS else OTHER
 
 
 class Added(NamedTuple):
-    """A corruption of another package, what it does, and the package that owns it: `package@version`."""
+    """A corruption that another installed package adds, what it does, and its package as `package@version`."""
 
     corruption: Corruption
     effect: Effect
@@ -233,18 +236,20 @@ class Added(NamedTuple):
 
 @cache
 def added_corruption(name: str) -> Added | None:
-    """Return the corruption of that name from another package, which is then imported; None if no package has it.
-    Raises `UsageError` for an entry point that is no pair (Corruption, Effect) with the levels of all severities."""
+    """Return the corruption that another installed package adds under this name, as an entry point; None if there is
+    none. The package is imported. Raises `UsageError` for an entry point that is no pair (Corruption, Effect), or whose
+    levels do not have the constants of all severities."""
     added = plugin("corruptions", name)
     if added is None:
         return None
     match added.value:
-        case (Corruption(name=called) as row, Effect() as effect) if called == name:
+        case (Corruption() as row, Effect() as effect) if row.name == name:
             pass
         case _:
             raise UsageError(f"{name} of {added.owner} must be a pair: a Corruption called {name}, and its Effect")
-    for levels in filter(None, (row.levels, row.published)):
-        if len(levels) != len(SEVERITIES) or any(len(level) != len(row.constants) for level in levels):
+    for levels in (row.levels, row.published):
+        is_complete = len(levels) == len(SEVERITIES) and all(len(level) == len(row.constants) for level in levels)
+        if levels and not is_complete:
             raise UsageError(f"{name} of {added.owner}: give {len(SEVERITIES)} levels with a value of each constant")
     return Added(row, effect, added.owner)
 
@@ -261,13 +266,15 @@ constants, so numbers from these images cannot be compared with the paper's."""
 IMAGENET_C = "imagenet-c"
 """The published constants of ImageNet-C, for the corruptions that it has too."""
 KEPT = "+kept"
-"""What the name of a recipe ends in where boxes stay as annotated (`corrupt --boxes kept`)."""
+"""The end of a recipe's name in records whose boxes stay as annotated (`corrupt --boxes kept`)."""
 
 
 class Recipe(NamedTuple):
-    """The five levels of each corruption that a recipe has. name: what records and rows call it; words: whose constants
-    they are; usual: the corruptions that are made if none is named; owners: for a corruption of another package, that
-    package."""
+    """The constants of corruptions at five severities.
+
+    name: what records and rows call the recipe; words: whose constants they are, for people; levels: by corruption, the
+    constants at each severity; usual: the corruptions that are made if the user names none; owners: by corruption, the
+    package that adds it, as `package@version`; hoicli's own have none."""
 
     name: str
     words: str
@@ -280,32 +287,35 @@ class Recipe(NamedTuple):
         return self.levels[name][severity - 1]
 
     def recipe_text(self, name: str, *, boxes_kept: bool = False) -> str:
-        """Return the name of the recipe in the records of a corruption: `hoicli-1`, `hoicli-1+kept`,
-        `hoicli-1+PACKAGE@VERSION`."""
+        """Return the recipe's name in records of the corruption `name`: `hoicli-1`, or `hoicli-1+kept` if boxes stay as
+        annotated, followed by `+PACKAGE@VERSION` for a corruption of another package."""
         return self.name + (KEPT if boxes_kept else "") + (f"+{self.owners[name]}" if name in self.owners else "")
 
 
 def split_recipe_text(recipe: str) -> tuple[str, str]:
-    """Return the parts of what `Recipe.recipe_text` returns: (the recipe that corruptions share, `PACKAGE@VERSION` or
-    "")."""
+    """Return (the recipe's name, perhaps with `+kept`; `PACKAGE@VERSION`, or "" for a corruption of hoicli's own).
+    recipe: a text that `Recipe.recipe_text` returned."""
     match = re.fullmatch(r"(.+?)\+([^+@]+@[^@]+)", recipe)
     return (match[1], match[2]) if match else (recipe, "")
 
 
-def _own(name: str, words: str, levels: Mapping[str, Levels]) -> Recipe:
-    """Return a recipe of hoicli's own, without the corruptions that it has no levels for."""
-    levels_given = {corruption: of_corruption for corruption, of_corruption in levels.items() if of_corruption}
-    return Recipe(name, words, levels_given, tuple(corruption for corruption in ROHOI if corruption in levels_given))
+def _built_in_recipe(name: str, words: str, levels: Mapping[str, Levels]) -> Recipe:
+    """Return a recipe of hoicli's own. levels: by corruption; those without levels are left out, and the rest of ROHOI
+    is what the recipe usually makes. name, words: as in `Recipe`."""
+    present = {corruption_name: constants for corruption_name, constants in levels.items() if constants}
+    usual = tuple(corruption_name for corruption_name in ROHOI if corruption_name in present)
+    return Recipe(name, words, present, usual)
 
 
-_OWN = "hoicli's own, except speckle_noise's from ImageNet-C"
-HOICLI_1 = _own(RECIPE, _OWN, {row.name: row.levels for row in _ROWS})
+_HOICLI_WORDS = "hoicli's own, except speckle_noise's from ImageNet-C"
+HOICLI_1 = _built_in_recipe(RECIPE, _HOICLI_WORDS, {row.name: row.levels for row in _ROWS})
 RECIPES: Mapping[str, Recipe] = {
     RECIPE: HOICLI_1,
-    IMAGENET_C: _own(IMAGENET_C, "ImageNet-C's", {row.name: row.published for row in _ROWS}),
+    IMAGENET_C: _built_in_recipe(IMAGENET_C, "ImageNet-C's", {row.name: row.published for row in _ROWS}),
 }
 
 
 def scale_of(height: int, width: int) -> float:
-    """Return the factor of lengths in pixels: 1 up to REFERENCE_SIDE, above it in proportion to the longer side."""
+    """Return what to multiply constants in pixels with for an image of this size: 1 up to a longer side of
+    REFERENCE_SIDE, above it the ratio of the two."""
     return max(1.0, max(height, width) / REFERENCE_SIDE)

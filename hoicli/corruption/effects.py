@@ -34,13 +34,14 @@ EFFECTS: Mapping[str, Effect] = {
 
 
 def effect_of(name: str) -> Effect:
-    """Return the effect of a corruption that a recipe has, hoicli's own or another package's."""
+    """Return the effect of the corruption of this name, hoicli's own or another package's. There must be one."""
     added = None if name in EFFECTS else added_corruption(name)
     return EFFECTS[name] if added is None else added.effect
 
 
 def draw(name: str, shape: Shape, *, image_id: object, seed: int, recipe: Recipe = HOICLI_1) -> Any:
-    """Return the random part of a corruption for an image of `shape` (height, width, channels)."""
+    """Return the random part of the corruption `name` for an image of `shape` (height, width, channels), in whatever
+    form its `apply` takes it. All severities share it; it depends only on the arguments."""
     text = json.dumps([str(image_id), name, seed])
     digest = int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
     rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(digest)))
@@ -50,17 +51,18 @@ def draw(name: str, shape: Shape, *, image_id: object, seed: int, recipe: Recipe
 def corrupt(
     image: Image, name: str, severity: int, *, image_id: object = "", seed: int = 0, recipe: Recipe = HOICLI_1
 ) -> Image:
-    """Return an image under one of the corruptions; the image, uint8 [height, width, 1, 3 (RGB) or 4 (RGBA)], is left
-    as it is.
+    """Return a corrupted copy of an image, uint8 [height, width, channels] with 1 channel, 3 (RGB) or 4 (RGBA).
 
-    name: a corruption that the recipe has; severity: 1 to 5. `rainbow` makes grey images RGB."""
+    name: a corruption that the recipe has; severity: 1 to 5; image_id, seed: what the random part depends on. The copy
+    has the image's size and channels, except that `rainbow` makes grey images RGB."""
     parameters = draw(name, image[:, :, :3].shape, image_id=image_id, seed=seed, recipe=recipe)
     return apply_effect(image, name, parameters, recipe.level(name, severity))
 
 
 def apply_effect(image: Image, name: str, parameters: Any, constants: Sequence[Any]) -> Image:
-    """Return an image corrupted with what `draw` returned. Corruptions that move content move an alpha channel, too;
-    others leave it as it is."""
+    """Return a corrupted copy of an image. name: of the corruption; parameters: its random part, from `draw`;
+    constants: of the severity, in the order of the recipe. An alpha channel is moved if the corruption moves content;
+    otherwise it stays as it is."""
     effect = effect_of(name)
     if image.shape[2] < 4 or effect.motion is not None:
         return effect.apply(np.ascontiguousarray(image), parameters, *constants)
@@ -71,45 +73,45 @@ def apply_effect(image: Image, name: str, parameters: Any, constants: Sequence[A
 TILE = 256
 """Pixels along the longer side of a tile."""
 HEAD, GAP = 22, 4
+"""Pixels above a tile, for its title, and between tiles."""
 BLOCKS = 2
-"""The blocks that stand side by side: ten rows of corruptions are about as high as two blocks are wide."""
+"""The number of blocks side by side: ten rows of corruptions are about as high as two blocks are wide."""
 
 
 def contact_sheet(image: Image, *, image_id: object = "", seed: int = 0, recipe: Recipe = HOICLI_1) -> Image:
-    """Return a picture, uint8 [height, width, 3], of the recipe's usual corruptions, a row for each, in two blocks: the
-    clean original, then a column for each severity.
+    """Return a picture, uint8 [height, width, 3], that shows what the recipe's usual corruptions do to an image: a row
+    for each, with the clean image and then a column for each severity. The rows stand in two blocks side by side.
 
-    The image (uint8 [height, width, 1 or 3]) is reduced to REFERENCE_SIDE if larger, then corrupted. Below each picture
-    that is reduced for the sheet stands its middle, pixel by pixel, since noise, blur and compression are lost in a
-    small picture."""
+    The image (uint8 [height, width, 1 or 3]) is reduced to REFERENCE_SIDE if larger, then corrupted. Each corrupted
+    image is shown at the size of a tile; where that reduces it, its middle is shown below, pixel by pixel, since noise,
+    blur and compression are lost in a small picture."""
     if max(image.shape[:2]) > REFERENCE_SIDE:
-        image = resize_image(image, *_fitting(image, REFERENCE_SIDE), cv2.INTER_AREA)
-    height, width = _fitting(image, TILE)
+        image = resize_image(image, *_size_for(image, REFERENCE_SIDE), cv2.INTER_AREA)
+    height, width = _size_for(image, TILE)
     is_reduced = height < image.shape[0]
     interpolation = cv2.INTER_AREA if is_reduced else cv2.INTER_NEAREST
-    top, left = (image.shape[0] - height) // 2, (image.shape[1] - width) // 2
+    middle_y, middle_x = (image.shape[0] - height) // 2, (image.shape[1] - width) // 2
     names = recipe.usual
-    rows = -(-len(names) // BLOCKS)
-    block = (1 + len(SEVERITIES)) * (width + GAP) + 3 * GAP
+    rows = -(-len(names) // BLOCKS)  # rounded up
+    block_width = (1 + len(SEVERITIES)) * (width + GAP) + 3 * GAP
     row_height = HEAD + (2 if is_reduced else 1) * (height + GAP)
-    sheet = np.full((rows * row_height, BLOCKS * block, 3), 255, dtype=np.uint8)
+    sheet = np.full((rows * row_height, BLOCKS * block_width, 3), 255, dtype=np.uint8)
     for number, name in enumerate(names):
-        y, x = number % rows * row_height + HEAD, number // rows * block
+        y, x = number % rows * row_height + HEAD, number // rows * block_width
         for severity in (0, *SEVERITIES):
             tile = corrupt(image, name, severity, image_id=image_id, seed=seed, recipe=recipe) if severity else image
             sheet[y : y + height, x : x + width] = resize_image(tile, height, width, interpolation)
             if is_reduced:
-                below = y + height + GAP
-                sheet[below : below + height, x : x + width] = tile[top : top + height, left : left + width]
-            cv2.putText(
-                sheet, str(severity) if severity else f"{name}: clean", (x + 2, y - 6),
-                cv2.FONT_HERSHEY_SIMPLEX, 0.5, (0, 0, 0), 1, cv2.LINE_AA,
-            )  # fmt: skip
+                middle = tile[middle_y : middle_y + height, middle_x : middle_x + width]
+                middle_top = y + height + GAP
+                sheet[middle_top : middle_top + height, x : x + width] = middle
+            title = str(severity) if severity else f"{name}: clean"
+            cv2.putText(sheet, title, (x + 2, y - 6), cv2.FONT_HERSHEY_SIMPLEX, 0.5, (0, 0, 0), 1, cv2.LINE_AA)
             x += width + GAP
     return sheet
 
 
-def _fitting(image: Image, side: int) -> tuple[int, int]:
-    """Return the (height, width) of the image when its longer side is `side`."""
+def _size_for(image: Image, side: int) -> tuple[int, int]:
+    """Return the (height, width) of the image scaled so that its longer side has `side` pixels."""
     share = side / max(image.shape[:2])
     return max(1, round(image.shape[0] * share)), max(1, round(image.shape[1] * share))

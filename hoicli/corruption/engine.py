@@ -40,9 +40,6 @@ from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.names import file_name_of, image_id_of
 from hoicli.records.parsing import Record, dump, parse
 
-IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
-"""The endings of arguments that are images and not streams of records."""
-
 Scores = tuple[float | None, float | None]
 """PSNR and SSIM of a corrupted image."""
 
@@ -52,9 +49,11 @@ NO_MEMORY = -4
 
 @dataclass(frozen=True)
 class Plan:
-    """What to make of every image. cells: each (corruption, severity), in the order of the records; images: the folder
-    that file names start from; out: the folder to write to; boxes_kept: boxes stay as annotated; alone: make records
-    and no files."""
+    """What to make of every image.
+
+    images: the folder that the file names of records start from; out: the folder to write to; cells: each (corruption,
+    severity) to make, in the order of the output; seed: of the random parts; recipe: the constants; boxes_kept: whether
+    boxes stay as annotated, even where content moves; alone: whether to make records alone, without image files."""
 
     images: Path
     out: Path
@@ -67,7 +66,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Job:
-    """The work on one image: its record (with image_id and file_name), its file, and the place of the record for
+    """The work on one image: its record, with `image_id` and `file_name`; source: its file; place: of the record, for
     messages."""
 
     record: Record
@@ -76,20 +75,22 @@ class Job:
 
 
 class _Place(Line):
-    """A record's place in the form of a line; messages say `file` and nothing else of it."""
+    """The place of a record in the form of a line, which `ImageRegister` takes: `file` is the whole place in words."""
 
     @property
     def place(self) -> str:
+        """Return the place as messages begin with it."""
         return self.file
 
     @property
     def where(self) -> str:
+        """Return the place as messages have it in a sentence."""
         return f"at {self.file}"
 
 
 def record_job(line: Line, plan: Plan) -> Job:
-    """Return the job of a record. Raises `DataError` for a record without a file name, or whose boxes, size or id are
-    invalid."""
+    """Return the job for the image of a record, whose file is looked for in `plan.images`. Raises `DataError` for a
+    line that is no record, has no file name, or whose boxes, size or id are invalid."""
     record = parse(line)
     source = plan.images / file_name_of(record, line.place)
     record = {"image_id": image_id_of(record["file_name"]), **record}
@@ -102,7 +103,8 @@ def record_job(line: Line, plan: Plan) -> Job:
 
 
 def path_job(path: str, plan: Plan) -> Job:
-    """Return the job of an image named on the command line; its id is the file's name without the suffix."""
+    """Return the job for an image file named on the command line. Its id is the file's name without the suffix; its
+    `file_name` is the path from `plan.images`, or its name alone if it lies elsewhere."""
     source = Path(path)
     try:
         name = source.resolve().relative_to(plan.images.resolve()).as_posix()
@@ -112,21 +114,24 @@ def path_job(path: str, plan: Plan) -> Job:
 
 
 def unique_jobs(jobs: Iterator[Job], policy: ErrorPolicy, shard: tuple[int, int]) -> Iterator[Job]:
-    """Yield the jobs of one shard, and refuse an image or a file that occurs twice. shard: (its number from 1, the
-    number of shards). A hash of the image's id chooses its shard, whatever the order of the records."""
-    register, names = ImageRegister(), ImageRegister(unit="a file", field="file_name")
+    """Yield the jobs of one shard of the work. An image or a file that occurs twice is an error, which goes to the
+    policy. shard: (its number, from 1; the number of shards). A hash of the image's id chooses its shard, whatever the
+    order of the records."""
+    images, files = ImageRegister(), ImageRegister(unit="a file", field="file_name")
+    shard_number, shard_count = shard
     for job in jobs:
         image_id, place_line = str(job.record["image_id"]), _Place(job.place, 0, b"")
         with policy.item():
-            register.add(image_id, place_line)
-            names.add(str(PurePosixPath(job.record["file_name"])), place_line)
+            images.add(image_id, place_line)
+            files.add(str(PurePosixPath(job.record["file_name"])), place_line)
             digest = hashlib.sha256(image_id.encode("utf-8", "surrogatepass")).digest()
-            if int.from_bytes(digest[:8], "big") % shard[1] == shard[0] - 1:
+            if int.from_bytes(digest[:8], "big") % shard_count == shard_number - 1:
                 yield job
 
 
 def run(jobs: Sequence[Job], plan: Plan, *, processes: int, policy: ErrorPolicy) -> Iterator[bytes]:
-    """Yield the records of every job that went well, as lines in the order of the jobs; errors go to the policy."""
+    """Carry out the jobs in parallel, and yield for each that succeeds, in their order, the lines of its records as
+    bytes. Errors in the data go to the policy."""
     with Progress("corrupt", total=len(jobs) * len(plan.cells), unit="image") as progress:
         for outcome in ordered_map(partial(attempt, plan=plan), jobs, processes):
             progress.advance(len(plan.cells))
@@ -137,8 +142,9 @@ def run(jobs: Sequence[Job], plan: Plan, *, processes: int, policy: ErrorPolicy)
 
 
 def attempt(job: Job, plan: Plan) -> bytes | DataError:
-    """Return what `corrupt_image` returns, or its `DataError` as a value, which can come back from another process."""
-    cv2.setNumThreads(1)  # the processes share out the processors
+    """Carry out a job and return the lines of its records, or the `DataError` that it raised: as a value, an error can
+    be passed on from another process."""
+    cv2.setNumThreads(1)  # every processor already has a process of its own
     keep_memory()
     try:
         return corrupt_image(job, plan)
@@ -153,12 +159,12 @@ def attempt(job: Job, plan: Plan) -> bytes | DataError:
 
 
 def corrupt_image(job: Job, plan: Plan) -> bytes:
-    """Make all corruptions and severities of one image: write the files that are not there yet, and return a record of
-    each, as lines. For records alone the image is read only if the record does not say its size.
+    """Make all corruptions and severities of one image: write the files that are not there yet, and return a record for
+    each, as lines. If only records are wanted, the image is read only if its record does not say its size.
 
     Raises `DataError` for a source that cannot be read or does not fit its record, and for a file that cannot be
     written."""
-    record, make = job.record, None
+    record, make_file = job.record, None
     if plan.alone and {"height", "width"} <= record.keys():
         height, width = (max(1, round(record[side])) for side in ("height", "width"))
         shape: Shape = (height, width, 3)
@@ -172,39 +178,50 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
         shape = colours.shape
         if not plan.alone:
             _check_place(job, plan)
-            make = partial(_make_cell, job, plan, picture, Original(colours), hashlib.sha256(data).hexdigest())
+            make_file = partial(_make_file, job, plan, picture, Original(colours), hashlib.sha256(data).hexdigest())
     lines = []
     for name, cells in groupby(plan.cells, key=itemgetter(0)):
         effect, parameters = effect_of(name), None
-        if make is not None or effect.motion is not None or effect.hidden is not None:
+        if make_file is not None or effect.motion is not None or effect.hidden is not None:
             parameters = draw(name, shape, image_id=record["image_id"], seed=plan.seed, recipe=plan.recipe)
         for cell in cells:
-            scores = None if make is None else make(cell, parameters)
-            cell_made = cell_record(
+            scores = None if make_file is None else make_file(cell, parameters)
+            corrupted_record = cell_record(
                 record, cell, plan.seed, scores, shape, parameters, recipe=plan.recipe, boxes_kept=plan.boxes_kept
             )
-            lines.append(dump(cell_made))
+            lines.append(dump(corrupted_record))
     return b"".join(lines)
 
 
 def _check_place(job: Job, plan: Plan) -> None:
-    """Raise `DataError` for a source that could be overwritten, as it lies where some image's corruption is written."""
+    """Raise `DataError` for an image that lies in a folder that corrupted images are written to, as it could be
+    overwritten."""
     if lies_in(job.source, plan.out):
-        parts = Path(os.path.realpath(job.source)).relative_to(os.path.realpath(plan.out)).parts
-        if parts[:2] in {(name, str(severity)) for name, severity in plan.cells}:
+        folders = Path(os.path.realpath(job.source)).relative_to(os.path.realpath(plan.out)).parts
+        if folders[:2] in {(name, str(severity)) for name, severity in plan.cells}:  # OUT/NAME/SEVERITY/...
             problem = f"{str(job.source)!r} lies where {arg('save_images', plan.out)} is written; give another folder"
             raise DataError(problem, place=job.place, field="file_name")
 
 
-def _make_cell(
-    job: Job, plan: Plan, picture: Picture, original: Original, source: str, cell: tuple[str, int], parameters: Any
+def _make_file(
+    job: Job,
+    plan: Plan,
+    picture: Picture,
+    original: Original,
+    source_digest: str,
+    cell: tuple[str, int],
+    parameters: Any,
 ) -> Scores:
-    """Return the (PSNR, SSIM) of the file of one corruption and severity, which is made unless it is there already.
-    source: the digest of the original image's file."""
+    """Write the corrupted image of one (corruption, severity), unless the file is there already, and return its (PSNR,
+    SSIM).
+
+    picture, original: the source image, to corrupt and to compare with; source_digest: of the bytes of its file;
+    parameters: the random part of the corruption. Raises `DataError` if the file cannot be written."""
     name, severity = cell
     target = plan.out / name / str(severity) / job.record["file_name"]
     constants = plan.recipe.level(name, severity)
-    made_of = [source, str(job.record["image_id"]), name, severity, plan.seed, constants, DRAWING, JPEG_QUALITY]
+    image_id = str(job.record["image_id"])
+    made_of = [source_digest, image_id, name, severity, plan.seed, constants, DRAWING, JPEG_QUALITY]
     if name in plan.recipe.owners:
         made_of.append(plan.recipe.owners[name])
     digest = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:32]
@@ -230,11 +247,12 @@ def cell_record(
     record: Mapping[str, Any], cell: tuple[str, int], seed: int, scores: Scores | None, shape: Shape,
     parameters: Any, *, recipe: Recipe = HOICLI_1, boxes_kept: bool = False,
 ) -> Record:  # fmt: skip
-    """Return the record of a corrupted image: the image's own with the new file, how it was made, and boxes and their
-    visibility.
+    """Return the record of a corrupted image: the record of the image, with the file name of the corrupted one, how it
+    was made, and, if it has boxes, these where their content went and the visible share of each.
 
-    All other fields are passed on. psnr is null where no pixel changed, ssim for a picture that is too small; a record
-    made without a file (`scores` None) has neither."""
+    cell: (corruption, severity). scores: (PSNR, None if no pixel changed; SSIM, None if the picture is too small);
+    without them, if no file was made, the record has neither. shape: (height, width, channels) of the image.
+    parameters: the random part of the corruption. boxes_kept: whether boxes stay where they are."""
     name, severity = cell
     how_made = {
         "corruption": name,
@@ -247,8 +265,9 @@ def cell_record(
     result = {**record, "file_name": f"{name}/{severity}/{record['file_name']}", **how_made}
     boxes = record.get("boxes")
     if boxes is not None:
-        moved = boxes_after(name, shape, parameters, recipe.level(name, severity), boxes, boxes_kept=boxes_kept)
-        result["boxes"], result["visibility"] = moved
+        result["boxes"], result["visibility"] = boxes_after(
+            name, shape, parameters, recipe.level(name, severity), boxes, boxes_kept=boxes_kept
+        )
     return result
 
 
@@ -261,8 +280,9 @@ def boxes_after(
     *,
     boxes_kept: bool = False,
 ) -> tuple[list[list[float]], list[float]]:
-    """Return (the boxes where their content went, the visible share of each). parameters: what `draw` returned;
-    boxes_kept: leave boxes where they are."""
+    """Return (the boxes, moved to where the corruption moves their content; the visible share of each). name: of the
+    corruption; shape: (height, width, channels) of the image; parameters: the random part, from `draw`; constants: of
+    the severity; boxes: [x1, y1, x2, y2] each; boxes_kept: whether boxes stay where they are."""
     effect = effect_of(name)
     moved, visible = [[*box] for box in boxes], [1.0] * len(boxes)
     if effect.motion is not None and not boxes_kept:
@@ -274,11 +294,12 @@ def boxes_after(
 
 
 def share_visible(hidden: NDArray[np.bool_], box: Box) -> float:
-    """Return the share of a box's pixels in the image that are not hidden; 0 for a box without pixels in it.
+    """Return the share of a box's pixels that are not hidden, of those that lie in the image; 0 if none does. hidden: a
+    mask [height, width] of the image's pixels.
 
-    A box holds the pixels from x1 and y1 up to x2 and y2, which are not counted, and at least one in each direction."""
+    x2 and y2 are the first pixels that a box no longer contains; it is at least one pixel wide and high."""
     height, width = hidden.shape
     x1, y1 = int(np.floor(box[0])), int(np.floor(box[1]))
     x2, y2 = max(x1 + 1, int(np.ceil(box[2]))), max(y1 + 1, int(np.ceil(box[3])))
-    part = hidden[max(0, y1) : min(height, max(0, y2)), max(0, x1) : min(width, max(0, x2))]
-    return round(1 - float(part.mean()), 4) if part.size else 0.0
+    hidden_in_box = hidden[max(0, y1) : min(height, max(0, y2)), max(0, x1) : min(width, max(0, x2))]
+    return round(1 - float(hidden_in_box.mean()), 4) if hidden_in_box.size else 0.0

@@ -12,39 +12,43 @@ from hoicli.corruption.pixels import Image, Shape, cos_and_sin, draw_side, round
 
 
 def exposure(image: Image, is_over: bool, over_stops: float, under_stops: float) -> Image:
-    """Return the image with so many stops more or less light, of which the sensor keeps what lies between black and
-    white.
+    """Return the image overexposed (`is_over`) by `over_stops`, or underexposed by `under_stops`; a stop is a factor of
+    two of light, and more light than white is cut off.
 
-    Light is linear and pixels are sRGB, so a table of the 256 pixel values does it."""
+    The result depends on the pixel value alone, so it is looked up in a table of 256 values."""
     value = np.arange(256) / 255
-    light = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+    light = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)  # sRGB to linear light
     light = np.minimum(light * 2.0 ** (over_stops if is_over else -under_stops), 1)
-    value = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
+    value = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)  # and back
     return np.asarray(cv2.LUT(image, round_to_bytes(255 * value)), dtype=np.uint8).reshape(image.shape)
 
 
 def draw_rainbow(rng: Generator, _shape: Shape, _levels: Levels) -> tuple[float, float]:
-    """Draw the direction of the bands (radians) and the hue they begin with (in [0, 1), a turn of the colour
-    circle)."""
+    """Draw (the angle of the direction in which the hues change, in radians; the hue of the middle, in [0, 1): a turn
+    of the colour circle)."""
     return float(rng.uniform(0, np.pi)), float(rng.random())
 
 
-def rainbow(image: Image, shifts: tuple[float, float], strength: float, bands: float, shift: float) -> Image:
-    """Return the image with bands of all hues across it, and red and blue shifted apart along them, as a projector's
-    colour wheel does. A grey picture gets three channels."""
+def rainbow(image: Image, angle_and_hue: tuple[float, float], strength: float, bands: float, shift: float) -> Image:
+    """Return the image, always with three channels, with bands of all hues across it, and red and blue shifted apart,
+    as by a projector's colour wheel. angle_and_hue: what `draw_rainbow` returned; strength: the share of the bands in
+    the mixture; bands: how many turns of the colour circle fit along the longer side; shift: of red and of blue, as a
+    share of that side."""
     height, width = image.shape[:2]
     side = max(height, width)
-    angle, hue = shifts
-    along = np.array([np.cos(angle), np.sin(angle)])
-    step = np.rint(along * shift * side).astype(int)
-    # the middle of the picture keeps its hue when the bands widen
+    angle, hue = angle_and_hue
+    direction = np.array([np.cos(angle), np.sin(angle)])
+    step = np.rint(direction * shift * side).astype(int)
+    # from the middle, which so keeps its hue when the bands widen
     x, y = (np.arange(width) - width / 2) / side, (np.arange(height) - height / 2) / side
     result = np.empty((height, width, 3), dtype=np.uint8)
     for channel in range(3):
+        # red goes one step ahead, green stays, blue goes one step back
         shifted = _shift_channel(image[:, :, min(channel, image.shape[2] - 1)], step * (1 - channel))
-        across, down = cos_and_sin(bands * along[0] * x), cos_and_sin(bands * along[1] * y + hue - channel / 3)
+        across = cos_and_sin(bands * direction[0] * x)
+        down = cos_and_sin(bands * direction[1] * y + hue - channel / 3)
         for rows in strips(height):
-            tints = waves(down[:, rows], across)
+            tints = waves(down[:, rows], across)  # then in place, since new arrays would take longer
             tints += 1
             tints *= 127.5 * strength
             tints += shifted[rows] * np.float32(1 - strength)
@@ -53,57 +57,60 @@ def rainbow(image: Image, shifts: tuple[float, float], strength: float, bands: f
 
 
 def _shift_channel(channel: Image, step: NDArray[np.int64]) -> Image:
-    """Return the channel moved by (x, y) pixels, its border repeated."""
+    """Return the channel moved to the right and down by step = (x, y) pixels, which may be negative; the pixels of its
+    border are repeated where it leaves a gap."""
     height, width = channel.shape
     right, down = step.tolist()
-    above, left = max(-down, 0), max(-right, 0)
-    wider = cv2.copyMakeBorder(channel, max(down, 0), above, max(right, 0), left, cv2.BORDER_REPLICATE)
-    return np.asarray(wider, dtype=np.uint8)[above : above + height, left : left + width]
+    top, x1 = max(-down, 0), max(-right, 0)
+    wider = cv2.copyMakeBorder(channel, max(down, 0), top, max(right, 0), x1, cv2.BORDER_REPLICATE)
+    return np.asarray(wider, dtype=np.uint8)[top : top + height, x1 : x1 + width]
 
 
 Rectangles = NDArray[np.float64]
+"""[M, 4]; of each rectangle: the x and the y of its centre, as shares of width and height; the natural logarithm of
+width by height; and its size as a multiple of the mean size."""
 
 LARGEST_RECTANGLE = 1.5
 """The side of the largest rectangle as a multiple of the mean side; the smallest side is half the mean."""
 
 
 def draw_rectangles(rng: Generator, _shape: Shape, levels: Levels) -> Rectangles:
-    """Draw the rectangles of the highest severity [rectangles, 4]: centres as shares of the width and height, the
-    natural logarithm of width by height, and the size as a multiple of the mean size. Of each two, one is as much
-    smaller as the other is larger, so that chance decides little of how much is hidden."""
+    """Draw as many rectangles as any severity needs. levels: the constants of each severity, the number of rectangles
+    first. Of each two, one is as much smaller than the mean as the other is larger, so that chance decides little of
+    how much is hidden."""
     count = max(level[0] for level in levels)
-    numbers = rng.random((count, 4))
-    numbers[:, 2] = (numbers[:, 2] - 0.5) * 1.2
-    large = LARGEST_RECTANGLE
+    rectangles = rng.random((count, 4))
+    rectangles[:, 2] = (rectangles[:, 2] - 0.5) * 1.2
     for first in range(0, count, 2):
-        numbers[first : first + 2, 3] = (
-            1 + (large - 1) * (2 * numbers[first, 3] - 1) * np.array([1, -1])[: count - first]
-        )
-    return numbers
+        difference = (LARGEST_RECTANGLE - 1) * (2 * rectangles[first, 3] - 1)
+        rectangles[first : first + 2, 3] = 1 + difference * np.array([1, -1])[: count - first]
+    return rectangles
 
 
-def occlusion(image: Image, boxes: Rectangles, rectangles: int, side: float) -> Image:
-    """Return the image with the first `rectangles` of `boxes` in black. side: their mean side, as a share of the
-    image's. A higher severity enlarges the rectangles of the lower ones, and adds some."""
+def occlusion(image: Image, rectangles: Rectangles, count: int, side: float) -> Image:
+    """Return the image with the first `count` rectangles in black. side: their mean side, as a share of the image's. A
+    higher severity enlarges the rectangles of the lower ones, and adds some."""
     result = image.copy()
-    result[covered_by_rectangles(image.shape, boxes, rectangles, side)] = 0
+    result[covered_by_rectangles(image.shape, rectangles, count, side)] = 0
     return result
 
 
-def covered_by_rectangles(shape: Shape, boxes: Rectangles, rectangles: int, side: float) -> NDArray[np.bool_]:
-    """Return which pixels [height, width] the rectangles hide."""
+def covered_by_rectangles(shape: Shape, rectangles: Rectangles, count: int, side: float) -> NDArray[np.bool_]:
+    """Return a mask [height, width] of the pixels that the first `count` rectangles hide. side: as in `occlusion`."""
     height, width = shape[:2]
     hidden = np.zeros((height, width), dtype=bool)
-    for x, y, aspect, size in boxes[:rectangles]:
-        half = side * size / 2 * np.array([np.exp(aspect / 2), np.exp(-aspect / 2)])
-        left, right = ((x - half[0]) * width, (x + half[0]) * width)
-        top, bottom = ((y - half[1]) * height, (y + half[1]) * height)
-        hidden[max(0, round(top)) : max(0, round(bottom)), max(0, round(left)) : max(0, round(right))] = True
+    for x, y, log_aspect, size in rectangles[:count]:
+        half_width = side * size / 2 * np.exp(log_aspect / 2)
+        half_height = side * size / 2 * np.exp(-log_aspect / 2)
+        columns = slice(max(0, round((x - half_width) * width)), max(0, round((x + half_width) * width)))
+        rows = slice(max(0, round((y - half_height) * height)), max(0, round((y + half_height) * height)))
+        hidden[rows, columns] = True
     return hidden
 
 
 def vignette(image: Image, _: None, start: float, strength: float) -> Image:
-    """Return the image darker towards the corners; the middle, up to `start` of the half diagonal, stays as it is."""
+    """Return the image darker towards its corners. start: the distance from the middle, as a share of half the
+    diagonal, up to which it stays as it is; strength: the share of light that the corners lose."""
     height, width = image.shape[:2]
     x, y = np.arange(width) - (width - 1) / 2, np.arange(height) - (height - 1) / 2
     half_diagonal = max(float(np.hypot(x[-1], y[-1])), 0.5)
@@ -112,7 +119,7 @@ def vignette(image: Image, _: None, start: float, strength: float) -> Image:
     for rows in strips(height):
         distance = np.sqrt((y2[rows, None] + x2).astype(np.float32))
         rise = np.clip((distance - np.float32(start)) / np.float32(1 - start), 0, 1)
-        light = 1 - np.float32(strength) * rise * rise * (3 - 2 * rise)
+        light = 1 - np.float32(strength) * rise * rise * (3 - 2 * rise)  # a smooth step from 0 to 1
         values = cv2.merge([light] * image.shape[2]).reshape(image[rows].shape)
         values *= image[rows]
         result[rows] = round_to_bytes(values)

@@ -31,7 +31,7 @@ from hoicli.errors import DataError, arg
 from hoicli.records.picture_size import TURNED, misfit
 
 LARGEST_SIDE = 30_000
-"""Pixels; OpenCV's warps count them in 16 bits."""
+"""Pixels; OpenCV's warps count the pixels of a side in 16 bits."""
 
 LARGEST_AREA = 64_000_000
 """Pixels. Photographs have up to 50 million; a corruption takes a hundred bytes for each."""
@@ -54,8 +54,9 @@ _LONGEST_EXIF = 65_533
 
 @dataclass(frozen=True)
 class Picture:
-    """A decoded image file. pixels: uint8 [height, width, 1, 3 (RGB) or 4 (RGBA)]; kind: "JPEG" or "PNG"; metadata:
-    what Pillow is to write into every file made of it."""
+    """A decoded image file. pixels: uint8 [height, width, channels], with 1 channel, 3 (RGB) or 4 (RGBA); kind: "JPEG"
+    or "PNG"; metadata: options for Pillow (`exif`, `icc_profile`, `dpi`) that write the file's metadata into every file
+    made of it."""
 
     pixels: Image
     kind: str
@@ -63,14 +64,17 @@ class Picture:
 
     @cached_property
     def head(self) -> bytes:
-        """The bytes of a JPEG file before its tables, with the metadata that is kept, as Pillow writes them."""
+        """Return the beginning of a JPEG file with the picture's metadata, up to its first table, as Pillow writes it.
+        OpenCV, which encodes the pixels faster, writes no metadata."""
         dot = PIL.Image.new("L", (1, 1))
         plain, full = _encode_image(dot, "JPEG"), _encode_image(dot, "JPEG", **self.metadata)
-        return full[: len(full) - len(plain) + plain.index(_JPEG_TABLES)]
+        metadata_length = len(full) - len(plain)
+        return full[: metadata_length + plain.index(_JPEG_TABLES)]
 
 
 def check_size(width: int, height: int) -> None:
-    """Raise `DataError` for an image with more pixels than can be corrupted."""
+    """Raise `DataError` for an image of more pixels, or a longer side, than can be corrupted. Its message has the image
+    as its subject: "is 40000 x 10 pixels; ..."."""
     if max(width, height) > LARGEST_SIDE:
         raise DataError(f"is {width} x {height} pixels; at most {LARGEST_SIDE:,} a side can be warped")
     if width * height > LARGEST_AREA:
@@ -78,8 +82,8 @@ def check_size(width: int, height: int) -> None:
 
 
 def decode(data: bytes) -> Picture:
-    """Return the picture in a file's bytes. Raises `DataError`, without a place, if they are no whole JPEG or PNG
-    image."""
+    """Return the picture in the bytes of an image file. Raises `DataError`, whose message does not name the file, if
+    they are no complete JPEG or PNG image, or a too large one."""
     if not data:
         raise DataError("the file is empty (0 bytes); fetch it again", code="damaged")
     try:
@@ -102,7 +106,7 @@ def decode(data: bytes) -> Picture:
         problem = f"is damaged ({' '.join(str(error).split()) or type(error).__name__}); fetch it again"
         raise DataError(problem, code="damaged") from None
     metadata: dict[str, Any] = {key: image.info[key] for key in ("exif", "icc_profile", "dpi") if key in image.info}
-    if image.mode == "CMYK":  # whose colour profile is none of RGB
+    if image.mode == "CMYK":  # its colour profile does not fit the RGB that we write
         metadata = {}
     if len(metadata.get("exif", b"")) > _LONGEST_EXIF:
         del metadata["exif"]
@@ -110,11 +114,11 @@ def decode(data: bytes) -> Picture:
 
 
 def read_picture(record: Mapping[str, Any], path: Path, place: str) -> tuple[bytes, Picture]:
-    """Return the bytes and the picture of a record's image file. Raises `DataError`, in the name of `place`, for a file
-    that is not there, cannot be read, or is of another size than the record says: its boxes would be another picture's.
-    """
+    """Return (the bytes, the picture) of the image file at `path`, which `record` names. Raises `DataError`, with the
+    place of the record, for a file that is not there or cannot be read, and for one whose size contradicts the record
+    or its boxes: it must be another picture."""
     try:
-        if path.exists() and not path.is_file():  # a pipe would block, a device never end
+        if path.exists() and not path.is_file():  # reading a pipe would wait, a device might never end
             raise FileNotFoundError
         data = path.read_bytes()
     except FileNotFoundError:
@@ -128,20 +132,28 @@ def read_picture(record: Mapping[str, Any], path: Path, place: str) -> tuple[byt
     except DataError as error:
         problem = f"{record['file_name']!r} {error.problem}"
         raise DataError(problem, place=place, field="file_name", code=error.code) from None
+    _check_fits_record(picture, record, place)
+    return data, picture
+
+
+def _check_fits_record(picture: Picture, record: Mapping[str, Any], place: str) -> None:
+    """Raise `DataError`, with the place of the record, if the picture has another size than the record says, or if the
+    record does not say its size and its boxes do not fit the picture."""
     height, width = picture.pixels.shape[:2]
     record_size = record.get("width", width), record.get("height", height)
     if record_size != (width, height):
         turned = TURNED if record_size == (height, width) else ""
         sizes = f"the record says {record_size[0]} x {record_size[1]}, the file has {width} x {height} pixels{turned}"
         raise DataError(f"{sizes}; give the right image or correct the record", place=place, field="width")
-    stated = (width, height) if "width" in record and "height" in record else None
-    if wrong := misfit(stated, record.get("boxes") or (), (width, height)):
-        raise DataError(f"{wrong}; give the right image or correct the record", place=place, field="boxes")
-    return data, picture
+    known_size = (width, height) if "width" in record and "height" in record else None
+    if problem := misfit(known_size, record.get("boxes") or (), (width, height)):
+        raise DataError(f"{problem}; give the right image or correct the record", place=place, field="boxes")
 
 
 def _channels(image: PIL.Image.Image) -> Image:
-    if image.mode.startswith("I"):  # 16-bit grey; Pillow's own conversion would cut it off at 255
+    """Return the pixels of a Pillow image as 8-bit values [height, width, channels]: grey, RGB, or RGBA if it has
+    transparency. Other modes, such as palettes and CMYK, are converted."""
+    if image.mode.startswith("I"):  # 16-bit grey; Pillow's own conversion would cut values off at 255
         grey = np.asarray(image).astype(np.int64)
         return np.rint(grey / 257).clip(0, 255).astype(np.uint8)[:, :, None]
     if "transparency" in image.info or image.mode in ("LA", "La", "RGBA", "RGBa", "PA"):
@@ -151,11 +163,8 @@ def _channels(image: PIL.Image.Image) -> Image:
 
 
 def encode(picture: Picture, pixels: Image, *, quality: int = JPEG_QUALITY) -> bytes:
-    """Return a file of the picture's kind that holds these pixels, with the metadata, and without its stamp
-    (`add_stamp`).
-
-    A JPEG is written at `quality`, with colours at full resolution if that is JPEG_QUALITY (otherwise JPEG is the
-    corruption)."""
+    """Return the bytes of a file with these pixels, of the picture's kind and with its metadata. quality: of a JPEG; at
+    JPEG_QUALITY its colours have full resolution, at others, where JPEG is itself the corruption, half of it."""
     if picture.kind == "JPEG":
         data = encode_jpeg(pixels, quality, full_colour=quality == JPEG_QUALITY)
         return picture.head + data[data.index(_JPEG_TABLES) :]
@@ -164,31 +173,35 @@ def encode(picture: Picture, pixels: Image, *, quality: int = JPEG_QUALITY) -> b
 
 
 def _encode_image(image: PIL.Image.Image, kind: str, **options: Any) -> bytes:
+    """Return the bytes of an image file that Pillow writes. kind: "JPEG" or "PNG"; options: of Pillow's encoder."""
     file = io.BytesIO()
     image.save(file, kind, **options)
     return file.getvalue()
 
 
 def decoded_pixels(picture: Picture, pixels: Image, data: bytes) -> Image:
-    """Return the pixels that a reader of the encoded file sees: the given ones, unless JPEG changed them."""
+    """Return the pixels that a reader of an encoded file gets: those that were encoded, unless JPEG changed them.
+    picture: the source, which is of the file's kind; pixels: those that were encoded; data: the file's bytes."""
     return decode_jpeg(data).reshape(pixels.shape) if picture.kind == "JPEG" else pixels
 
 
 def add_stamp(picture: Picture, data: bytes, stamp: dict[str, Any]) -> bytes:
-    """Return the encoded file with its stamp."""
+    """Return the encoded file `data` with a stamp, a JSON object that says how it was made, as a comment that image
+    viewers ignore."""
     text = STAMP + json.dumps(stamp, separators=(",", ":")).encode()
     if picture.kind == "JPEG":
-        # behind the JFIF header, which is to be the first segment
+        # after the JFIF header (FF E0, then its length), which must be the first segment; FF FE begins a comment
         insert_at = 4 + int.from_bytes(data[4:6], "big") if data[2:4] == b"\xff\xe0" else 2
         return data[:insert_at] + b"\xff\xfe" + struct.pack(">H", len(text) + 2) + text + data[insert_at:]
+    # a PNG chunk: its length without the type, type, content, and the checksum of both
     chunk = b"tEXtComment\0" + text
     length, checksum = struct.pack(">I", len(chunk) - 4), struct.pack(">I", zlib.crc32(chunk))
     return data[:_PNG_HEAD] + length + chunk + checksum + data[_PNG_HEAD:]
 
 
 def stamp_of(path: Path) -> dict[str, Any] | None:
-    """Return the stamp of a finished file; None if there is no such file, it has none, or it is cut off (a power
-    cut)."""
+    """Return the stamp (see `add_stamp`) of an image file; None if there is no such file, it has no stamp, or its end
+    is missing, as after a power cut."""
     try:
         with open(path, "rb") as file:
             head = file.read(STAMP_WITHIN)

@@ -18,67 +18,72 @@ def draw_angle(rng: Generator, _shape: Shape, _levels: Levels) -> float:
 
 
 def motion_blur(image: Image, angle: float, radius: float, sigma: float) -> Image:
-    """Return the image blurred along a line of 2 radius + 1 pixels that fades as half a Gaussian: the camera moves on
-    and leaves a trail."""
+    """Return the image blurred along a line of 2 * radius + 1 pixels at this angle (degrees), whose weights fade as
+    half a Gaussian of this sigma (pixels): the camera moves on, and content leaves a trail."""
     x, y, fading = _trail(image.shape, angle, radius, sigma)
-    kernel = np.zeros((int(np.ptp(y)) + 1, int(np.ptp(x)) + 1))
+    kernel = np.zeros((int(np.ptp(y)) + 1, int(np.ptp(x)) + 1))  # as small as the trail allows
     np.add.at(kernel, (y - y.min(), x - x.min()), fading)
     anchor = (int(-x.min()), int(-y.min()))
     return filter_image(image, kernel / kernel.sum(), anchor=anchor, border=cv2.BORDER_REPLICATE)
 
 
 def blur_motion(shape: Shape, angle: float, radius: float, sigma: float) -> Zoom:
-    """Return the shift of content back along the motion, to the mean of the trail."""
+    """Return how the blur moves content: by the mean of its trail. A pixel gets light from (x, y) pixels ahead, so
+    content moves by (-x, -y)."""
     x, y, fading = _trail(shape, angle, radius, sigma)
     total = fading.sum()
-    step = -float((x * fading).sum() / total), -float((y * fading).sum() / total)
-    return Zoom((shape[0], shape[1]), 1.0, step)
+    shift = -float((x * fading).sum() / total), -float((y * fading).sum() / total)
+    return Zoom((shape[0], shape[1]), 1.0, shift)
 
 
 def _trail(
     shape: Shape, angle: float, radius: float, sigma: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return (x, y, share): the pixels whose light a pixel gets, relative to it, and how much it gets of each."""
+    """Return ([M] x, [M] y, [M] weight) of the pixels that a blurred pixel is the weighted mean of; x and y are
+    relative to it. angle: in degrees from the horizontal; radius, sigma: in pixels."""
     height, width = shape[:2]
     scale = scale_of(height, width)
     steps = np.arange(2 * round(radius * scale) + 1)
     fading = np.exp(-((steps / (sigma * scale)) ** 2) / 2)
+    # rounded to whole pixels, halves down, as imagecorruptions does
     x = np.ceil(steps * np.cos(np.deg2rad(angle)) - 0.5).astype(np.int64)
     y = np.ceil(steps * np.sin(np.deg2rad(angle)) - 0.5).astype(np.int64)
-    # a trail longer than the picture ends at its border
-    inside = (np.abs(x) < width) & (np.abs(y) < height)
+    inside = (np.abs(x) < width) & (np.abs(y) < height)  # a trail is no longer than the picture
     return x[inside], y[inside], fading[inside]
 
 
 def defocus_blur(image: Image, _: None, radius: float, alias_sigma: float) -> Image:
-    """Return the image with every point spread to a disk, whose jagged edge is smoothed a little."""
+    """Return the image with every point spread to a disk of this radius (pixels), whose jagged edge is smoothed by a
+    Gaussian of sigma `alias_sigma` (pixels), as in ImageNet-C."""
     radius = round(radius * scale_of(*image.shape[:2]))
     reach = max(8, radius)
     line = np.arange(-reach, reach + 1)
     disk = (line[:, None] ** 2 + line[None, :] ** 2 <= radius**2).astype(np.float64)
     side = 3 if radius <= 8 else 5
     disk = np.asarray(cv2.GaussianBlur(disk, (side, side), alias_sigma), dtype=np.float64)
-    disk[disk < disk.max() / 65536] = 0
+    disk[disk < disk.max() / 65536] = 0  # too small to count in `filter_image`
     used = np.flatnonzero(disk.any(axis=0))
-    disk = disk[used[0] : used[-1] + 1, used[0] : used[-1] + 1]
+    disk = disk[used[0] : used[-1] + 1, used[0] : used[-1] + 1]  # rows as columns: it is symmetric
     middle = len(disk) // 2
     return filter_image(image, disk / disk.sum(), anchor=(middle, middle), border=cv2.BORDER_REFLECT_101)
 
 
 def soft_blur(image: Image, _: None, sigma: float) -> Image:
-    """Return the image under Gaussian blur."""
+    """Return the image under Gaussian blur. sigma: in pixels of an image of the size of COCO's."""
     return gaussian_blur(image, sigma * scale_of(*image.shape[:2]))
 
 
 def draw_shifts(rng: Generator, shape: Shape, levels: Levels) -> NDArray[np.uint16]:
-    """Draw sixteen random bits for each value of [rounds, y and x, height, width], for as many rounds as any severity
+    """Draw sixteen random bits for each value of [rounds, 2 (y, x), height, width], with as many rounds as any severity
     needs."""
-    return random_bits(rng, (max(level[2] for level in levels), 2, *shape[:2]))
+    rounds = max(round_count for _, _, round_count in levels)
+    return random_bits(rng, (rounds, 2, *shape[:2]))
 
 
 def glass_blur(image: Image, shifts: NDArray[np.uint16], sigma: float, distance: int, rounds: int) -> Image:
-    """Return the image blurred, each pixel taken from a random one at most `distance` away, `rounds` times over, and
-    blurred again.
+    """Return the image seen through rough glass: it is blurred; `rounds` times, each pixel is replaced by a random one
+    at most `distance` pixels away in x and y; then it is blurred again. shifts: from `draw_shifts`; sigma: of the blur,
+    in pixels.
 
     The published code means to swap neighbours, but its swap of two array views copies one onto the other, and its
     shifts run from -distance to distance - 1: the picture drifts, most at severities 1 and 3, which are then further

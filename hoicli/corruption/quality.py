@@ -25,19 +25,21 @@ Sums = NDArray[np.int32]
 
 
 class Original:
-    """The picture that others are compared with: uint8 [height, width, channels]."""
+    """A picture, uint8 [height, width, channels], that corrupted versions of it are compared with."""
 
     def __init__(self, image: Image) -> None:
+        """Keep the image; its sums in windows, by the number of channels, are computed when they are first needed."""
         self._image = image
         self._sums: dict[int, tuple[Sums, Sums, Sums]] = {}
 
     def psnr(self, image: Image) -> float | None:
-        """Return the PSNR in decibels over all values; None if the two pictures are equal."""
-        error = cv2.norm(self._like(image), image, cv2.NORM_L2SQR) / image.size
-        return None if error == 0 else round(10 * math.log10(255**2 / error), 4)
+        """Return the PSNR of an image of the same size, in decibels; None if the two pictures are equal."""
+        squared_error = cv2.norm(self._like(image), image, cv2.NORM_L2SQR) / image.size
+        return None if squared_error == 0 else round(10 * math.log10(255**2 / squared_error), 4)
 
     def ssim(self, image: Image) -> float | None:
-        """Return the SSIM, between -1 and 1; None for a picture less than 7 pixels wide or high."""
+        """Return the SSIM of an image of the same size, between -1 and 1; None if it is less than 7 pixels wide or
+        high. The formula is evaluated in place, in whole numbers as long as possible, for speed."""
         if min(image.shape[:2]) < WINDOW:
             return None
         original = self._like(image)
@@ -51,7 +53,7 @@ class Original:
             other_sums = _window_sums(wide)
             product = sums[rows] * other_sums
             other_sums *= other_sums
-            # n sum(x^2) - sum(x)^2 is the variance times n (n - 1): whole numbers below 2^31, so nothing cancels
+            # n * sum(x^2) - sum(x)^2 is the variance times n (n - 1), exact, since it is a whole number below 2^31
             covariance = _window_sums(original[pixels] * wide)
             covariance *= count
             covariance -= product
@@ -60,23 +62,24 @@ class Original:
             total_variance -= other_sums
             total_variance += variances[rows]
             other_sums += squares[rows]
-            # (2 a + c) (2 b + d) is 4 (a + c / 2) (b + d / 2), to the last bit
-            value = _add_constant(product, mean_constant / 2)
-            value *= _add_constant(covariance, variance_constant / 2)
+            # SSIM is (2 a + c) (2 b + d) / denominator, of which (a + c / 2) (b + d / 2) is exactly a quarter
+            quarter = _add_constant(product, mean_constant / 2)
+            quarter *= _add_constant(covariance, variance_constant / 2)
             denominator = _add_constant(other_sums, mean_constant)
             denominator *= _add_constant(total_variance, variance_constant)
-            value /= denominator
-            total += 4 * sum(cv2.sumElems(value[:, half:-half]))
+            quarter /= denominator
+            total += 4 * sum(cv2.sumElems(quarter[:, half:-half]))
         return round(total / (sums.size - sums[:, : 2 * half].size), 6)
 
     def _like(self, image: Image) -> Image:
-        """Return the original with as many channels as the image: a grey one that was given colours is compared as
-        three equal channels."""
+        """Return the original with as many channels as the image: if a corruption made a grey picture RGB, its grey
+        channel three times."""
         original, channels = self._image, image.shape[2]
         return original if original.shape[2] == channels else np.repeat(original, channels, axis=2)
 
     def _windows(self, original: Image) -> tuple[Sums, Sums, Sums]:
-        """Return the original's sums in windows, their squares, and the variances times n (n - 1)."""
+        """Return, for each window of the original: (the sum of its n values, the square of that, the variance of the
+        values times n (n - 1)). original: from `_like`. They are kept for the next image of as many channels."""
         channels = original.shape[2]
         if channels not in self._sums:
             wide = original.astype(np.uint16)
@@ -87,18 +90,18 @@ class Original:
 
 
 def _window_sums(values: NDArray[np.uint16]) -> Sums:
-    """Return the sum [height - 6, width, channels] of the values in each window, from the windows that touch the upper
-    border on.
+    """Return [height - 6, width, channels] the sum of the values in the window around each pixel; the upper and lower
+    three rows, whose windows reach out of the picture, are left out.
 
-    The first and last three windows of a row reach out of the picture. They stay because an array without gaps is
-    computed faster, and are left out at the end."""
+    The windows of the first and last three pixels of a row reach out of it, too. They stay because an array without
+    gaps is computed faster, and the caller leaves them out at the end."""
     half = WINDOW // 2
     sums = np.asarray(cv2.boxFilter(values, cv2.CV_32S, (WINDOW, WINDOW), normalize=False), dtype=np.int32)
     return sums.reshape(values.shape)[half:-half]
 
 
 def _add_constant(values: Sums, constant: np.float32) -> NDArray[np.float32]:
-    """Return values + constant in float32."""
-    raised = values.astype(np.float32)
-    raised += constant
-    return raised
+    """Return values + constant in float32, without an array of float64 in between."""
+    sums = values.astype(np.float32)
+    sums += constant
+    return sums

@@ -35,15 +35,17 @@ from hoicli.records.parsing import Record, is_number, json_type, read_object, sh
 ENDING = ".json"
 """The ending of a `--recipe` that is a file."""
 LARGEST = 1 << 20
-"""The most bytes of a file."""
+"""The most bytes of a recipe's file."""
 
 
 def chosen_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corruption") -> Recipe:
-    """Return the recipe that `--recipe` names, with the constants of the corruptions `names` from other packages: their
-    own, or those they give for ImageNet-C; a file has the constants of those that it names.
+    """Return the recipe that `--recipe` names, extended by the wanted corruptions of other packages.
 
-    argument: the option that gave the names. Raises `UsageError` for an unknown recipe, and for a name that is no
-    corruption or that the recipe has no constants for; and what `read_recipe` and `added_corruption` raise."""
+    text: the name of a built-in recipe, or the path of a file. names: the wanted corruptions. A built-in recipe takes
+    the constants of one from another package from there (for imagenet-c, those published in ImageNet-C); a file must
+    have them itself. argument: the option that gave the names, for messages. Raises `UsageError` for an unknown recipe,
+    and for a name that is no corruption or that the recipe has no constants for; and what `read_recipe` and
+    `added_corruption` raise."""
     if text.endswith(ENDING):
         recipe = read_recipe(text)
     elif text in RECIPES:
@@ -59,29 +61,31 @@ def chosen_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corr
                 suggestion = did_you_mean(name, CORRUPTIONS, "hoicli corrupt --list shows them")
                 raise UsageError(f"{arg(argument, name)}: no corruption; {suggestion}")
             owners[name] = added.owner
-            of_recipe = added.corruption.published if text == IMAGENET_C else added.corruption.levels
-            if text in RECIPES and of_recipe:
-                levels[name] = of_recipe
+            added_levels = added.corruption.published if text == IMAGENET_C else added.corruption.levels
+            if text in RECIPES and added_levels:
+                levels[name] = added_levels
         if name not in levels:
-            known = ", ".join(levels)
-            raise UsageError(f"{arg(argument, name)}: recipe {recipe.name} has no constants for it, only for {known}")
+            names_text = ", ".join(levels)
+            problem = f"recipe {recipe.name} has no constants for it, only for {names_text}"
+            raise UsageError(f"{arg(argument, name)}: {problem}")
     return recipe._replace(levels=levels, owners=owners)
 
 
 def read_recipe(path: str) -> Recipe:
-    """Return the recipe of a file, with a digest of its constants in its name. Raises `DataError` that names file and
-    field."""
+    """Return the recipe in a JSON file, called NAME@DIGEST, with a digest of its constants. Raises `DataError` that
+    names file and field for anything that is no recipe."""
     record = read_object(path, "recipe", "a few hundred numbers", limit=LARGEST)
     try:
-        return _recipe(record)
+        return _parse_recipe(record)
     except DataError as error:
         raise error.add_place(display_name(path)) from None
 
 
-def _recipe(record: Record) -> Recipe:
+def _parse_recipe(record: Record) -> Recipe:
+    """Return the recipe that a file's JSON object describes. Raises `DataError`, with the field, for a problem."""
     for field in record:
         if field not in ("name", "corruptions"):
-            raise DataError("there is no such field; a recipe has name and corruptions", field=_bare(field))
+            raise DataError("there is no such field; a recipe has name and corruptions", field=_strip_quotes(field))
     name = record.get("name")
     if type(name) is not str or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", name):
         problem = "must be a word of at most 40 letters, digits, _ . -; records name the recipe by it"
@@ -91,38 +95,40 @@ def _recipe(record: Record) -> Recipe:
     levels_by_name = record.get("corruptions")
     if type(levels_by_name) is not dict or not levels_by_name:
         raise DataError("must be an object with the levels of at least one corruption", field="corruptions")
-    rows = {
-        corruption_name: row for corruption_name in levels_by_name if (row := corruption(corruption_name)) is not None
-    }
-    if unknown := [corruption_name for corruption_name in levels_by_name if corruption_name not in rows]:
-        problem = "there is no such corruption; hoicli corrupt --list shows them"
-        raise DataError(problem, field=f"corruptions.{_bare(unknown[0])}")
-    others = {
-        corruption_name: added.owner
-        for corruption_name in rows
-        if corruption_name not in CORRUPTIONS and (added := added_corruption(corruption_name))
-    }
+    rows: dict[str, Corruption] = {}
+    owners: dict[str, str] = {}
+    for corruption_name in levels_by_name:
+        row = corruption(corruption_name)
+        if row is None:
+            problem = "there is no such corruption; hoicli corrupt --list shows them"
+            raise DataError(problem, field=f"corruptions.{_strip_quotes(corruption_name)}")
+        rows[corruption_name] = row
+        if corruption_name not in CORRUPTIONS and (added := added_corruption(corruption_name)):
+            owners[corruption_name] = added.owner
     levels = {
-        corruption_name: _levels(rows[corruption_name], levels_by_name[corruption_name])
-        for corruption_name in (*CORRUPTIONS, *others)
+        corruption_name: _parse_levels(rows[corruption_name], levels_by_name[corruption_name])
+        for corruption_name in (*CORRUPTIONS, *owners)
         if corruption_name in rows
     }
     digest = hashlib.sha256(json.dumps(levels, sort_keys=True).encode()).hexdigest()[:8]
-    return Recipe(f"{name}@{digest}", "a file's", levels, tuple(levels), others)
+    return Recipe(f"{name}@{digest}", "a file's", levels, tuple(levels), owners)
 
 
-def _levels(row: Corruption, levels: Any) -> Levels:
-    """Return the five levels of a corruption, checked."""
+def _parse_levels(row: Corruption, levels: Any) -> Levels:
+    """Return the constants of a corruption at each severity. levels: what a file has for it, which must be a list of
+    five objects. Raises `DataError`, with the field, for anything else."""
     field = f"corruptions.{row.name}"
     count = len(SEVERITIES)
     if type(levels) is not list or len(levels) != count:
-        found_text = f"{len(levels)} level{'s' * (len(levels) != 1)}" if type(levels) is list else json_type(levels)
-        raise DataError(f"{found_text}; give an array of {count}, the mildest first", field=field)
-    return tuple(_level(row, level, f"{field}[{number}]") for number, level in enumerate(levels))
+        what = f"{len(levels)} level{'s' * (len(levels) != 1)}" if type(levels) is list else json_type(levels)
+        raise DataError(f"{what}; give an array of {count}, the mildest first", field=field)
+    return tuple(_parse_level(row, level, f"{field}[{number}]") for number, level in enumerate(levels))
 
 
-def _level(row: Corruption, level: Any, field: str) -> Level:
-    """Return the constants of a level, in the order of the table, checked."""
+def _parse_level(row: Corruption, level: Any, field: str) -> Level:
+    """Return the constants of a corruption at one severity, in the order of `row.constants`. level: what a file has
+    for it, which must be an object with a number within LIMITS for each; field: its path in the file. Raises
+    `DataError` for anything else."""
     if type(level) is not dict or set(level) != set(row.constants):
         raise DataError(f"give an object with {', '.join(row.constants)}, and nothing else", field=field)
     values = []
@@ -135,5 +141,6 @@ def _level(row: Corruption, level: Any, field: str) -> Level:
     return tuple(values)
 
 
-def _bare(text: str) -> str:
+def _strip_quotes(text: str) -> str:
+    """Return a key as the path of a field has it in messages: shortened, without quotation marks."""
     return short(text).strip('"')

@@ -25,18 +25,19 @@ GRID = 64
 
 
 def moved_boxes(warp: Warp, boxes: Sequence[Box]) -> tuple[list[list[float]], list[float]]:
-    """Return (the boxes after the warp, the visible share of each). A box that left the image lies flat on its border,
-    with share 0."""
+    """Return (the boxes after the warp, clipped to the image; the share of each that is still in the image). A box that
+    left the image becomes flat, on the image's border, with the share 0."""
     height, width = warp.size
     moved = []
     for box in boxes:
-        sides = zip(warp.bounds(box), (width, height, width, height), strict=True)
-        moved.append([round(float(min(max(0, value), limit)), 2) for value, limit in sides])
+        bounds_and_limits = zip(warp.bounds(box), (width, height, width, height), strict=True)
+        moved.append([round(float(min(max(0, value), limit)), 2) for value, limit in bounds_and_limits])
     return moved, [share_in_frame(warp, box) for box in boxes]
 
 
 def share_in_frame(warp: Warp, box: Box) -> float:
-    """Return the share of the box's area, as far as it was in the image, that is still there; 0 if none was."""
+    """Return the share of a box's area that is still in the image after the warp, of the area that was in it before; 0
+    if none was. It is estimated by GRID x GRID points in the box."""
     height, width = warp.size
     x1, x2 = (float(min(max(0, value), width - 1)) for value in (box[0], box[2]))
     y1, y2 = (float(min(max(0, value), height - 1)) for value in (box[1], box[3]))
@@ -45,8 +46,9 @@ def share_in_frame(warp: Warp, box: Box) -> float:
     steps = (np.arange(GRID) + 0.5) / GRID
     x, y = np.meshgrid(x1 + steps * (x2 - x1), y1 + steps * (y2 - y1))
     points = np.stack([x.ravel(), y.ravel()], axis=1)
-    if np.isfinite(warp.margin):  # what is farther from the border stays
-        points = points[np.minimum(points, (width - 1, height - 1) - points).min(axis=1) < warp.margin]
+    if np.isfinite(warp.margin):  # only points near the border can leave, so only these are followed
+        distance_to_border = np.minimum(points, (width - 1, height - 1) - points).min(axis=1)
+        points = points[distance_to_border < warp.margin]
     if not len(points):
         return 1.0
     outside = np.count_nonzero(~_inside(warp.forward(points), warp.size))
@@ -54,6 +56,7 @@ def share_in_frame(warp: Warp, box: Box) -> float:
 
 
 def _outline(box: Box) -> Points:
+    """Return points (x, y) on all four sides of a box, OUTLINE on each."""
     x1, y1, x2, y2 = box
     along_x, along_y = np.linspace(x1, x2, OUTLINE), np.linspace(y1, y2, OUTLINE)
     sides = [(along_x, np.full(OUTLINE, y1)), (along_x, np.full(OUTLINE, y2))]
@@ -61,14 +64,17 @@ def _outline(box: Box) -> Points:
     return np.concatenate([np.stack(side, axis=1) for side in sides])
 
 
-def _around(points: Points) -> tuple[float, float, float, float]:
+def _box_around(points: Points) -> tuple[float, float, float, float]:
+    """Return the smallest box (x1, y1, x2, y2) that holds all points."""
     (x1, y1), (x2, y2) = points.min(axis=0), points.max(axis=0)
     return float(x1), float(y1), float(x2), float(y2)
 
 
-def _around_shown(box: Box, x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float, float, float] | None:
-    """Return the box around all pixels that show something of a box, None if no pixel does. x, y: where each pixel
-    comes from."""
+def _box_around_content(
+    box: Box, x: NDArray[np.float64], y: NDArray[np.float64]
+) -> tuple[float, float, float, float] | None:
+    """Return the smallest box around the pixels that show content of `box` after a warp, None if no pixel does. x, y:
+    [height, width] where the content of each pixel was before."""
     in_box = (x >= box[0]) & (x <= box[2]) & (y >= box[1]) & (y <= box[3])
     rows, columns = np.flatnonzero(in_box.any(axis=1)), np.flatnonzero(in_box.any(axis=0))
     if not len(rows):
@@ -77,45 +83,50 @@ def _around_shown(box: Box, x: NDArray[np.float64], y: NDArray[np.float64]) -> t
 
 
 def _inside(points: Points, size: tuple[int, int]) -> NDArray[np.bool_]:
-    """Return which points [N] are in the frame, whose first and last pixels reach half a pixel beyond their centres."""
+    """Return [N] a mask of the points in an image of size (height, width), whose first and last pixels reach half a
+    pixel beyond their centres (and a hundredth more, for rounding)."""
     x, y = points[:, 0], points[:, 1]
     return (x > -0.51) & (y > -0.51) & (x < size[1] - 0.49) & (y < size[0] - 0.49)
 
 
 class Warp(ABC):
-    """A map of the picture onto itself. size: (height, width); margin: how far a point may move, in pixels."""
+    """A way in which a corruption moves the content of a picture. size: (height, width) of the picture; centre: its
+    middle (x, y); margin: how far content may move, in pixels."""
 
     margin = np.inf
 
     def __init__(self, size: tuple[int, int]) -> None:
+        """Set the size and the centre."""
         self.size = size
         self.centre = np.array([(size[1] - 1) / 2, (size[0] - 1) / 2])
 
     @abstractmethod
     def forward(self, points: Points) -> Points:
-        """Return where [N, 2] the content of these points (x, y) is after the warp."""
+        """Return [N, 2] where the content of these points [N, 2], (x, y) in pixels, is after the warp."""
 
     def bounds(self, box: Box) -> tuple[float, float, float, float]:
-        """Return x1, y1, x2, y2 around the part of the box's area that is in the frame after the warp; outside the
-        frame if none is. By default they are the moved corners, which is right if a box stays a box."""
-        return _around(self.forward(np.array([box[:2], box[2:]], dtype=np.float64)))
+        """Return the smallest box (x1, y1, x2, y2) around the content of a box after the warp, as far as it is in the
+        image; if none is, a box outside of it. Here two corners are moved, which is right if a box stays a box."""
+        return _box_around(self.forward(np.array([box[:2], box[2:]], dtype=np.float64)))
 
 
 class Lens(Warp):
-    """Radial distortion: a point at r shows what was at r (1 + k r^2) / (1 + k n^2), in half diagonals from the centre,
-    where n is the distance of the nearest side: that side's middle stays where it is, and both signs move as much.
+    """The radial distortion of a lens: the point at the distance r from the centre shows what was at r (1 + k r^2) /
+    (1 + k n^2). Distances are in half diagonals; n is that of the nearest side, whose middle so stays where it is.
 
     k > 0 is a barrel, k < 0 a pincushion; k must exceed -1/3, or the map folds inside the picture.
     """
 
     def __init__(self, size: tuple[int, int], k: float) -> None:
+        """Set the strength k; radius: half the diagonal in pixels; shrink: 1 + k n^2."""
         super().__init__(size)
         self.k = k
         self.radius = max(float(np.hypot(*self.centre)), 0.5)
         self.shrink = 1 + k * (float(self.centre.min()) / self.radius) ** 2
 
     def sources(self) -> tuple[Points, Points]:
-        """Return (x, y), each [height, width]: where every pixel of the result comes from."""
+        """Return (x, y), each [height, width]: where every pixel of the result comes from. It is computed in place,
+        since pictures are large."""
         x = (np.arange(self.size[1]) - self.centre[0])[None, :]
         y = (np.arange(self.size[0]) - self.centre[1])[:, None]
         factor = x * x + y * y
@@ -129,10 +140,11 @@ class Lens(Warp):
         return from_x, from_y
 
     def forward(self, points: Points) -> Points:
-        """Return the moved points, found by Newton's method on r (1 + k r^2) = R (1 + k n^2); points far outside stay
-        outside."""
+        """Return the moved points as `Warp.forward` does. A point at the distance R moves to the r with r (1 + k r^2) =
+        R (1 + k n^2), which Newton's method finds."""
         offset = points - self.centre
-        # a pincushion's map has an end: nothing beyond it is ever shown, so it may stay at the end
+        # a pincushion's r (1 + k r^2) has a largest value, at `limit`: content beyond it is never shown, and stays
+        # there
         limit = np.inf if self.k >= 0 else float(np.sqrt(1 / (3 * -self.k)))
         start = np.hypot(offset[:, 0], offset[:, 1]) / self.radius
         target = start * self.shrink
@@ -141,71 +153,71 @@ class Lens(Warp):
         for _ in range(50):
             slope = np.maximum(1 + 3 * self.k * r * r, 1e-9)
             last_r, r = r, np.clip(r - (r + self.k * r**3 - reachable) / slope, 0, limit)
-            if np.abs(last_r - r).max() < 1e-12:  # the last bits may change for ever
+            if np.abs(last_r - r).max() < 1e-12:  # waiting for no change at all might take for ever
                 break
         ratio = np.divide(r, start, out=np.ones_like(r), where=start > 0)
         moved: Points = self.centre + offset * ratio[:, None]
         return moved
 
     def bounds(self, box: Box) -> tuple[float, float, float, float]:
-        """Return the bounds as `Warp.bounds` does."""
+        """Return the bounds as `Warp.bounds` does: of the moved outline, since straight sides become curves."""
         moved = self.forward(_outline(box))
         if _inside(moved, self.size).all():
-            return _around(moved)
-        # a side that is cut off is curved: look which pixels show something of the box
-        return _around_shown(box, *self.sources()) or _around(moved)
+            return _box_around(moved)
+        # of a box that the image cuts off, only some of a curved side is left: look at the pixels
+        return _box_around_content(box, *self.sources()) or _box_around(moved)
 
 
 class Zoom(Warp):
-    """Everything enlarged about the centre, then moved by (x, y) pixels to the right and down. For several
-    magnifications that are averaged, a box is where their mean puts it."""
+    """Everything is enlarged about the centre, then shifted. Of a blur that averages several magnifications or shifts,
+    it is their mean."""
 
-    def __init__(self, size: tuple[int, int], magnification: float, step: tuple[float, float] = (0, 0)) -> None:
+    def __init__(self, size: tuple[int, int], magnification: float, shift: tuple[float, float] = (0, 0)) -> None:
+        """Set the magnification, a factor, and the shift (x, y) to the right and down, in pixels."""
         super().__init__(size)
-        self.magnification, self.step = magnification, np.array(step)
+        self.magnification, self.shift = magnification, np.array(shift)
 
     def forward(self, points: Points) -> Points:
         """Return the moved points as `Warp.forward` does."""
-        moved: Points = self.centre + (points - self.centre) * self.magnification + self.step
+        moved: Points = self.centre + (points - self.centre) * self.magnification + self.shift
         return moved
 
 
 class Displacement(Warp):
-    """A field of shifts: the pixel at p shows what was at p + (dx, dy)(p). It may be small and rough, so it may fold.
-
-    dx, dy [height, width]: in pixels."""
+    """A shift for each pixel: the pixel at (x, y) shows what was at (x + dx, y + dy). Shifts may differ so much between
+    neighbours that content folds: it is shown in several places, or in none."""
 
     def __init__(self, dx: NDArray[Any], dy: NDArray[Any]) -> None:
+        """Set the shifts dx and dy, each [height, width], in pixels; the largest is how far content may move."""
         super().__init__((dx.shape[0], dx.shape[1]))
         self.dx, self.dy = dx, dy
         self.margin = int(np.ceil(max(cv2.norm(dx, cv2.NORM_INF), cv2.norm(dy, cv2.NORM_INF)))) + 1
 
     def sources(self) -> tuple[Points, Points]:
-        """Return the sources as `Lens.sources` does."""
+        """Return (x, y), each [height, width]: where every pixel of the result comes from."""
         return np.arange(self.size[1]) + self.dx, np.arange(self.size[0])[:, None] + self.dy
 
     def forward(self, points: Points) -> Points:
-        """Return the moved points: the fixed point of p = q - d(p), with the field of the nearest pixel; good to a
-        pixel where the field folds."""
+        """Return the moved points as `Warp.forward` does. Content at q moves to the p with p + d(p) = q, where d is the
+        shift of the nearest pixel; p is found by iteration, and may be wrong by a pixel where content folds."""
         moved = points.copy()
         for _ in range(20):
             column = np.clip(np.rint(moved[:, 0]), 0, self.size[1] - 1).astype(np.intp)
             row = np.clip(np.rint(moved[:, 1]), 0, self.size[0] - 1).astype(np.intp)
             step = points - np.stack([self.dx[row, column], self.dy[row, column]], axis=1) - moved
-            moved += 0.5 * step
+            moved += 0.5 * step  # full steps might go back and forth for ever
         return moved
 
     def bounds(self, box: Box) -> tuple[float, float, float, float]:
-        """Return the box around all pixels that show something of the box, which is right where the field folds,
-        too."""
+        """Return the bounds as `Warp.bounds` does: around all pixels that show content of the box, which is right even
+        where content folds. Only pixels that the box can have moved to are looked at."""
         height, width = self.size
         x1, y1, x2, y2 = box
-        left, right = (int(min(max(0, value), width)) for value in (x1 - self.margin, x2 + self.margin + 1))
-        top, bottom = (int(min(max(0, value), height)) for value in (y1 - self.margin, y2 + self.margin + 1))
-        window = np.s_[top:bottom, left:right]
-        x = np.arange(left, right)[None, :] + self.dx[window]
-        y = np.arange(top, bottom)[:, None] + self.dy[window]
-        around = _around_shown(box, x, y)
-        if around is None:  # thinner than a pixel, or outside the image: follow its corners
+        first_x, end_x = (int(min(max(0, value), width)) for value in (x1 - self.margin, x2 + self.margin + 1))
+        first_y, end_y = (int(min(max(0, value), height)) for value in (y1 - self.margin, y2 + self.margin + 1))
+        x = np.arange(first_x, end_x)[None, :] + self.dx[first_y:end_y, first_x:end_x]
+        y = np.arange(first_y, end_y)[:, None] + self.dy[first_y:end_y, first_x:end_x]
+        around = _box_around_content(box, x, y)
+        if around is None:  # the box is thinner than a pixel, or outside the image: move its corners
             return super().bounds(box)
-        return around[0] + left, around[1] + top, around[2] + left, around[3] + top
+        return around[0] + first_x, around[1] + first_y, around[2] + first_x, around[3] + first_y

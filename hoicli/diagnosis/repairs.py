@@ -41,7 +41,7 @@ from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import Listed, order_by_score, per_class
 from hoicli.evaluation.tally import Mean, places, subset_means
-from hoicli.records.fingerprint import names, orders, row_hashes, total_of
+from hoicli.records.fingerprint import hash_ids, hash_order, row_hashes, total_of
 from hoicli.records.kit import Bools, Floats, Growing, Ints, starts_of
 from hoicli.records.oracles import IN_TURN, ORACLES
 from hoicli.vocabulary.labels import Vocabulary
@@ -247,8 +247,8 @@ class Diagnosis:
     def order_of_classes(self) -> int:
         """Return a number that two files of ground truth share if every image lists the classes of its triplets in the
         same order: the sum of a hash of each image."""
-        image, image_names = self._columns["truth_image"], names([*self._listed.image_ids, *self._unseen])
-        return total_of(orders(image, np.zeros_like(image), row_hashes(self._columns["truth_class"]), image_names))
+        image, image_hashes = self._columns["truth_image"], hash_ids([*self._listed.image_ids, *self._unseen])
+        return total_of(hash_order(image, np.zeros_like(image), row_hashes(self._columns["truth_class"]), image_hashes))
 
     def images_of_truth(self, classes: Ints) -> int:
         """Return how many images have ground truth of at least one of these classes."""

@@ -15,7 +15,7 @@ from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import IMAGES, Part, Slice, image_parts, triplet_parts
 from hoicli.records import caveats
-from hoicli.records.fingerprint import Hashes, orders, row_hashes, total_of
+from hoicli.records.fingerprint import Hashes, hash_order, row_hashes, total_of
 from hoicli.records.kit import Bools, Floats, Ints, among, distinct, expand_runs, find, run_starts, starts_of
 from hoicli.records.scenes import Scenes, are_subjects, box_kinds
 from hoicli.vocabulary.labels import Vocabulary
@@ -150,7 +150,7 @@ class GroundTruth:
         if it has none."""
         rows = np.flatnonzero(self.scenes.interaction >= 0)
         box_hashes = row_hashes(*self._corners(rows).T)
-        return orders(self.scenes.image_of_hoi[rows], self.scenes.interaction[rows], box_hashes, self.scenes.hashes)
+        return hash_order(self.scenes.image_of_hoi[rows], self.scenes.interaction[rows], box_hashes, self.scenes.hashes)
 
     @cached_property
     def _orders_of_people(self) -> Hashes:
@@ -162,7 +162,7 @@ class GroundTruth:
         np.add.at(actions, scenes.subject, row_hashes(scenes.interaction, *self._corners(every_triplet).T))
         person_hashes = row_hashes(*scenes.boxes[rows].T, actions[rows])
         same_key = np.zeros_like(rows)  # all people of an image are compared with each other
-        return orders(scenes.image_of_box[rows], same_key, person_hashes, scenes.hashes)
+        return hash_order(scenes.image_of_box[rows], same_key, person_hashes, scenes.hashes)
 
     @cached_property
     def order_of_boxes(self) -> int:
@@ -171,7 +171,7 @@ class GroundTruth:
         scenes = self.scenes
         rows = np.flatnonzero(scenes.labels >= 0)
         box_hashes = row_hashes(*scenes.boxes[rows].T, scenes.crowd[rows])
-        return total_of(orders(scenes.image_of_box[rows], scenes.labels[rows], box_hashes, scenes.hashes))
+        return total_of(hash_order(scenes.image_of_box[rows], scenes.labels[rows], box_hashes, scenes.hashes))
 
     def _corners(self, rows: Ints) -> Floats:
         """Return an array [M, 8] of the subject and object box of M triplets, zeros where there is no object. rows: the

@@ -17,7 +17,7 @@ from hoicli.evaluation.filters import PairNms
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import protocol_of
 from hoicli.io.streams import Line
-from hoicli.records.boxes import marks, pair_nms
+from hoicli.records.boxes import hash_corners, pair_nms
 from hoicli.records.columns import RawImages, check_types, indices, numbers, read_columns, require
 from hoicli.records.fingerprint import row_hashes
 from hoicli.records.intake import ErrorPolicy, ImageRegister
@@ -67,7 +67,7 @@ class PairBatch:
         """A number [P] made of the corners and the object label of each detected pair. It orders pairs of equal score,
         however a record lists them."""
         # an irrational factor, so that different corners and labels hardly ever give the same sum
-        mark: Floats = marks(self.pairs) + np.sqrt(11.0) * self.pairs.object_label
+        mark: Floats = hash_corners(self.pairs) + np.sqrt(11.0) * self.pairs.object_label
         return mark
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Arrays of any library as NumPy's, without importing those libraries; and boxes among them, in any form."""
+"""Reads arrays of any library (torch, JAX, CuPy) as NumPy's, without importing that library, and boxes in any form."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from hoicli.errors import DataError, UsageError
 from hoicli.records.parsing import short
 
 _CPU = 1, 3
-"""DLPack's numbers of memory that the processor reads: its own, and CUDA's pinned part of it."""
+"""DLPack's numbers of the kinds of memory that the processor can read: main memory, and its part pinned by CUDA."""
 
 
 def read_array(values: Any, field: str) -> NDArray[Any]:
-    """Return the values as a NumPy array. values: a list, a NumPy array, or anything with `__array__` or DLPack, such
-    as torch's tensors: one on a GPU is copied to memory (`cpu`), one with a gradient is taken from its graph
-    (`detach`), and bfloat16 is read as `float`.
-
-    Raises `DataError` for `field` if it is none of these."""
+    """Return the values as a NumPy array. values: a list, a NumPy array, or an array of another library with
+    `__array__` or DLPack, such as torch's tensors. field: what errors call the values. Raises `DataError` for anything
+    else, and for a masked array."""
     if isinstance(values, np.ma.MaskedArray):
         raise DataError("a masked array, whose mask would not count; drop the masked rows, give .data", field=field)
     if isinstance(values, np.ndarray):
@@ -34,7 +32,8 @@ def read_array(values: Any, field: str) -> NDArray[Any]:
 
 
 def _read_by_protocol(values: Any, field: str) -> NDArray[Any]:
-    """Return as a NumPy array what another library holds, by `__array__` or DLPack."""
+    """Return an array of another library as a NumPy array, through `__array__` or DLPack. As torch needs it, a tensor
+    with a gradient is detached, one on a GPU is copied to main memory, and bfloat16 is read as 32-bit floats."""
     if hasattr(values, "detach"):
         values = values.detach()
     if hasattr(values, "__dlpack_device__") and int(values.__dlpack_device__()[0]) not in _CPU:
@@ -53,23 +52,24 @@ def _read_by_protocol(values: Any, field: str) -> NDArray[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a library's array or number as lists and Python's numbers, exactly; `orjson.dumps` calls this as its
-    `default`. Raises `TypeError` for anything else."""
+    """Return an array, or a number, of NumPy or another library as lists and numbers of Python, without loss. It is
+    meant as the `default` of `orjson.dumps`. Raises `TypeError` for anything else."""
     if hasattr(value, "__dlpack_device__") or hasattr(value, "__array__"):
         return read_array(value, "").tolist()
     raise TypeError(f"{type(value).__name__} is nothing that JSON has")
 
 
 def floats(array: NDArray[Any], field: str) -> NDArray[np.floating[Any]]:
-    """Return a copy of the array as float32 or float64, the smaller one that holds its numbers exactly. Raises
-    `DataError` for `field` if they are no numbers."""
+    """Return a copy of the array as float32, if that holds its type exactly, else as float64. field: what errors call
+    the array. Raises `DataError` if it does not hold numbers."""
     if array.dtype.kind not in "fiu" and array.size:
         raise DataError(f"has dtype {array.dtype}, wants numbers", field=field)
     return array.astype(np.float32 if array.dtype in (np.float32, np.float16) else np.float64, copy=True)
 
 
 def box_array(values: Any) -> NDArray[np.floating[Any]]:
-    """Return [B, 4] a copy of boxes. Raises `DataError` for another shape, and for anything but numbers."""
+    """Return [B, 4] a copy of boxes given as an array of any library. Raises `DataError` for another shape (but an
+    empty array may have any of up to two dimensions), and for anything but numbers."""
     array = read_array(values, "boxes")
     if not array.size and array.ndim <= 2:
         array = array.reshape(0, 4)
@@ -82,11 +82,11 @@ BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
 
 
 def box_corners(boxes: NDArray[np.floating[Any]], box_format: str, size: Any) -> NDArray[np.floating[Any]]:
-    """Return [B, 4] boxes as x1, y1, x2, y2 in pixels: unchanged if they are so already, else in double precision.
-    box_format: one of BOX_FORMATS (x2 = x1 + width). size: the image's height and width, if the boxes are shares of it;
-    None if they are in pixels.
+    """Return [B, 4] the boxes as x1, y1, x2, y2 in pixels: unchanged if they are that already, else as float64.
 
-    Raises `UsageError` for another format, `DataError` for what is no size."""
+    box_format: what the four numbers of a box are, one of BOX_FORMATS: corners; a corner, width and height; or the
+    centre, width and height. size: the image's (height, width), if the numbers are shares of it; None for pixels.
+    Raises `UsageError` for another format, `DataError` for an invalid size."""
     if box_format not in BOX_FORMATS:
         raise UsageError(f"box_format={box_format!r}: choose {', '.join(BOX_FORMATS[:-1])} or {BOX_FORMATS[-1]}")
     if box_format != "xyxy":

@@ -1,8 +1,9 @@
 """Caveats: facts about where records came from that affect numbers and that no other field of a record states.
 
 `convert` writes them; the commands that evaluate read them, and match records keep them.
-If a caveat concerns a protocol (`Protocol.depends_on`), the signature of its rows has it and tables state it below; if
-it rules the protocol out (`Protocol.refuses`), there is no number. A new caveat is a row here and a line in formats/.
+If a caveat concerns a protocol (`Protocol.depends_on`), the signature of its rows has it and tables state it below the
+numbers; if it rules the protocol out (`Protocol.refuses`), there is no number. A new caveat is a row here and a line in
+formats/.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from hoicli.records.result_rows import settings_of
 class Caveat:
     """A row of `CAVEATS`.
 
-    of: "truth", "predictions" or "both", the records it is about. setting: its (key, value) in signatures. words: what
-    tables say below the numbers; "" if these are as exact as without it. lacks: why a protocol that refuses it has no
-    number, and what to use instead.
+    name: as a record's `caveats` has it. of: which records it is about: "truth", "predictions" or "both". setting: its
+    (key, value) in signatures. words: the sentence that tables print below the numbers; "" if they are as exact as
+    without it. lacks: for a protocol that refuses it, why there is no number, and what to use instead.
     """
 
     name: str
@@ -87,11 +88,12 @@ CAVEATS: Mapping[str, Caveat] = {
 }
 
 _BIT = {name: 1 << place for place, name in enumerate(CAVEATS)}
+"""The bit of each caveat in a mask: a set of caveats is stored as one integer, so that those of all images are one
+column, and those of many images are joined by a bitwise or."""
 
 
 def mask(names: Iterable[str]) -> int:
-    """Return the caveats as a number with a bit for each (for `Scenes`, `Tally`). Raises `KeyError` for an unknown
-    name."""
+    """Return a set of caveats as an integer with one bit for each. Raises `KeyError` for an unknown name."""
     bits = 0
     for name in names:
         bits |= _BIT[name]
@@ -99,7 +101,8 @@ def mask(names: Iterable[str]) -> int:
 
 
 def read_caveats(value: Any) -> int:
-    """Return the mask of a record's `caveats`, 0 without any. Raises `KeyError` or `TypeError` for an invalid value."""
+    """Return the mask of the caveats that a record's field `caveats` names; 0 if value is None, for a missing field.
+    Raises `KeyError` or `TypeError` for an invalid value."""
     if value is None:
         return 0
     if type(value) is not list or not set(map(type, value)) <= {str}:
@@ -108,12 +111,12 @@ def read_caveats(value: Any) -> int:
 
 
 def names(bits: int) -> list[str]:
-    """Return the caveats in a mask, in the order of CAVEATS."""
+    """Return the names of the caveats in a mask (see `mask`), in the order of CAVEATS."""
     return [name for name, bit in _BIT.items() if bits & bit]
 
 
 def settings(bits: int) -> dict[str, str]:
-    """Return the settings that the caveats in a mask add to a signature."""
+    """Return the signature settings, key to value, that the caveats in a mask (see `mask`) add to a result row."""
     return dict(CAVEATS[name].setting for name in names(bits))
 
 
@@ -125,19 +128,21 @@ LACKING = "{} pairs of senses are not in the table of similarities and count 0: 
 """What tables say below a value of SHOE whose table of similarities lacked pairs."""
 
 
-def lacking(settings: Mapping[str, str]) -> bool:
-    """Return whether a value with these settings is SHOE's, and its table of similarities lacked pairs."""
+def lacks_similarities(settings: Mapping[str, str]) -> bool:
+    """Return whether these signature settings are those of a SHOE score for which the table of similarities lacked some
+    pairs of senses."""
     return "missing" in settings and settings.get("protocol") == "shoe"
 
 
 def words_of(row: Mapping[str, Any]) -> list[str]:
-    """Return what tables say below a result row: the words of the caveats in its signature, and the row's own note."""
-    stated = settings_of(row)
-    words = [LACKING.format(stated["missing"])] if lacking(stated) else []
-    words += [caveat.words for caveat in CAVEATS.values() if caveat.words and caveat.setting in stated.items()]
+    """Return the sentences that tables print below a result row: those of the caveats in its signature, and its `note`
+    (without one, PUBLISHED if the row is a paper's and not comparable)."""
+    row_settings = settings_of(row)
+    words = [LACKING.format(row_settings["missing"])] if lacks_similarities(row_settings) else []
+    words += [caveat.words for caveat in CAVEATS.values() if caveat.words and caveat.setting in row_settings.items()]
     if type(row.get("note")) is str:
         return [*words, row["note"]]
-    return [*words, PUBLISHED] if "published" in stated and row.get("comparable") is False else words
+    return [*words, PUBLISHED] if "published" in row_settings and row.get("comparable") is False else words
 
 
 TRUTH, PREDICTIONS = (

@@ -19,7 +19,7 @@ import orjson
 from hoicli.io.forks import work_in_turns
 from hoicli.io.opened_files import repeated_key
 from hoicli.io.streams import Line, Stream
-from hoicli.records.fingerprint import Hashes, Stated
+from hoicli.records.fingerprint import Hashes, ImageHasher
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Floats, Ints, runs_of, starts_of
 from hoicli.records.names import is_blank
@@ -47,24 +47,25 @@ def read_columns(
     register: ImageRegister,
     processes: int = 1,
 ) -> Iterator[Part]:
-    """Yield what `build` makes of each batch of lines, without the bad lines.
+    """Yield what `build` makes of each batch of lines, such as `Images`, without the bad lines.
 
     build: the fast pass over a batch. For a bad record it raises any exception that `attempt` expects, and for an image
     that the register does not know it returns None. check: the careful pass over one record, which yields the problems
-    of exactly those records that `build` refuses. policy: what to do with a bad record. register: remembers the
-    `image_ids` of all results. processes: how many share the work; each reads all lines of the stream and takes its
-    turn with a batch.
+    of exactly those records that `build` refuses. policy: whether a bad record stops the reading or is counted.
+    register: remembers the `image_ids` of all results, and refuses one that occurs twice or is unknown. processes: how
+    many share the work; each reads all lines of the stream and takes its turn with a batch.
 
     Raises `DataError` for the first bad record, or counts it in `policy` and goes on, and raises at the end if all were
     bad. A record whose image the register refuses is bad, too."""
     skipped_before, any_left = policy.skipped, False
 
-    def again() -> Iterator[list[Line]]:
+    def reread() -> Iterator[list[Line]]:
+        """Yield all batches from the beginning, in another process."""
         return _batches(lines.again() if isinstance(lines, Stream) else lines)
 
-    for batch_lines, result in work_in_turns(partial(attempt, build), _batches(lines), again, processes):
+    for batch_lines, result in work_in_turns(partial(attempt, build), _batches(lines), reread, processes):
         built: Any = result
-        if built is None or not register.add_all(built.image_ids, batch_lines):
+        if built is None or not register.add_all(built.image_ids, batch_lines):  # some line of the batch is bad
             good_lines = list(keep_good(batch_lines, check, policy, register))
             built = build(good_lines) if good_lines else None
         if built is not None:
@@ -77,11 +78,12 @@ def read_columns(
 def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
     """Yield the lines in lists of BATCH, the last of which may be shorter."""
     lines = iter(lines)
-    return iter(lambda: list(islice(lines, BATCH)), [])  # until a batch is empty
+    return iter(lambda: list(islice(lines, BATCH)), [])  # calls the function until it returns an empty list
 
 
 def attempt(build: Callable[[list[Line]], Part | None], lines: list[Line]) -> Part | None:
-    """Return what the fast pass `build` makes of the lines; None if any line is bad."""
+    """Return what `build` (see `read_columns`) makes of the lines; None if any line is bad, which it shows by one of
+    the exceptions below."""
     try:
         return build(lines)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
@@ -91,9 +93,10 @@ def attempt(build: Callable[[list[Line]], Part | None], lines: list[Line]) -> Pa
 def keep_good(
     lines: list[Line], check: Callable[[Record], Iterable[Problem]], policy: ErrorPolicy, register: ImageRegister
 ) -> Iterator[Line]:
-    """Yield the good lines and register their images; the policy gets the first problem of each bad line."""
+    """Yield the lines without problems and add their images to the register. check: yields the problems of a record.
+    Raises `DataError` for the first problem of a bad line, or leaves that line out if the policy skips bad ones."""
     for line in lines:
-        with policy.item():
+        with policy.item():  # takes a `DataError` of the block: raises or counts it
             record = parse(line)
             for problem in check(record):
                 raise problem.error(line.place)
@@ -101,15 +104,16 @@ def keep_good(
             yield line
 
 
-def require(sound: bool | np.bool_) -> None:
-    """Raise `ValueError` if a check of a record has failed. sound: the outcome of the check."""
-    if not sound:
+def require(passed: bool | np.bool_) -> None:
+    """Raise `ValueError` if a check of a record has not `passed`. It has no message: `read_columns` then checks each
+    record by itself to say what is wrong."""
+    if not passed:
         raise ValueError
 
 
 def check_types(values: Iterable[Any], *allowed: type) -> None:
-    """Raise `ValueError` for a value of a type that is not allowed: JSON's true is not an index, "1" is not a number.
-    The most frequent type should come first."""
+    """Raise `ValueError` unless the type of every value is one of `allowed` (and no subclass: true is not an integer).
+    It is fastest if the most frequent type comes first."""
     types = list(map(type, values))
     unaccounted = len(types)
     for allowed_type in allowed:
@@ -126,13 +130,13 @@ def image_ids(values: list[Any]) -> list[str]:
 
 
 def numbers(values: list[Any], *types: type) -> Floats:
-    """Return finite numbers of the given `types` (default: float and int) as a column, with NaN for a missing one. A
-    value is missing if it is None, provided that NoneType is among the types, or NaN, which only a reader can set,
-    since JSON has none. Raises `ValueError` for anything else."""
+    """Return the values as a column of floats, NaN where a number is missing. types: those that values may have, by
+    default float and int; with NoneType among them, None is a missing number. NaN is one, too, but only our own readers
+    set it, since JSON has no NaN. Raises `ValueError` for a value of another type and for an infinity."""
     types = types or NUMBERS
     check_types(values, *types)
     if type(None) in types:
-        column = np.array(values, dtype=np.float64)
+        column = np.array(values, dtype=np.float64)  # turns None into NaN
     else:
         column = np.fromiter(values, dtype=np.float64, count=len(values))
     require(not np.isinf(column).any())
@@ -140,8 +144,8 @@ def numbers(values: list[Any], *types: type) -> Floats:
 
 
 def indices(values: list[Any], limit: Ints, *, nulls: bool = False) -> Ints:
-    """Return indices as a column; each must be from 0 to below its `limit`. With `nulls`, None becomes -1. Raises
-    `ValueError` for anything else."""
+    """Return the values as a column of indices. limit: [T] what each index must be below. nulls: whether a value may be
+    None, which becomes -1. Raises `ValueError` for a value that is no integer from 0 to below its limit."""
     check_types(values, int, *((type(None),) if nulls else ()))
     missing = values.count(None) if nulls else 0
     column = integers([-1 if value is None else value for value in values] if missing else values)
@@ -151,12 +155,13 @@ def indices(values: list[Any], limit: Ints, *, nulls: bool = False) -> Ints:
 
 
 def integers(values: list[int] | Ints) -> Ints:
-    """Return the integers as a column, a column unchanged."""
+    """Return the integers as a column; a column unchanged. Indices of boxes are nearly always below 256; then going
+    through bytes takes half the time."""
     if isinstance(values, np.ndarray):
         return values
-    try:  # most are below 256, and then to read them as bytes takes half the time
+    try:
         return np.frombuffer(bytes(values), dtype=np.uint8).astype(np.int64)
-    except ValueError:
+    except ValueError:  # a value is not in 0..255
         return np.fromiter(values, dtype=np.int64, count=len(values))
 
 
@@ -189,20 +194,24 @@ class Images:
         return runs_of(self.box_start)
 
     def corners(self, boxes: Ints) -> list[Floats]:
-        """Return sort keys for `numpy.lexsort` that order these rows of `boxes` by their corners, no box (-1) last."""
-        with_no_box = np.append(self.boxes, np.full((1, 4), np.inf), axis=0)  # row -1: no box, beyond all others
-        return list(with_no_box[boxes].T[::-1])
+        """Return four columns [M] for `numpy.lexsort` that sort these rows of `self.boxes` [M] by x1, then y1, x2 and
+        y2; the row -1, for no box, comes last."""
+        with_no_box = np.append(self.boxes, np.full((1, 4), np.inf), axis=0)  # the last row is what -1 looks up
+        return list(with_no_box[boxes].T[::-1])  # lexsort sorts by its last key first
 
     def ends(self, rows: Ints) -> list[Floats]:
-        """Return sort keys for `numpy.lexsort` that order these rows of triplets by the corners of the subject box,
-        then of the object box. The keys are coordinates, so that the order of boxes in a record does not matter."""
+        """Return columns for `numpy.lexsort` that sort these rows of triplets by the coordinates of the subject box,
+        then by those of the object box. Unlike row numbers, they do not depend on the order of boxes in a record."""
         return [*self.corners(self.object[rows]), *self.corners(self.subject[rows])]
 
 
 @dataclass(frozen=True)
 class RawImages(Images):
-    """Images with the labels [B] and verbs [T] as `raw_images` converted them, and other fields by name: a value for
-    each image, and for each triplet."""
+    """Images with the labels [B] of boxes and the verbs [T] of triplets as `raw_images` converted them.
+
+    of_image, of_hoi: other fields by name, each with a value for every image [N], or for every triplet [T] (empty if
+    no triplet has the field).
+    """
 
     labels: list[Any] | Ints
     verbs: list[Any] | Ints
@@ -210,21 +219,21 @@ class RawImages(Images):
     of_hoi: dict[str, list[Any]] = field(default_factory=dict)
 
     def images(self) -> dict[str, Any]:
-        """Return the columns of `Images` by their names."""
+        """Return the columns of `Images` by name, as arguments for a class derived from `Images`."""
         return {field.name: getattr(self, field.name) for field in fields(Images)}
 
     def each(self, key: str) -> list[Any]:
-        """Return [N] the value of a field in each record; None where it is missing or was not asked for."""
+        """Return [N] each record's value of the field `key`; None where it is missing, or if it was not read."""
         return self.of_image.get(key) or [None] * len(self.image_ids)
 
     def box_values(self, key: str, missing: Any) -> list[Any]:
-        """Return [B] the values of a field that lists one value for each box, with `missing` where a record lacks the
-        field. Raises `ValueError` for any other content of the field."""
-        box_list: list[Any] = []
+        """Return [B] the values of the record field `key`, which lists one value for each box. missing: the value of
+        each box of a record without the field. Raises `ValueError` if the field has any other content."""
+        values_of_all: list[Any] = []
         for values, count in zip(self.each(key), np.diff(self.box_start).tolist(), strict=True):
             require(values is None or (type(values) is list and len(values) == count))
-            box_list += [missing] * count if values is None else values
-        return box_list
+            values_of_all += [missing] * count if values is None else values
+        return values_of_all
 
 
 def raw_images(
@@ -240,14 +249,15 @@ def raw_images(
     check: Callable[[Record], None] | None = None,
     every_key: bool = False,
 ) -> RawImages:
-    """Return the lines as columns: the only way from JSON to arrays.
+    """Parse image records and return them as columns. Every reader of records from JSON goes through here.
 
-    scores: the types that a score may have, with NoneType where it may be missing. nulls: whether an action may have no
-    object. truth: whether the records are ground truth, whose images get `hashes`. label, verb: functions that convert
-    a name; without them names are unchanged. of_image: further fields of records to keep, unchecked. of_hoi: further
-    fields of triplets to keep, unchecked, each with the value that stands for a missing one; a field that all triplets
-    lack becomes an empty list. check: a function that gets each record, and raises for a bad one. every_key: whether to
-    look for keys that occur twice in every line, which would cost 8 % of `eval`, or in the first line alone.
+    scores: the types that a score may have, with NoneType where it may be missing. nulls: whether an object may be
+    null, for an action without an object. truth: whether the records are ground truth, whose images get `hashes`.
+    label, verb: functions that convert each label and each verb; without them names are unchanged. of_image: names of
+    further fields of records to keep, unchecked. of_hoi: names of further fields of triplets to keep, unchecked, each
+    with the value for a triplet that lacks it. check: called with each record, raises for a bad one. every_key:
+    whether to look in every line for keys that occur twice, which would cost 8 % of the time of `eval`, or only in the
+    first line.
 
     Raises `ValueError`, or another exception that `attempt` expects, for a bad record."""
     ids: list[Any] = []
@@ -263,7 +273,7 @@ def raw_images(
     triplet_fields: dict[str, list[Any]] = {key: [] for key in of_hoi}
     box_lengths: set[int] = set()
     may_lack_score = type(None) in scores
-    stated = Stated() if truth else None
+    hasher = ImageHasher() if truth else None
     for line in lines:  # only one parsed record is in memory at a time
         record = orjson.loads(line.data)
         if every_key or (not ids and type(line) is Line):
@@ -285,8 +295,8 @@ def raw_images(
             values.append(record.get(key))
         for key, default in of_hoi.items():
             triplet_fields[key] += map(dict.get, hois, repeat(key), repeat(default))
-        if stated is not None:
-            stated.add(record)
+        if hasher is not None:
+            hasher.add(record)
         if check is not None:
             check(record)
     require(box_lengths <= {4})
@@ -303,20 +313,25 @@ def raw_images(
         labels=labels,
         verbs=verbs,
         of_image=image_fields,
-        of_hoi={key: _empty_if_missing(values, of_hoi[key]) for key, values in triplet_fields.items()},
+        # a field that every triplet lacks is empty
+        of_hoi={
+            key: [] if values.count(of_hoi[key]) == len(values) else values for key, values in triplet_fields.items()
+        },
     )
-    if stated is None:
+    if hasher is None:
         return raw
     columns = raw.image_ids, raw.boxes, raw.box_start, raw.subject, raw.object, raw.hoi_start
-    return replace(raw, hashes=stated.hashes(*columns))
+    return replace(raw, hashes=hasher.hashes(*columns))
 
 
 def _box_rows(
     subject: list[Any], objects: list[Any], box_start: Ints, hoi_start: Ints, *, nulls: bool
 ) -> tuple[Ints, Ints]:
-    """Return ([T] the subject, [T] the object) of each triplet as rows of the boxes of all records, NO_BOX for no
-    object. subject, objects: indices of boxes in the triplet's record; nulls: whether an object may be None. Raises
-    `ValueError` for an index that the record does not have."""
+    """Return ([T] the subject, [T] the object) of each triplet as rows in the boxes of all records; NO_BOX where there
+    is no object.
+
+    subject, objects: [T] indices of boxes in the triplet's own record; nulls: whether an object may be None.
+    box_start, hoi_start: as in `Images`. Raises `ValueError` for an index that the record does not have."""
     image_of_hoi = runs_of(hoi_start)
     first_box, box_limit = box_start[image_of_hoi], np.diff(box_start)[image_of_hoi]
     object_in_record = indices(objects, box_limit, nulls=nulls)
@@ -324,18 +339,12 @@ def _box_rows(
     return indices(subject, box_limit) + first_box, object_rows
 
 
-def _empty_if_missing(values: list[Any], default: Any) -> list[Any]:
-    """Return the values of a field of triplets; no value if all triplets lack it. default: what stands for a missing
-    one."""
-    return [] if values.count(default) == len(values) else values
-
-
 Columns = TypeVar("Columns", bound=Images)
 
 
 def join_columns(parts: Iterable[Columns]) -> Columns:
-    """Return the images of all parts (at least one) as one, in their order; fields that are no arrays are the first
-    part's. To save memory, parts and columns are let go as soon as possible."""
+    """Return the images of all parts (at least one) joined in their order. Fields other than arrays and `image_ids` are
+    taken from the first part. To save memory, the references to parts and columns are dropped as soon as possible."""
     first: Columns | None = None
     columns: dict[str, list[Any]] = {}
     ids: list[str] = []
@@ -346,6 +355,7 @@ def join_columns(parts: Iterable[Columns]) -> Columns:
             columns = {each.name: [] for each in fields(part) if isinstance(getattr(part, each.name), np.ndarray)}
             columns |= {"box_start": [np.zeros(1, dtype=np.int64)], "hoi_start": [np.zeros(1, dtype=np.int64)]}
         added = {name: getattr(part, name) for name in columns}
+        # what points to boxes or triplets is moved behind those of the parts before
         added |= {name: np.where(added[name] < 0, NO_BOX, added[name] + box_count) for name in ("subject", "object")}
         added |= {"box_start": part.box_start[1:] + box_count, "hoi_start": part.hoi_start[1:] + triplet_count}
         for name, column in columns.items():

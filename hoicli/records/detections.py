@@ -58,11 +58,11 @@ NOISE = 1e-5
 
 @dataclass(frozen=True)
 class Detections:
-    """One image's B boxes and T triplets.
+    """The boxes [B] and the triplets [T] of one image, as arrays.
 
-    boxes [B, 4] float32 or float64, pixels, 0-based x1 y1 x2 y2; labels [B] object ids, -1 for none; subject, object
-    [T] rows of `boxes`, NO_BOX for no object; verb [T] verb ids; role [T] 0 for the action itself, else 1 + the role's
-    place in the vocabulary (all 0 in a vocabulary without roles); score [T], NaN for ground truth.
+    boxes [B, 4]: x1, y1, x2, y2 in pixels from 0, float32 or float64; labels [B]: object ids, -1 for no label;
+    subject, object [T]: rows of `boxes`, NO_BOX (-1) for no object; verb [T]: verb ids; role [T]: 0 for the verb alone,
+    else 1 + the number of the role in the vocabulary (all 0 if it has no roles); score [T]: NaN for ground truth.
     """
 
     image_id: str
@@ -75,8 +75,8 @@ class Detections:
     score: Floats
 
     def either(self, other: Detections) -> Detections | None:
-        """Return one of two detections that are the same but for a network's noise, always the same one whichever is
-        `self`; None if they differ by more."""
+        """Return one of `self` and `other` if they are the same but for the rounding of a network's computation, None
+        if they differ by more. Which of the two does not depend on the order in which they are given."""
         for column in fields(self)[1:]:
             own, others = getattr(self, column.name), getattr(other, column.name)
             if own.shape != others.shape:
@@ -89,7 +89,7 @@ class Detections:
         return min(self, other, key=lambda detections_: (detections_.score.tolist(), detections_.boxes.tolist()))
 
     def record(self, vocabulary: Vocabulary, *, scored: bool) -> Record:
-        """Return the detections as an image record, with scores or without."""
+        """Return the detections as an image record, with names for the numbers. scored: with the triplets' scores."""
         names, roles = [*vocabulary.objects, None], [None, *vocabulary.roles]
         columns = (getattr(self, name).tolist() for name in _OF_TRIPLETS)
         hois: list[Record] = []
@@ -102,11 +102,13 @@ class Detections:
 
 
 def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool = True) -> Detections:
-    """Return the arrays of one image, checked. arrays: by the names of `Detections`. Labels, verbs and roles are names
-    or numbers of the vocabulary; where it has roles, -1 or None means no label, no object and no role. There may also
-    be `box_format` and `size`, as `box_corners` takes them. scored: whether they are predictions.
+    """Check the arrays of one image, and return them as `Detections`.
 
-    Raises `DataError` with the argument and the index, without a place."""
+    arrays: of any library, by the names of the fields of `Detections`; also `box_format` and `size`, as `box_corners`
+    takes them. Labels, verbs and roles may be names or numbers of the vocabulary; if it has roles, -1 or None stands
+    for no label, no object and no role. scored: whether they are predictions, which need scores.
+
+    Raises `DataError` that names the argument and the index, but not the image."""
     usual = _usual_detections(image_id, arrays, vocabulary) if scored else None
     if usual is not None:
         return usual
@@ -117,7 +119,7 @@ def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary,
         ):
             text = problem.text.replace("the line has", "the image has")
             field = re.sub(r"^hois(\[\d+\])\.(\w+)$", r"\2\1", problem.field)  # hois[3].subject is subject[3]
-            raise replace(problem, field=field, told=text).error("")
+            raise replace(problem, field=field, message=text).error("")
         raise AssertionError("arrays failed the fast check and have no problem")
     return image_detections
 
@@ -165,26 +167,28 @@ def _usual_detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Voca
 
 
 class ArrayLine(Item):
-    """An image given as arrays, in place of the line that its record would be; `data` is that line, made when somebody
-    asks for it."""
+    """An image given as arrays, which stands in for the line of a file that its record would be. `data` is that line;
+    it is made only if it is needed, for example in an error."""
 
     __slots__ = ("_data", "_record", "image")
 
     def __init__(self, name: str, index: str, image: Detections, record: Callable[[], bytes]) -> None:
-        """name, index: how messages call the argument and its item. record: makes the line."""
+        """Set the image. name, index: what messages call the argument and the image in it; record: a function that
+        returns the record of the image as a line of JSON."""
         self.file, self.number, self.index = name, 1, index
         self.image, self._record, self._data = image, record, b""
 
     @property
     def data(self) -> bytes:  # type: ignore[override]
-        """The record as JSON."""
+        """Return the record of the image as a line of JSON."""
         self._data = self._data or self._record()
         return self._data
 
 
 def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> dict[str, Any]:
-    """Return the columns of `Detections`. Raises `DataError` with the argument for what no record could say: a wrong
-    shape or type, a number that is no id."""
+    """Return the fields of `Detections`, except the image's id, by name. The arguments are those of `detections`.
+    Raises `DataError` that names the argument for what no record could hold: a wrong shape or type, or a number that is
+    no id. Whether values make sense is checked later (`_is_sound`)."""
     nulls = bool(vocabulary.roles)
     _check_names(arrays, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], nulls=nulls)
     boxes = box_corners(box_array(arrays["boxes"]), arrays.get("box_format") or "xyxy", arrays.get("size"))
@@ -207,7 +211,8 @@ def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool)
 
 
 def _is_sound(detections_made: Detections, vocabulary: Vocabulary, *, scored: bool) -> bool:
-    """Return whether a fast check finds nothing wrong with the values."""
+    """Return whether the values of detections make sense: finite numbers, indices of boxes that there are, and roles
+    that fit their verbs. It is faster than to check them as a record, but does not say what is wrong."""
     count = len(detections_made.boxes)
     if len(detections_made.labels) != count or not np.isfinite(detections_made.boxes).all():
         return False
@@ -246,20 +251,21 @@ def _check_names(arrays: Mapping[str, Any], of_triplets: Sequence[str], *, nulls
 
 
 def _numbers(values: Any, field: str) -> Floats:
-    """Return a flat array as float64."""
+    """Return values, as an array of any library with one dimension, as float64. field: what errors call them."""
     array = read_array(values, field)
     return floats(_flat(array, field), field).astype(np.float64, copy=False)
 
 
 def _flat(array: NDArray[Any], field: str) -> NDArray[Any]:
-    """Return the array unchanged. Raises `DataError` if it does not have one dimension."""
+    """Return the array unchanged if it has one dimension; raise `DataError` otherwise. field: what errors call it."""
     if array.ndim != 1:
         raise DataError(f"has shape {array.shape}, wants (n,)", field=field)
     return array
 
 
 def _whole(values: Any, field: str) -> Ints:
-    """Return indices of boxes as a new array of integers, with NO_BOX for None."""
+    """Return indices of boxes, given as an array of any library or a list, as a new array of integers, with NO_BOX for
+    None. Raises `DataError` for anything but integers in one dimension. field: what errors call them."""
     if isinstance(values, list | tuple) and None in values:
         values = [NO_BOX if value is None else value for value in values]
     array = _flat(read_array(values, field), field)
@@ -269,8 +275,10 @@ def _whole(values: Any, field: str) -> Ints:
 
 
 def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
-    """Return the ids of values that are names, or ids already. what: "verb", "object" or "role". Where the vocabulary
-    has roles, a label or a role may be None or -1, and its id is -1."""
+    """Return the ids of verbs, object labels or roles that are given as names, or as ids already.
+
+    field: what errors call the values; what: "verb", "object" or "role". If the vocabulary has roles, a label or a role
+    may also be None or -1, and its id is -1. Raises `DataError` for a value that is no name or id."""
     ids_by_name, count = _number_names(vocabulary, what)
     is_list = isinstance(values, list | tuple) and bool(values)
     if not is_list or not isinstance(values[0], str | None):
@@ -301,8 +309,8 @@ def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
 
 @cache
 def _number_names(vocabulary: Vocabulary, what: str) -> tuple[Mapping[str | None, int], int]:
-    """Return (the ids of a vocabulary's verbs, objects or roles by name; how many there are). None, where allowed, is
-    -1."""
+    """Return (the ids of a vocabulary's verbs, objects or roles, by name; how many there are). what: "verb", "object"
+    or "role". If the vocabulary has roles, None is a name for no object and no role, with the id -1."""
     ids, count = {
         "verb": (vocabulary.verb_ids, len(vocabulary.verbs)),
         "object": (vocabulary.object_ids, len(vocabulary.objects)),
@@ -329,7 +337,8 @@ def state_of(images: Sequence[Detections], vocabulary: Vocabulary) -> State:
 
 
 def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[Detections]:
-    """Yield the images of a state, each checked as arrays from a network are. Raises `DataError` at `place`."""
+    """Yield the images of a state, each checked as `detections` checks arrays from a network. place: what errors call
+    the state. Raises `DataError` for arrays that are no state, or an invalid image."""
     for image_id, arrays in given_of(state, vocabulary, place):
         try:
             yield detections(image_id, arrays, vocabulary)
@@ -338,8 +347,8 @@ def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> I
 
 
 def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the id of each image of a state with its arrays, as `detections` takes them. Raises `DataError` at `place`
-    for arrays that are no state, or another dataset's."""
+    """Yield (id, arrays by name) of each image of a state, as `detections` takes them. place: what errors call the
+    state. Raises `DataError` for arrays that are no state, or one of another dataset."""
     missing = [key for key in NAMES if key not in state]
     if missing:
         raise DataError(f"no {missing[0]!r} in it; give what state() returned", place=place)
@@ -368,12 +377,13 @@ def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> It
 
 
 def _counts(counts: NDArray[Any]) -> Ints:
-    """Return the numbers of rows as int64. Raises `ValueError` for anything else."""
+    """Return an array that says how many rows each image has as int64. Raises `ValueError` unless it holds whole
+    numbers, 0 or more and not absurdly many, in one dimension."""
     if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts < 0).any() or (counts > 1 << 40).any():
         raise ValueError
     return counts.astype(np.int64)
 
 
 def _fingerprint(vocabulary: Vocabulary) -> int:
-    """Return a number that tells datasets apart."""
+    """Return a number of 48 bits that tells datasets apart: a hash of what signatures call the vocabulary."""
     return int.from_bytes(sha256(vocabulary.signed.encode()).digest()[:6], "big")

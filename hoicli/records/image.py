@@ -29,12 +29,14 @@ def problems(
     besides: Container[str] | None = None,
     nulls: Container[str] = (),
 ) -> Iterator[Problem]:
-    """Yield everything in an image record that no metric can use, in reading order; nothing for a good record.
+    """Yield a problem for everything in a parsed image record that no metric can use, in reading order; nothing for a
+    good record.
 
-    vocabulary: whose labels and verbs the record must use; without one (open vocabulary) any string will do. scored:
-    whether it is a prediction, whose hois need a `score`. besides: which fields of BESIDES the caller uses, None for
-    all; a reader that skips bad lines must judge each line only by the fields it reads, or the result for one line
-    would depend on other lines. nulls: which of NULLS may be null; with a vocabulary that has roles, both may."""
+    vocabulary: the labels and verbs that the record may use; without one (open vocabulary) any string will do. scored:
+    whether it is a prediction, whose triplets need a `score`. besides: the names of those optional fields (keys of
+    BESIDES) that the caller reads, None for all; a reader that skips bad lines must judge each line only by the fields
+    it reads, or the result for one line would depend on other lines. nulls: which of "label" and "object" may be null;
+    with a vocabulary that has roles (V-COCO), both may."""
     nulls = NULLS if _has_roles(vocabulary) else nulls
     if {"protocol", "gt", "predictions"} <= record.keys() and "boxes" not in record:
         yield Problem("", "a match record, without boxes (of hoicli match); give the predictions that were matched")
@@ -43,10 +45,8 @@ def problems(
     boxes, labels, hois = (record.get(key) for key in ("boxes", "labels", "hois"))
     for key, value in (("boxes", boxes), ("labels", labels), ("hois", hois)):
         if key not in record:
-            text = (
-                f"missing{_rename_hint(record, key)}; every image line has {key} (an empty list where there are none)"
-            )
-            yield Problem(key, text)
+            hint = _rename_hint(record, key)
+            yield Problem(key, f"missing{hint}; every image line has {key} (an empty list where there are none)")
         elif type(value) is not list:
             yield Problem(key, f"{json_type(value)}; it must be an array")
     if type(boxes) is list:
@@ -65,37 +65,42 @@ def problems(
 
 
 def problems_besides(record: Mapping[str, Any], besides: Container[str] | None = None) -> Iterator[Problem]:
-    """Yield the problems of the optional fields that not every reader uses. besides: as in `problems`."""
+    """Yield the problems of the optional fields that not every reader uses. besides: the names of those to check, keys
+    of BESIDES; None for all."""
     for name, problems_of_field in BESIDES.items():
         if besides is None or name in besides:
             yield from problems_of_field(record)
 
 
-_SELDOM = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated", "iscrowd", "unstated", "left_out"})
+_RARE_FIELDS = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated", "iscrowd", "unstated", "left_out"})
 
 
 def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterable[Problem]:
-    """Yield the problems of the fields about an image as a whole, which few records have. Fast readers call this, too,
-    so it first looks whether there are any. `hois` is checked elsewhere."""
-    return () if record.keys().isdisjoint(_SELDOM) else _seldom_problems(record, vocabulary, scored)
+    """Return the problems of the fields that few records have: image-level labels, caveats, and flags of boxes.
+    vocabulary, scored: as in `problems`. Fast readers call this for every record, so one comparison of sets passes over
+    a record without such a field."""
+    return () if record.keys().isdisjoint(_RARE_FIELDS) else _rare_field_problems(record, vocabulary, scored)
 
 
-def _seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, scored: bool) -> Iterator[Problem]:
-    """Yield what `seldom_problems` does, of a record that has such a field."""
+def _rare_field_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, scored: bool) -> Iterator[Problem]:
+    """Yield the problems of the fields of a record that few records have (_RARE_FIELDS); any may be missing.
+    vocabulary, scored: as in `problems`."""
     for key in ("image_hois", "ambiguous_hois"):
         yield from _image_hoi_problems(key, record.get(key), vocabulary)
     if not scored and record.get("image_hois") == [] and record.get("hois"):
-        # it would pass for complete labels, with which Known Object drops every prediction
+        # an empty list would say that nothing happens; the Known Object setting would then drop every prediction
         text = "empty, but the image has triplets; name what happens in it, or leave the field out where nobody said"
         yield Problem("image_hois", text)
     yield from _caveat_problems(record.get("caveats"))
-    yield from () if scored else _flag_problems("iscrowd", record)
+    if not scored:
+        yield from _flag_problems("iscrowd", record)
     if _has_roles(vocabulary):
         yield from statement_problems(record, vocabulary, scored=scored)
 
 
 def truth_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
-    """Yield everything in a ground-truth record that no metric can use: what `problems` finds, and scores."""
+    """Yield a problem for everything in a ground-truth record that no metric can use: what `problems` yields, and
+    scores, which only predictions have. The fields of BESIDES are not checked."""
     yield from problems(record, vocabulary, scored=False, besides=())
     yield from score_problems(record)
 
@@ -112,9 +117,11 @@ def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _hois(record: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield (its position in `hois`, the triplet) for every triplet that is a JSON object."""
+    """Yield (its position in `hois`, the triplet) for every triplet of an unchecked record that is a JSON object."""
     hois = record.get("hois")
-    yield from ((index, hoi) for index, hoi in enumerate(hois if type(hois) is list else ()) if type(hoi) is dict)
+    for index, hoi in enumerate(hois if type(hois) is list else ()):
+        if type(hoi) is dict:
+            yield index, hoi
 
 
 def _box_count(record: Mapping[str, Any]) -> int | None:
@@ -124,14 +131,16 @@ def _box_count(record: Mapping[str, Any]) -> int | None:
 
 
 def _count_problems(field: str, values: list[Any], record: Mapping[str, Any], noun: str) -> Iterator[Problem]:
-    """Yield a problem if a list does not have one value for each box. noun: what messages call a value."""
+    """Yield a problem if `values`, the list in the field, does not have one value for each box. noun: what messages
+    call a value, such as "label"."""
     count = _box_count(record)
-    if count is not None and len(values) != count:
+    if count not in (None, len(values)):
         yield Problem(field, f"{len(values)} {noun}s for {count} boxes; give one {noun} a box")
 
 
 def _index_problems(field: str, item: Mapping[str, Any], key: str, count: int | None) -> Iterator[Problem]:
-    """Yield the problems of `item[key]`, which must be the index of a box. count: of boxes, None if unknown."""
+    """Yield the problems of `item[key]`, which must be the index of a box. field: the path of `item` in the record,
+    such as "hois[3]"; count: how many boxes the record has, None if unknown."""
     value = item.get(key)
     if key not in item:
         yield Problem(f"{field}.{key}", f"missing{_rename_hint(item, key)}; it is the index of a box")
@@ -145,11 +154,12 @@ _OTHERWISE = {
     "predicate": "verb", "action": "verb", "hoi": "hois", "bbox": "boxes", "bboxes": "boxes", "confidence": "score",
     "subject_id": "subject", "object_id": "object", "image": "image_id", "classes": "labels", "label": "labels",
 }  # fmt: skip
-"""Our field, by the name that other formats have for it."""
+"""The name of our field, by the name that other formats have for it."""
 
 
 def _rename_hint(item: Mapping[str, Any], key: str) -> str:
-    """Return a hint for the message about the missing `key`: the name under which the item may have it; "" if none."""
+    """Return a hint for the message that `item` has no `key`: another name under which it may have the field; "" if
+    there is none."""
     if "response" in item:
         return " (a model's answer? hoicli convert --from vlm)"
     return next((f" (is it {name!r}? rename that)" for name in item if _OTHERWISE.get(name) == key), "")
@@ -174,7 +184,7 @@ def _has_roles(vocabulary: Vocabulary | None) -> TypeGuard[Vocabulary]:
 
 
 def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary) -> Iterator[Problem]:
-    """Yield the problems of the triplets' `role`, a field of V-COCO's own."""
+    """Yield the problems of the triplets' `role`, a field of datasets whose verbs have roles, such as V-COCO."""
     roles_of = vocabulary.roles_of
     for index, hoi in _hois(record):
         if type(hoi.get("verb")) is not str or hoi["verb"] not in roles_of:
@@ -191,7 +201,9 @@ def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary) -> Iterato
 
 
 def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> Iterator[Problem]:
-    """Yield the problems of V-COCO's own fields of images: `annotated`, `unstated` and `left_out`."""
+    """Yield the problems of the fields that only records of V-COCO have: `annotated`, whether the actions of each box's
+    person were annotated; in predictions, `unstated`, the score and object box of all (person, verb, role) without a
+    triplet, and `left_out`, the exceptions from that."""
     yield from _flag_problems("annotated", record)
     unstated = record.get("unstated")
     if scored and unstated is not None:
@@ -216,13 +228,23 @@ def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, sco
                 yield Problem(f"left_out[{index}]", text)
 
 
+def _box_list_problems(
+    field: str, record: Mapping[str, Any], is_valid: Callable[[object], bool], values_text: str, noun: str
+) -> Iterator[Problem]:
+    """Yield the problems of an optional field that lists a value for each box. is_valid: whether a value is as it must
+    be; values_text, noun: what messages call valid values, and one value."""
+    values = record.get(field)
+    if values is None:
+        return
+    if type(values) is not list or not all(map(is_valid, values)):
+        yield Problem(field, f"must be an array of {values_text}, one a box")
+    else:
+        yield from _count_problems(field, values, record, noun)
+
+
 def _flag_problems(field: str, record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the problems of a field that has true or false for each box."""
-    flags = record.get(field)
-    if flags is not None and (type(flags) is not list or not all(type(flag) is bool for flag in flags)):
-        yield Problem(field, "must be an array of true and false, one a box")
-    elif flags is not None:
-        yield from _count_problems(field, flags, record, "flag")
+    """Yield the problems of an optional field that lists true or false for each box."""
+    return _box_list_problems(field, record, lambda flag: type(flag) is bool, "true and false", "flag")
 
 
 def _size_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
@@ -233,12 +255,8 @@ def _size_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _box_score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the problems of `scores`, which has one number for each box."""
-    scores = record.get("scores")
-    if scores is not None and (type(scores) is not list or not all(map(is_number, scores))):
-        yield Problem("scores", "must be an array of finite numbers, one a box")
-    elif scores is not None:
-        yield from _count_problems("scores", scores, record, "score")
+    """Yield the problems of `scores`, an optional list of one number for each box."""
+    return _box_list_problems("scores", record, is_number, "finite numbers", "score")
 
 
 def _verb_score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
@@ -262,10 +280,8 @@ def _pair_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
         for key in ("subject", "object"):
             yield from _index_problems(field, pair, key, count)
         if "interactiveness" in pair and not is_number(pair["interactiveness"]):
-            value_text = short(pair["interactiveness"])
-            yield Problem(
-                f"{field}.interactiveness", f"{value_text} is no score; give a finite number, or leave it out"
-            )
+            text = f"{short(pair['interactiveness'])} is no score; give a finite number, or leave it out"
+            yield Problem(f"{field}.interactiveness", text)
 
 
 BESIDES: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]] = {
@@ -299,7 +315,8 @@ UNKNOWN_LABEL = "unknown-label"
 
 
 def unknown_label(field: str, what: str, name: str, vocabulary: Vocabulary) -> Problem:
-    """Return the problem of a name that the vocabulary does not have. what: "verb" or "object"."""
+    """Return the problem of a name that the vocabulary does not have. field: where the name stands; what: "verb" or
+    "object". The text of the problem is a function, since looking for similar names is slow and is seldom shown."""
     hint = ""
     if what == "verb" and name.replace(" ", "_").partition("_")[0].endswith("ing"):
         convert = f"hoicli convert {arg('to_vocabulary')}"
@@ -329,8 +346,9 @@ def _label_problems(labels: list[Any], vocabulary: Vocabulary | None, *, null: b
 def _hoi_problems(
     field: str, hoi: Any, box_count: int | None, vocabulary: Vocabulary | None, *, scored: bool, null: bool
 ) -> Iterator[Problem]:
-    """Yield the problems of one triplet. field: its path in the record; box_count: how many boxes there are, None if
-    that is not known; scored: whether it needs a score; null: whether an action may have no object."""
+    """Yield the problems of one triplet. field: its path in the record, such as "hois[3]"; box_count: how many boxes
+    the record has, None if that is not known; vocabulary, scored: as in `problems`; null: whether its object may be
+    null."""
     if type(hoi) is not dict:
         yield Problem(field, f"{json_type(hoi)}; it must be an object with subject, object and verb")
         return
@@ -355,7 +373,8 @@ def _hoi_problems(
 
 
 def _image_hoi_problems(key: str, image_hois: Any, vocabulary: Vocabulary | None) -> Iterator[Problem]:
-    """Yield the problems of a list of image-level labels, each a pair [verb, object]."""
+    """Yield the problems of a list of image-level labels, each a pair [verb, object]; none if it is None. key: its
+    field, "image_hois" or "ambiguous_hois"."""
     if image_hois is None:
         return
     if type(image_hois) is not list:
@@ -367,18 +386,3 @@ def _image_hoi_problems(key: str, image_hois: Any, vocabulary: Vocabulary | None
             yield Problem(field, f"{short(pair)} is no image label; give [verb, object]")
         elif vocabulary is not None and pair[1] not in vocabulary.object_ids:
             yield unknown_label(field, "object", pair[1], vocabulary)
-
-
-def result_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield everything in a result row that a reader of results cannot use."""
-    for key in ("metric", "subset"):
-        if type(record.get(key)) is not str:
-            yield Problem(
-                key, "missing or no string; every row says what it measured, and over what, as hoicli eval writes it"
-            )
-    value = record.get("value")
-    if "value" not in record or not (value is None or is_number(value)):
-        yield Problem("value", "missing or no finite number (null where there is nothing to average)")
-    tags = record.get("tags", {})
-    if type(tags) is not dict or not all(type(tag) is str for tag in tags.values()):
-        yield Problem("tags", f"must be an object of strings; eval {arg('tag')} writes it")

@@ -21,27 +21,33 @@ UNKNOWN_IMAGE, DUPLICATE_IMAGE = "unknown-image", "duplicate-image"
 
 
 class ErrorPolicy:
-    """What to do with a bad line: stop (the default), or drop, count and report it (`--on-error skip`)."""
+    """What to do with a bad line: stop (the default), or drop, count and report it (`--on-error skip`).
+
+    skip: whether to drop bad lines; unit: what messages call a line; skipped: how many were dropped so far; earlier:
+    how many an earlier command dropped, which converted a dump or matched the records of a match stream.
+    """
 
     def __init__(self, *, skip: bool = False, unit: str = "line") -> None:
+        """Start with nothing dropped."""
         self.skip = skip
-        self._unit = unit
         self.skipped = 0
         self.earlier = 0
-        """What was dropped when a dump was converted, or the records of a match stream were matched."""
-        self._first: DataError | None = None
-        self._told = False
+        self._unit = unit
+        self._first_error: DataError | None = None
+        self._is_reported = False
 
     def handle(self, error: DataError) -> None:
-        """Raise `error`, or count it if bad lines are skipped. A stream that is not whole is always an error."""
+        """Raise the error of a bad line, or count it if bad lines are skipped. An error of the whole stream (the code
+        not-whole: the command that wrote it failed) is always raised."""
         if not self.skip or error.code == "not-whole":
             raise error
         self.skipped += 1
-        self._first = self._first or error
+        self._first_error = self._first_error or error
 
     @contextmanager
     def item(self, place: str = "") -> Iterator[None]:
-        """In the block one item is read; `handle` gets its `DataError`. place: of an error without one of its own."""
+        """Pass a `DataError` of the block, in which one item is read, to `handle`. place: where the item stands, for an
+        error that does not say it."""
         try:
             yield
         except DataError as error:
@@ -49,28 +55,29 @@ class ErrorPolicy:
 
     @property
     def summary(self) -> str:
-        """Return a text that says how many lines were dropped, and shows the first; "" if none was."""
+        """Return a text that says how many lines were dropped, with the error of the first; "" if none was dropped."""
         units = self._unit if self.skipped == 1 else f"{self._unit}s"
-        return "" if self._first is None else f"skipped {self.skipped:,} {units}; the first: {self._first}"
+        return "" if self._first_error is None else f"skipped {self.skipped:,} {units}; the first: {self._first_error}"
 
     def report(self, *, some_left: bool = True) -> None:
-        """Say once how many lines were dropped, and show the first. some_left: whether any good line was read; if not,
-        and lines were dropped, it raises `DataError`, since a number would be about something else."""
+        """Print the `summary` on stderr, once, if lines were dropped. some_left: whether any good line was read; if
+        none is left after lines were dropped, raise `DataError` instead, since there is nothing to compute from."""
         if self.summary and not some_left:
             raise DataError(f"nothing is left: {self.summary}")
-        if self.summary and not self._told:
+        if self.summary and not self._is_reported:
             note(self.summary)
-            self._told = True
+            self._is_reported = True
 
     def sign_skipped(self, rows: Sequence[Row]) -> list[Row]:
-        """Make a `report`, and return the rows; their signatures say how many lines were dropped, if any."""
+        """Report the dropped lines, and return the result rows with their number in the signatures, if there are
+        any."""
         self.report()
         dropped = self.skipped + self.earlier
         return [also_signed(row, "skipped", f"{dropped}") if dropped else row for row in rows]
 
     def report_at_end(self, items: Iterable[T], *, some_left: bool = False) -> Iterator[T]:
-        """Yield the items, which were made from good lines, and `report` at the end. some_left: whether it is no error
-        if there were no items."""
+        """Yield the items, which were made from good lines, then `report` the dropped lines. some_left: whether good
+        lines were read before; without them and without items, `report` raises `DataError` if lines were dropped."""
         for item in items:
             some_left = True
             yield item
@@ -78,52 +85,50 @@ class ErrorPolicy:
 
 
 class ImageRegister:
-    """Remembers where every image was seen: an image that occurs twice is an error that names both lines.
-
-    `known_ids`: the allowed images (those of the ground truth); None allows any. `unit`: what has one line; `field`:
-    the field that names it."""
+    """Remembers the line of every image: an image that occurs twice is an error that names both lines."""
 
     def __init__(
         self, known_ids: Container[str] | None = None, *, unit: str = "an image", field: str = "image_id"
     ) -> None:
-        self._known, self._unit, self._field = known_ids, unit, field
-        self._seen: dict[str, tuple[str | None, int | str]] = {}
-        """Where each image was seen: its file and line, or no file and the place of a record from Python."""
+        """Start without images. known_ids: the allowed ones (those of the ground truth); None allows any. unit: what
+        has one line each, for messages; field: the field of a record that names it."""
+        self._known_ids, self._unit, self._field = known_ids, unit, field
+        self._locations: dict[str, tuple[str | None, int | str]] = {}
 
     def add(self, image_id: str, line: Line) -> None:
         """Remember that an image is on this line. Raises `DataError` for one that was added already or is unknown."""
-        if self._known is not None and image_id not in self._known:
-            renaming = _otherwise_named(image_id, self._known)
-            mend = renaming or f"give the set it belongs to, or pass {arg('on_error', 'skip')}"
-            problem = f"{unknown_image(image_id, self._known)}; {mend}"
+        if self._known_ids is not None and image_id not in self._known_ids:
+            renaming = _advise_renaming(image_id, self._known_ids)
+            advice = renaming or f"give the set it belongs to, or pass {arg('on_error', 'skip')}"
+            problem = f"{unknown_image(image_id, self._known_ids)}; {advice}"
             raise DataError(problem, place=line.place, field=self._field, code=UNKNOWN_IMAGE)
-        own_place = _spot(line)
-        first = self._seen.setdefault(image_id, own_place)
-        if first != own_place:
-            file, number_there = first
-            where = str(number_there) if file is None else Line(file, int(number_there), b"").where
+        location = _location(line)
+        first_location = self._locations.setdefault(image_id, location)
+        if first_location != location:
+            first_file, first_number = first_location
+            where = str(first_number) if first_file is None else Line(first_file, int(first_number), b"").where
             problem = f"image {image_id!r} is {where} already; keep one line {self._unit}"
-            if file != own_place[0]:
+            if first_file != location[0]:
                 problem += " in all files, which are read as one; for two models: hoicli compare, or one run each"
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
 
     def add_all(self, image_ids: Sequence[str], lines: Sequence[Line]) -> bool:
-        """Add the images of many lines if all are new, known and different, and return True; else add none and return
-        False."""
-        if len(image_ids) != len(lines):  # by a process that read them earlier
+        """Add the images of many lines and return True if all are new, known and different; otherwise add none and
+        return False. Raises `DataError` if there is not one image for each line."""
+        if len(image_ids) != len(lines):  # several processes read the file, and it has changed between them
             raise DataError("changed while it was read; run again", place=lines[0].place if lines else "")
-        new = set(image_ids)
-        if len(new) != len(image_ids) or not self._seen.keys().isdisjoint(new):
+        different_ids = set(image_ids)
+        if len(different_ids) != len(image_ids) or not self._locations.keys().isdisjoint(different_ids):
             return False
-        if self._known is not None and not all(map(self._known.__contains__, image_ids)):
+        if self._known_ids is not None and not all(map(self._known_ids.__contains__, image_ids)):
             return False
-        self._seen.update(zip(image_ids, map(_spot, lines), strict=True))
+        self._locations.update(zip(image_ids, map(_location, lines), strict=True))
         return True
 
 
 def unknown_image(image_id: str, known_ids: Container[str]) -> str:
-    """Return what is wrong with an image that is not a known one. It quotes one of the known ids, as the names may be
-    of another kind, or tells that the name differs in its Unicode form alone."""
+    """Return a message that an image is not in the ground truth. It quotes one of the known ids, for comparison, or
+    says that a known id differs only in its Unicode form (composed or decomposed accents)."""
     for form in ("NFC", "NFD"):
         if (in_form := normalize(form, image_id)) in known_ids:
             written = f"{ascii(image_id)[1:-1]} and {ascii(in_form)[1:-1]}"
@@ -133,9 +138,9 @@ def unknown_image(image_id: str, known_ids: Container[str]) -> str:
     return f"{image_id!r} is not in the ground truth{as_there}"
 
 
-def _otherwise_named(image_id: str, known_ids: Container[str]) -> str:
-    """Return what to do where the ids of the ground truth are of another kind (paths, numbers); "" where both look
-    alike and no change of the id makes it known."""
+def _advise_renaming(image_id: str, known_ids: Container[str]) -> str:
+    """Return how to rename images so that an unknown id becomes one of the known ids, which may be in another Unicode
+    form, paths, numbers, with an ending or with a prefix; "" if no such change would help."""
     for form in ("NFC", "NFD"):
         if normalize(form, image_id) in known_ids:
             return f"write both in one form: unicodedata.normalize({form!r}, name) in Python"
@@ -145,17 +150,18 @@ def _otherwise_named(image_id: str, known_ids: Container[str]) -> str:
     example = next(iter(known_ids), image_id) if isinstance(known_ids, Iterable) else image_id
     if image_id + PurePosixPath(example).suffix in known_ids:
         return f"make one kind of both with hoicli convert {arg('id_', 'name')}"
-    # (whether it is a path, whether it is a number) of this id, and of one of the ground truth
-    own_kind, known_kind = ("/" in image_id, image_id.isdecimal()), ("/" in example, example.isdecimal())
-    if own_kind == known_kind:
+    is_path, known_is_path = "/" in image_id, "/" in example
+    if is_path == known_is_path and image_id.isdecimal() == example.isdecimal():
+        # both ids look alike: perhaps the known ones have a prefix that ends in a separator
         prefixes = (example[:length] for length in range(1, len(example)) if not example[length - 1].isalnum())
-        missing = next((start for start in prefixes if start + image_id in known_ids), "")
+        missing = next((prefix for prefix in prefixes if prefix + image_id in known_ids), "")
         advice = f"ids there end in it, and {missing!r} is missing in front: jq -c '.image_id |= \"{missing}\" + .'"
         return advice if missing else ""
-    rule = "name" if own_kind[0] else "path" if known_kind[0] else "number"
+    rule = "name" if is_path else "path" if known_is_path else "number"
     return f"make one kind of both with hoicli convert {arg('id_', rule)}"
 
 
-def _spot(line: Line) -> tuple[str | None, int | str]:
-    """Return where a line is, in few bytes: its file and number, or None and the place of a record from Python."""
+def _location(line: Line) -> tuple[str | None, int | str]:
+    """Return where a line is: (its file, its number), or (None, its place in words) for a record given in Python. The
+    tuple needs less memory than the line, which holds its text."""
     return (line.file, line.number) if type(line) is Line else (None, line.where)

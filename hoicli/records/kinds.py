@@ -22,13 +22,14 @@ _MEAN = ("protocol", "step", "oracle", "error", "nms", "det_threshold", "constra
 
 @dataclass(frozen=True)
 class Kind:
-    """A row of KINDS: what a result row can be about.
+    """A kind of result rows, by what they are about: a mean, a class, a difference, a point of a curve, ...
 
-    told_by: keys that tell the kind; each of its rows has at least one of them, and rows of other kinds have none.
-    needs: further keys that each of its rows has besides COMMON. may: further keys that its rows may have. index: the
-    keys that name a line of its table, as far as its rows have them. columns: the keys that head a column of its table
-    below the metric, the first that a row has; () for a table with one line for each row. mean: whether its rows are
-    about all classes and images, and not about a part or a difference."""
+    name, says: what documents and messages call the kind, and what its rows are about. told_by: keys by which its rows
+    are recognised: each has at least one of them, and rows of other kinds have none. needs: further keys that each of
+    its rows has besides COMMON. may: further keys that its rows may have. index: the keys that tell the lines of its
+    table apart, as far as its rows have them. columns: the keys whose values head a column of its table below the
+    metric, of which the first that a row has is used; () for a table with one line for each row. mean: whether its rows
+    are about all classes and images, not about a part or a difference."""
 
     name: str
     says: str
@@ -40,7 +41,8 @@ class Kind:
     mean: bool = False
 
     def fits(self, row: Mapping[str, Any]) -> bool:
-        """Return whether a row has a key that tells this kind from others, and none that tells another."""
+        """Return whether a row can be of this kind: it has one of the keys in `told_by`, if there are any, and no key
+        that only rows of other kinds have."""
         keys_of_others = TELLING.difference(self.told_by, self.needs, self.may)
         is_told = not self.told_by or any(key in row for key in self.told_by)
         return is_told and not any(key in row for key in keys_of_others)

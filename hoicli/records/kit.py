@@ -21,9 +21,11 @@ def join_parts(parts: Sequence[NDArray[Scalar]], dtype: type[Scalar]) -> NDArray
 
 
 class Growing:
-    """Columns that grow part by part: `Growing(image=np.int64)`, `add(image=part)`, then `columns["image"]`."""
+    """Named columns that grow part by part: `columns = Growing(image=np.int64)`, `columns.add(image=part)` for each
+    part, then `columns["image"]` is all parts joined."""
 
     def __init__(self, **types: type[np.generic]) -> None:
+        """Start with empty columns. types: the NumPy type of each column, by its name."""
         self._types = types
         self._parts: dict[str, list[NDArray[Any]]] = {name: [] for name in types}
 
@@ -43,64 +45,70 @@ class Growing:
         return list(self._parts)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return the column of this name: the rows of all its parts, in the order they were added."""
+        """Return the column of this name: all its parts joined, in the order they were added."""
         column = join_parts(self._parts[name], self._types[name])
-        self._parts[name] = [column]
+        self._parts[name] = [column]  # so that the next call need not join them again
         return column
 
 
 def starts_of(counts: Sequence[int] | Ints | Bools) -> Ints:
-    """Return [N + 1] where each of N consecutive runs of these lengths begins, followed by where the last one ends."""
+    """Return [N + 1] the position where each of N consecutive runs begins, and at last the position where they end.
+    counts: the lengths of the runs; [2, 0, 3] gives [0, 2, 2, 5]."""
     starts = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
 
 
 def runs_of(starts: Ints) -> Ints:
-    """Return the number of the run that each position belongs to. starts: as `starts_of` returns it."""
+    """Return the number of the run that each position belongs to. starts: as `starts_of` returns them; [0, 2, 2, 5]
+    gives [0, 0, 2, 2, 2]."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
 def distinct(values: NDArray[Scalar], below: int | None = None) -> NDArray[Scalar]:
-    """Return the different values, ascending, as `np.unique` does; that function is slow to start, since it imports
-    masked arrays. below: a limit above all values, which are whole numbers from 0 on. If the limit is low, the values
-    are marked in a table of that length, which is faster than sorting."""
+    """Return the different values, ascending, as `np.unique` does (whose first call is slow: it imports masked arrays).
+
+    below: for whole numbers from 0 on, a number that all values are below. If it is small, the values are marked in a
+    table of that length, which is faster than sorting."""
     if below is not None and below <= 8 * len(values):
-        marked = np.zeros(below, dtype=bool)
-        marked[values] = True
-        return np.flatnonzero(marked).astype(values.dtype, copy=False)
+        is_value = np.zeros(below, dtype=bool)
+        is_value[values] = True
+        return np.flatnonzero(is_value).astype(values.dtype, copy=False)
     ordered = np.sort(values)
     return ordered[run_starts(ordered)]
 
 
 def sorted_by(values: Ints, below: int) -> Ints:
-    """Return [M] the order that sorts whole numbers from 0 to below `below`; equal numbers keep their order. The
-    numbers are sorted by 16 bits at a time, the lowest bits first (a radix sort): NumPy sorts 16-bit numbers by
+    """Return [M] the positions of the values in ascending order, as `np.argsort` does; equal values keep their order.
+    below: a number that all values, which are whole numbers from 0 on, are below.
+
+    The values are sorted by 16 bits at a time, the lowest bits first (a radix sort): NumPy sorts 16-bit numbers by
     counting, nine times as fast as wider ones."""
-    order = np.argsort(values.astype(np.uint16), kind="stable")
+    order = np.argsort(values.astype(np.uint16), kind="stable")  # the cast keeps the lowest 16 bits
     for shift in range(16, below.bit_length(), 16):
         order = order[np.argsort((values[order] >> shift).astype(np.uint16), kind="stable")]
     return order
 
 
 def run_starts(values: NDArray[Scalar]) -> Ints:
-    """Return the positions where a run of equal neighbours begins."""
+    """Return the positions where a run of equal neighbours begins: [0, 2, 3] for the values 7, 7, 4, 5, 5."""
     begins = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=begins[1:])
     return np.flatnonzero(begins)
 
 
 def expand_runs(start: Ints, count: Ints) -> tuple[Ints, Ints]:
-    """Return (run, position) of every member of consecutive runs, sum(count) in all; run r has the positions start[r],
-    start[r] + 1, ... This joins rows with their counterparts without a loop: each row has one run, perhaps empty."""
+    """Return (run, position), two columns of sum(count) rows: run r contributes the positions start[r], start[r] + 1,
+    ..., as many as count[r] says. This joins rows with their counterparts without a loop: the counterparts of row r
+    stand together, from start[r] on, and there may be none."""
     run = np.repeat(np.arange(len(count)), count)
     place_in_run = np.arange(len(run)) - np.repeat(np.cumsum(count) - count, count)
     return run, start[run] + place_in_run
 
 
 def find(ascending: Ints, values: Ints) -> tuple[Ints, Bools]:
-    """Return (its position in `ascending`, whether it is there) for each value; without it, the position is
-    meaningless."""
+    """Return ([M] the position of each value in `ascending`, which is sorted; [M] whether it is there). The position of
+    a value that is not there means nothing, but is a valid index unless `ascending` is empty."""
     if len(ascending) == 0:
         return np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=bool)
     position: Ints = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
@@ -108,25 +116,28 @@ def find(ascending: Ints, values: Ints) -> tuple[Ints, Bools]:
 
 
 def among(values: Ints, members: Iterable[int]) -> Bools:
-    """Return [M] a mask of the values that are members, as `np.isin` does; that function imports masked arrays, too."""
-    return find(np.array(sorted(members), dtype=np.int64), values)[1]
+    """Return [M] a mask of the values that are `members`, as `np.isin` does (whose first call is slow: it imports
+    masked arrays)."""
+    _, is_member = find(np.array(sorted(members), dtype=np.int64), values)
+    return is_member
 
 
-def groups(first_members: Ints, other: Ints, count: int) -> Ints:
-    """Return [count] the group of each item, named by the lowest item in it. first_members, other: [K] pairs of items
-    that belong together; whatever a chain of such pairs connects is one group."""
+def groups(first: Ints, second: Ints, count: int) -> Ints:
+    """Return [count] the group of each item from 0 to count - 1, as the lowest item in it. first, second: [K] each;
+    items first[k] and second[k] belong to one group, and so do all items that a chain of such pairs connects."""
     group = np.arange(count)
-    while (group[first_members] != group[other]).any():
-        lowest = np.minimum(group[first_members], group[other])
-        np.minimum.at(group, group[first_members], lowest)
-        np.minimum.at(group, group[other], lowest)
-        group = group[group]  # a group that has joined another takes over that one's group
+    while (group[first] != group[second]).any():
+        lowest = np.minimum(group[first], group[second])
+        np.minimum.at(group, group[first], lowest)
+        np.minimum.at(group, group[second], lowest)
+        group = group[group]  # if a group's lowest item has moved to another group, the others follow it
     return group
 
 
 def ranks_in_groups(group: Ints, score: Floats) -> Ints:
-    """Return [M] the rank of each member in its group, from 0, by descending score; equal ones keep their order."""
-    order = np.lexsort((-score, group))
+    """Return [M] the rank of each item in its group by descending score, from 0; equal scores keep their order. group:
+    [M] the group of each item, as a number."""
+    order = np.lexsort((-score, group))  # by group, then by descending score
     first = run_starts(group[order])
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order)) - np.repeat(first, np.diff(np.r_[first, len(order)]))
@@ -134,7 +145,9 @@ def ranks_in_groups(group: Ints, score: Floats) -> Ints:
 
 
 def rank_by_id(image_ids: Sequence[str]) -> Ints:
-    """Return [N] each image's rank among all images sorted by id. It breaks ties, whatever the order of lines."""
+    """Return [N] each image's position among all images sorted by id. Ties that it breaks do not depend on the order of
+    the lines."""
     rank = np.empty(len(image_ids), dtype=np.int64)
-    rank[sorted(range(len(rank)), key=list(image_ids).__getitem__)] = np.arange(len(rank))
+    order = sorted(range(len(rank)), key=list(image_ids).__getitem__)
+    rank[order] = np.arange(len(rank))
     return rank

@@ -40,13 +40,14 @@ HIGHER, LOWER = 1, -1
 
 @dataclass(frozen=True)
 class Metric:
-    """A row of METRICS.
+    """The declaration of a metric.
 
-    name: as rows have it; {k} in it stands for any number. says: what the metric is. source: a paper's section or a
-    repository's file that defines it. commands: those that print it. words: its name in a sentence; head: its name in
-    papers' tables. units: those that its values may be in. better: HIGHER or LOWER, 0 where neither is known to be
-    better. kinds: what its rows may be about; the first that fits a row counts. needs, may: keys that its rows have,
-    and may have, besides those of their kind. settings: the settings that its signature has at least."""
+    name: as result rows have it; {k} in it stands for any number. says: a sentence that says what the metric is.
+    source: the section of a paper, or the file of a repository, that defines it. commands: those that print it. words:
+    its name in a sentence; head: its name in tables of papers. units: those that its values may be in. better: HIGHER
+    or LOWER, whichever values are better, or 0 if that is not known. kinds: what its rows may be about; of those that
+    fit a row, the first counts. needs, may: keys that its rows must have, and may have, besides those of their kind.
+    settings: keys that the signature of its rows must have."""
 
     name: str
     says: str
@@ -62,7 +63,8 @@ class Metric:
     settings: tuple[str, ...] = ("protocol", "data", "gt")
 
     def difference(self, **others: Any) -> Metric:
-        """Return the metric that is the difference between two models in this one. others: its other fields."""
+        """Return the declaration of the metric `NAME_diff`, the difference between two models in this metric. others:
+        fields of it that differ from the usual ones."""
         says = f"The {self.head or self.name} of a model less that of the baseline."
         shared = {"name": f"{self.name}_diff", "says": says, "commands": ("compare",), "head": "", "better": 0}
         return replace(self, kinds=(DIFFERENCE,), may=(), **{**shared, **others})
@@ -277,7 +279,8 @@ _FAMILIES = {name: re.compile(name.replace("{k}", r"\d+")) for name in METRICS i
 
 
 def printed_by(command: str) -> list[Metric]:
-    """Return the metrics that a command prints, in the order of its rows. mAP comes last, except for eval."""
+    """Return the metrics that a command prints, in the order in which it prints them: as declared, but with mAP last,
+    except for eval."""
     printed = [metric for metric in _DECLARED if command in metric.commands]
     return sorted(printed, key=lambda metric: metric.name == "mAP") if command != "eval" else printed
 
@@ -291,14 +294,16 @@ def explain_metrics(command: str) -> str:
 
 @lru_cache(maxsize=4096)
 def metrics_named(name: str) -> tuple[Metric, ...]:
-    """Return the metrics of a name as rows have it (`R@50` belongs to `R@{k}`); none for an unknown name."""
+    """Return the metrics declared under a name in a result row (`R@50` is declared as `R@{k}`); none for an unknown
+    name, several if rows of that name may be of several kinds."""
     family = next((family for family, pattern in _FAMILIES.items() if pattern.fullmatch(name)), name)
     return METRICS.get(family, ())
 
 
 def metric_rows() -> list[dict[str, Any]]:
-    """Return a row for each metric: its name, the commands that print it, what it is, its unit, which values are the
-    better ones, whose it is, what its rows are about, and what its signature says at least."""
+    """Return a row for each metric, in the form in which `hoicli vocab --list metrics` prints it: its name, the
+    commands that print it, what it is, its units, which values are better, its source, what its rows are about, and the
+    settings that their signature must have."""
     senses = {HIGHER: "higher", LOWER: "lower", 0: None}
     return [
         {
@@ -316,13 +321,15 @@ def metric_rows() -> list[dict[str, Any]]:
 
 
 def better(name: str) -> int | None:
-    """Return HIGHER or LOWER, according to which values of a metric are better; None where that is not known."""
+    """Return HIGHER or LOWER, whichever values of the metric are better; None if that is not known, or differs between
+    several metrics of this name."""
     directions = {metric.better for metric in metrics_named(name)}
     return (directions.pop() or None) if len(directions) == 1 else None
 
 
 def kind_of(row: Mapping[str, Any]) -> Kind:
-    """Return the kind of a row of any command, be its metric hoicli's or not."""
+    """Return the kind of a row that any command printed: what it is about. Of a metric that hoicli does not declare,
+    the kind is told by the keys of the row."""
     if "metric" not in row:
         return NO_VALUE
     declared = list(chain.from_iterable(metric.kinds for metric in metrics_named(str(row.get("metric")))))
@@ -331,8 +338,8 @@ def kind_of(row: Mapping[str, Any]) -> Kind:
 
 @lru_cache(maxsize=4096)
 def fault_of(name: str, keys: tuple[str, ...], unit: str, settings: frozenset[str]) -> str:
-    """Return what is wrong with a row of a metric, "" if nothing is. name: the metric; keys: of the row; unit: of its
-    value; settings: the keys in its signature."""
+    """Return in which ways a result row differs from the declaration of its metric, as a text; "" if in none. name: of
+    the metric; keys: of the row; unit: of its value; settings: the keys in its signature."""
     metrics = metrics_named(name)
     if not metrics:
         return f"no metric of this name is declared; declare it in {__name__}"

@@ -10,7 +10,7 @@ from hoicli.errors import DataError, arg
 from hoicli.io.outputs import stays_inside
 
 LONGEST_NUMBER = 18
-"""Digits of an image number; longer ones are no image numbers (and Python refuses to read thousands of digits)."""
+"""The most digits of an image number; more digits are part of a name (and Python refuses to read thousands)."""
 
 
 PICTURE_ENDINGS = frozenset(
@@ -35,13 +35,14 @@ def path_of(file_name: str) -> str:
 
 
 def image_number(image_id: str) -> int | None:
-    """Return the number at the end of an image id (HICO_test2015_00000042 -> 42), None if there is none."""
+    """Return the number after the last underscore of an image id (HICO_test2015_00000042 -> 42), or the number that the
+    whole id is; None if there is none."""
     digits = image_id.rsplit("_", 1)[-1]
     return int(digits) if digits.isdecimal() and len(digits) <= LONGEST_NUMBER else None
 
 
 def number_or_name(image: Any) -> Any:
-    """Return an image's number as an integer, 17 for 17, "17" and 17.0; anything else unchanged."""
+    """Return an image's number as an integer: 17 for 17, "17" and 17.0; a name, or anything else, unchanged."""
     if type(image) is str and image.isdecimal() and len(image) <= LONGEST_NUMBER:
         return int(image)
     return int(image) if type(image) is float and image.is_integer() else image
@@ -52,8 +53,8 @@ ID_RULES: Mapping[str, Callable[[str], str | int | None]] = {
     "path": path_of,
     "number": lambda name: image_number(image_id_of(name)),
 }
-"""What `convert --id` takes, and the id that each makes of a file name: its base name, its path, or the number at its
-end, None without one."""
+"""The choices of `convert --id`, each with the function from a file name to the image id: its base name, its path, or
+the number at its end, None without one."""
 
 
 def is_blank(image_id: str | int) -> bool:
@@ -62,7 +63,8 @@ def is_blank(image_id: str | int) -> bool:
 
 
 def file_name_of(record: Mapping[str, Any], place: str) -> str:
-    """Return the `file_name` of a record. Raises `DataError` if it is missing or leads out of --images."""
+    """Return the `file_name` of a record, a path in the folder of images. place: of the record, for errors. Raises
+    `DataError` if it is missing or leads out of that folder."""
     name = record.get("file_name")
     if type(name) is not str or not name:
         raise DataError(f"missing; it names the image under {arg('images')}", place=place, field="file_name")

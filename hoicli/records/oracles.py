@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Oracle:
-    """A row of ORACLES.
+    """A row of ORACLES: a repair of one type of error, after which average precision is computed again to see what the
+    errors cost.
 
-    name: as rows and options have it. repairs: what becomes of the errors. words: its name in figures; head: above its
-    column in papers' tables. turn: its place where oracles are applied one after another (Diag-HOI 3.2), None for one
-    that repairs all errors of a side, which papers set apart.
+    name: as result rows and options have it. repairs: a sentence that says what becomes of the errors. words: its name
+    in figures; head: above its column in tables of papers. turn: its place, from 1, where oracles are applied one after
+    another (Diag-HOI 3.2); None for one that repairs all false positives or all false negatives.
     """
 
     name: str
@@ -47,4 +48,4 @@ ORACLES: Mapping[str, Oracle] = {
 IN_TURN = tuple(sorted((name for name in ORACLES if ORACLES[name].turn), key=lambda name: ORACLES[name].turn or 0))
 """The oracles that repair one type of error each, in the order of Diag-HOI section 3.2; together they repair all."""
 OF_A_SIDE = tuple(name for name in ORACLES if name not in IN_TURN)
-"""The oracles over all errors of a side."""
+"""The oracles that repair all false positives, or all false negatives."""

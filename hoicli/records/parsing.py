@@ -22,30 +22,33 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong with one field of one record, as `DataError` has it; `text` ends in what to do about it.
+    """Something wrong with one field of one record.
 
-    told: the text, or what makes it, where that takes long and only the first of many problems is shown.
+    field: the path of the field in the record, such as "hois[3].score". message: what is wrong and what to do about it;
+    or a function that returns it, if making it is slow, since often only the first of many problems is shown. code: the
+    error code for scripts.
     """
 
     field: str
-    told: str | Callable[[], str]
+    message: str | Callable[[], str]
     code: str = MALFORMED
 
     @property
     def text(self) -> str:
         """Return what is wrong, and what to do about it."""
-        return self.told if isinstance(self.told, str) else self.told()
+        return self.message if isinstance(self.message, str) else self.message()
 
     def error(self, place: str) -> DataError:
-        """Return the problem as the error of the line or file at `place`."""
+        """Return the problem as an error to raise. place: the line or file of the record, for the message."""
         return DataError(self.text, place=place, field=self.field, code=self.code)
 
 
 def parse(line: Line) -> Record:
     """Return the JSON object that a line holds.
 
-    Raises `DataError` with the place, and with the field if a NaN or an infinity makes it invalid JSON; for a key that
-    occurs twice; and with the code not-whole for the last line of a stream whose command failed."""
+    Raises `DataError`, with the place of the line, if it holds anything else (for a NaN or an infinity, with the field
+    that has it), or an object with a key that occurs twice; and with the code not-whole for the line by which a command
+    that failed ends its output (see `ending`)."""
     try:
         record = orjson.loads(line.data)
     except orjson.JSONDecodeError as error:
@@ -62,13 +65,14 @@ def parse(line: Line) -> Record:
 
 
 STOPPED = "error"
-"""The only key of a line that ends a stream whose command failed: no reader may take what came before for the whole."""
+"""The only key of the line by which a command that failed ends its output: readers refuse such an incomplete stream."""
 
 
 @contextmanager
 def ending(write: Callable[[bytes], object], command: str) -> Iterator[None]:
-    """If the block fails, write a last line that says so, so that no reader takes the stream for whole. write: what
-    writes to the stream; command: its name in that line."""
+    """Mark the output as incomplete if the block, which writes it, raises an exception: write a last line that says so,
+    which readers refuse (`parse`). write: writes bytes to the output; command: the name of the command, for that
+    line."""
     try:
         yield
     except (BrokenPipeError, UsageError):
@@ -96,7 +100,8 @@ def _is_json(data: bytes) -> bool:
 
 
 def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
-    """Return (problem, field) of a line that orjson refuses; the likeliest mistakes are tried one after another."""
+    """Return (what is wrong with a line that is no valid JSON, the field at fault or ""). The likeliest mistakes are
+    tried one after another. error: what orjson raised for the line."""
     if _CONSTANT.search(data):
         try:
             number = next(non_finite(json.loads(data)), None)
@@ -106,7 +111,7 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
             field, value = number
             return f"{value}: numbers must be finite; correct what wrote it, or drop the item", field
     stripped = data.strip()
-    if stripped[:1] == b"[":  # a list over many lines, most likely: a record never begins so
+    if stripped[:1] == b"[":  # most likely the first line of a list of records
         return _LIST, ""
     if stripped == b"{":
         return f"a JSON object over several lines; a record is one line (jq -c .), {_FOREIGN}", ""
@@ -123,8 +128,8 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
 
 
 def non_finite(value: Any, field: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (path, value) of every NaN or infinity inside a decoded JSON value; a path is like `hois[3].score`. field:
-    of `value`."""
+    """Yield (path, value) of every NaN or infinity inside a decoded JSON value. field: the path of `value` itself, to
+    which the paths of what it contains are added, such as `hois[3].score`."""
     if isinstance(value, float) and not math.isfinite(value):
         yield field, value
     elif isinstance(value, dict):
@@ -136,7 +141,7 @@ def non_finite(value: Any, field: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def json_type(value: object) -> str:
-    """Return what JSON calls a decoded value."""
+    """Return the JSON type of a decoded value in words, such as "an array"."""
     names = {dict: "an object", list: "an array", str: "a string", bool: "true or false"}
     return names.get(type(value), "a number" if type(value) in (int, float) else "null")
 
@@ -158,15 +163,17 @@ def short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def read_object(path: str, kind: str, of: str, *, limit: int) -> Record:
-    """Return the JSON object in a file, such as a protocol or a recipe. kind: what it is, a name of `hoicli doctor
-    --schema`; of: what the object is made of, for messages; limit: the most bytes it may have. Raises `DataError` that
-    names the file."""
+def read_object(path: str, kind: str, content: str, *, limit: int) -> Record:
+    """Return the JSON object in a file, such as a protocol or a recipe.
+
+    kind: what the object is, one of the names that `hoicli doctor --schema` takes. content: what it is made of, for the
+    message about a file of more than `limit` bytes. Raises `DataError`, with the name of the file, for a file that is
+    too large or holds no JSON object, or one with a key that occurs twice."""
     place = display_name(path)
     with open_input(path) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
-        raise DataError(f"too large for a {kind}; one is a JSON object of {of}", place=place)
+        raise DataError(f"too large for a {kind}; one is a JSON object of {content}", place=place)
     schema_hint = f"hoicli doctor --schema {kind} says what it holds"
     try:
         record = orjson.loads(data)
@@ -179,9 +186,9 @@ def read_object(path: str, kind: str, of: str, *, limit: int) -> Record:
 
 
 def dump(record: Mapping[str, Any]) -> bytes:
-    """Return a record as one line of JSON. The caller has checked that its numbers are finite.
+    """Return a record as one line of JSON. Its numbers must be finite: orjson would write NaN as null.
 
-    Raises `DataError` for what such JSON cannot hold: integers beyond 64 bits, text that is not Unicode."""
+    Raises `DataError` for what orjson cannot write: integers beyond 64 bits, text that is not Unicode."""
     try:
         return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
     except TypeError as error:

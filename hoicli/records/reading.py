@@ -66,10 +66,10 @@ def read_scenes(
     known_ids: Container[str] | None = None,
     processes: int = 1,
 ) -> Iterator[Scenes]:
-    """Yield the image records of a stream as batches of columns.
+    """Yield the image records of a stream as batches of columns, whose names are numbers of the vocabulary.
 
-    scored: whether the records are predictions, which need scores. policy: what to do with a bad record. known_ids: the
-    allowed images, None for any. processes: how many share the work.
+    scored: whether the records are predictions, which need scores. policy: whether a bad record stops the reading or is
+    counted and left out. known_ids: the allowed images, None for any. processes: how many share the work.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; a
     record whose image is not in `known_ids` is bad, too."""
@@ -81,16 +81,20 @@ def read_scenes(
 def checker(
     vocabulary: Vocabulary, *, scored: bool, besides: Container[str] = ()
 ) -> Callable[[Record], Iterator[Problem]]:
-    """Return the function that yields the problems of a record that `scenes_of` refuses. The two agree on what a good
-    record is; tests/records/test_reading.py compares them on thousands of broken records."""
+    """Return a function that yields the problems of a record: some for every record that `scenes_of` refuses, none for
+    any other (tests/records/test_reading.py compares the two on thousands of broken records).
+
+    scored: whether records are predictions. besides: the names of further optional fields of predictions to check, as
+    `image.problems` takes them."""
     if scored:
         return partial(problems, vocabulary=vocabulary, scored=True, besides=besides)
     return partial(truth_problems, vocabulary=vocabulary)
 
 
 def scenes_of(lines: Sequence[Line], vocabulary: Vocabulary, *, scored: bool) -> Scenes:
-    """Return the lines as columns. Raises an exception that `columns.attempt` expects for a record with `checker`
-    problems."""
+    """Return the image records on the lines as columns. scored: whether they are predictions. Raises an exception that
+    `columns.attempt` expects if any record is bad, without saying what is wrong; the function that `checker` returns
+    says it."""
     images = [line.image for line in lines if isinstance(line, ArrayLine)]
     if scored and images and len(images) == len(lines):
         return scenes_of_detections(images, vocabulary)
@@ -98,7 +102,8 @@ def scenes_of(lines: Sequence[Line], vocabulary: Vocabulary, *, scored: bool) ->
 
 
 def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -> Scenes:
-    """Return the predictions of some images, at least one, as columns, with what V-COCO's records imply."""
+    """Return the predictions of images given as arrays, at least one, as columns. In a dataset with roles (V-COCO), the
+    actions that the roles imply are added."""
     names = [column.name for column in fields(Detections)[1:]]
     column = {name: np.concatenate([getattr(image, name) for image in images]) for name in names}
     box_start, hoi_start = (starts_of([len(getattr(image, of)) for image in images]) for of in ("boxes", "score"))
@@ -127,8 +132,10 @@ def named_scenes(
     of_image: Sequence[str] = (),
     of_hoi: Mapping[str, Any] | None = None,
 ) -> RawImages:
-    """Return the lines as columns, with the fields that `numbered_scenes` reads. of_image, of_hoi: further fields that
-    the caller reads, as `raw_images` takes them. Raises as `scenes_of` does; `numbered_scenes` checks what is left."""
+    """Return the image records on the lines as columns, with numbers of the vocabulary for labels and verbs, and with
+    the fields that `numbered_scenes` needs. scored: whether they are predictions. of_image, of_hoi: further fields to
+    keep, as `raw_images` takes them. Raises an exception that `columns.attempt` expects if any record is bad, except
+    for the problems that `numbered_scenes` finds."""
     nulls = bool(vocabulary.roles)
     objects: Mapping[Any, int] = vocabulary.object_ids
     if nulls:
@@ -136,6 +143,7 @@ def named_scenes(
     own_fields = (() if scored else ("iscrowd",)) + ((FIELDS if scored else FIELDS[:1]) if nulls else ())
 
     def check(record: Record) -> None:
+        """Raise `ValueError` if a rare field of the record is bad."""
         require(not any(seldom_problems(record, vocabulary, scored=scored)))
 
     return raw_images(
@@ -152,8 +160,9 @@ def named_scenes(
 
 
 def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> Scenes:
-    """Return `raw`, whose labels [B] and verbs [T] are numbers of the vocabulary already, as `Scenes`, with classes and
-    with what the other fields say. Raises an exception that `columns.attempt` expects for a bad field."""
+    """Return images, as `named_scenes` returns them, as `Scenes`: with the class of each triplet, image-level labels,
+    caveats and flags of boxes. scored: whether they are predictions. Raises an exception that `columns.attempt` expects
+    if any record has a bad field."""
     labels, verbs = integers(raw.labels), integers(raw.verbs)
     image_hois, ambiguous_hois = raw.each("image_hois"), raw.each("ambiguous_hois")
     known_count, known_pairs, derived_mask = _known_objects(image_hois, raw, labels, vocabulary, scored=scored)
@@ -184,16 +193,18 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
 
 
 def scores_by_box(raw: RawImages, scenes: Scenes) -> Floats:
-    """Return [B] the `scores` of the records, NaN for the boxes of a record without them. The object box of V-COCO's
-    `unstated`, which nobody detected, has an infinite score, so that the person's score alone decides."""
+    """Return [B] the score of each box, from the field `scores` of its record; NaN if the record does not have it. The
+    object box of V-COCO's `unstated`, which no detector gave, has an infinite score: then only the score of the person
+    counts. raw, scenes: the same images before and after `numbered_scenes`."""
     scores = np.full(len(scenes.boxes), np.inf)
     scores[stated_in_record(scenes.box_start, np.diff(raw.box_start))] = numbers(raw.box_values("scores", np.nan))
     return scores
 
 
 def stated_in_record(starts: Ints, counts: Ints) -> Bools:
-    """Return a mask of the boxes or triplets that stand in their records. What `unstated` adds to a V-COCO record comes
-    last in each image. starts: where each image begins, as `starts_of` returns it; counts: how many each record has."""
+    """Return a mask of the boxes, or of the triplets, that stand in their records. Those that were added (what V-COCO's
+    `unstated` implies) come last in each image. starts: [N + 1] where those of each image begin, added ones included;
+    counts: [N] how many stand in each record."""
     image = runs_of(starts)
     place_in_image = np.arange(len(image)) - starts[image]
     stated: Bools = place_in_image < counts[image]
@@ -203,9 +214,13 @@ def stated_in_record(starts: Ints, counts: Ints) -> Bools:
 def _known_objects(
     image_hois: list[Any], raw: RawImages, labels: Ints, vocabulary: Vocabulary, *, scored: bool
 ) -> tuple[Ints, Ints, Ints]:
-    """Return (`known_count` of `Scenes`, `known` of `Scenes`, [N] the caveat mask of images whose objects come from
-    triplets). Image-level labels name the objects of any verb, including `no_interaction` and invisible instances. A
-    record without them uses its own triplets, which miss invisible instances."""
+    """Return ([N] how many different objects each image is known to contain; [K] these objects, as ids, image by image;
+    [N] as a bit mask, the caveat that they were derived from triplets).
+
+    They are the objects in the image-level labels `image_hois` (pairs of verb and object for each image, None without
+    them), whatever the verb, and in the image's own triplets. A record without image-level labels has only the latter,
+    which lack what is not visible. raw, labels: the boxes and triplets, and the object ids of boxes. Predictions
+    (`scored`) have no known objects."""
     derived_mask, object_count = caveats.mask([caveats.DERIVED_LABELS]), len(vocabulary.objects)
     derived = np.array([derived_mask if pairs is None else 0 for pairs in image_hois], dtype=np.int64)
     named_keys: list[int] = []
@@ -221,8 +236,12 @@ def _known_objects(
 
 
 def _image_labels(image_hois: list[Any], ambiguous_hois: list[Any], vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
-    """Return (`label_count` of `Scenes`, `label` of `Scenes`, [N] the caveat mask of images that do not say what is
-    ambiguous). Labels that are no interaction of the vocabulary are left out."""
+    """Return ([N] how many image-level labels each image has; [L] these labels, image by image: the number of an
+    interaction, or ~number, which is negative, for an ambiguous one; [N] as a bit mask, the caveat that a record does
+    not say what is ambiguous).
+
+    image_hois, ambiguous_hois: for each image, pairs of verb and object, or None. Pairs that are no interaction of the
+    vocabulary are left out."""
     counts: list[int] = []
     labels: list[int] = []
     ids = vocabulary.interaction_ids
@@ -243,8 +262,8 @@ def concatenate(batches: Iterable[Scenes], vocabulary: Vocabulary) -> Scenes:
 
 
 def _role_classes(raw: RawImages, verbs: Ints, vocabulary: Vocabulary) -> Ints:
-    """Return [T] the class of each (verb, role). Raises an exception that `columns.attempt` expects for a role that a
-    verb does not have, and for an object without a role."""
+    """Return [T] the class (interaction id) of each triplet's verb and role. verbs: [T] verb ids. Raises an exception
+    that `columns.attempt` expects for a role that its verb does not have, and for an object without a role."""
     role_names = raw.of_hoi["role"] or [None] * len(verbs)
     roles = np.fromiter(map(_role_ids(vocabulary).__getitem__, role_names), dtype=np.int64, count=len(role_names))
     classes = class_table(vocabulary)[verbs, roles]
@@ -253,13 +272,15 @@ def _role_classes(raw: RawImages, verbs: Ints, vocabulary: Vocabulary) -> Ints:
 
 
 def _role_ids(vocabulary: Vocabulary) -> dict[str | None, int]:
-    """Return the column of `class_table` for each role; the role None is the action itself."""
+    """Return, by role, its column in `class_table`. The role None is the verb alone, without a role."""
     return {role: number for number, role in enumerate((None, *vocabulary.roles))}
 
 
 def _complete(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> Scenes:
-    """Return `scenes` with the unstated and the derived statements of V-COCO added after those in the records. The
-    fields of images have been checked by `image.seldom_problems`."""
+    """Return `scenes` with the triplets added that records of V-COCO imply, after those in the records: for an image
+    with `unstated`, every (person, class) that has no triplet; for another image, the actions of people who only have
+    triplets with roles. Statements in `left_out` are not added. raw: the same images, whose fields have been checked;
+    scored: whether they are predictions."""
     unstated, classes = raw.each("unstated"), len(vocabulary.interactions)
     has_unstated = np.array([statement is not None for statement in unstated], dtype=bool)
     statements = [statement for statement in unstated if statement is not None]
@@ -295,8 +316,11 @@ def _complete(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored:
 
 
 def _add_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out: Ints, *, scored: bool) -> Scenes:
-    """Return `scenes` with an action for every (subject, verb) that states only roles of the verb. images: the mask of
-    the images concerned. left_out: the keys, subject * classes + class, of statements that are not added."""
+    """Return `scenes` with a triplet of the verb alone for every (subject, verb) that has only triplets with roles. Its
+    score is the largest of theirs (NaN in ground truth, if not `scored`).
+
+    images: [N] a mask of the images concerned. left_out: what not to add, as numbers: row of the subject's box * number
+    of classes + class."""
     verb_of, is_agent = class_columns(vocabulary)
     verb_count = len(vocabulary.verbs)
     key = scenes.subject * verb_count + scenes.verb

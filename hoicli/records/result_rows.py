@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 from hoicli.errors import DataError, UsageError, arg, write_number
 from hoicli.records.metrics import fault_of
+from hoicli.records.parsing import Problem, is_number
 from hoicli.version import __version__
 
 Row = dict[str, Any]
@@ -33,7 +34,8 @@ they differ from the defaults; those of SHOE, agreement and robustness always, a
 
 
 def result_row(metric: str, /, **keys: Any) -> Row:
-    """Return a row of a metric, with its keys in the order given; raises `ValueError` as `check_row`."""
+    """Return a result row of a metric with these keys, in the order given. Raises `ValueError`, as `check_row` does,
+    for a row that is not as the metric is declared in `records.metrics`."""
     row = {"metric": metric, **keys}
     check_row(row)
     return row
@@ -48,24 +50,24 @@ def check_row(row: Mapping[str, Any]) -> None:
 
 
 BAR = "|"
-"""What stands between the settings of a signature, and may be in no name that one has."""
+"""The character between the settings of a signature; no value of a setting may contain it."""
 
 
 def write_setting(value: Setting) -> str:
-    """Return a setting as signatures have it: a number as the shortest text that reads back as the same number, several
-    values with commas between."""
+    """Return the text of a setting in a signature: a number as the shortest text that reads back as the same number,
+    several values with commas between them."""
     if isinstance(value, tuple):
         return ",".join(map(write_setting, value))
     return write_number(value) if isinstance(value, float) else str(value)
 
 
 def signature(settings: Settings, *, inherited: str = "") -> str:
-    """Return settings as `key:value|key:value`, each value by `write_setting`, always in the order of SIGNATURE_KEYS,
-    as sacreBLEU prints them; `settings_of` reads it.
+    """Return the signature of a result row: its settings as `key:value|key:value`, in the order of SIGNATURE_KEYS, with
+    hoicli's version at the end, as in sacreBLEU. Two rows with one signature were made by the same computation.
 
-    Two rows with one signature were made by the same computation. The version is added here. inherited: for a row
-    computed from other rows, the `joined_settings` that these share; they come first, unchanged. Raises `DataError` for
-    a value with a BAR, which readers of files refuse in names before."""
+    inherited: for a row computed from other rows, the settings that these share, as `joined_settings` writes them; they
+    come first, unchanged. Raises `DataError` for a value that contains `|`; readers of files have refused such names
+    before."""
     written = {key: write_setting(value) for key, value in settings.items()} | {"version": __version__}
     unknown = written.keys() - set(SIGNATURE_KEYS)
     if unknown:
@@ -78,13 +80,15 @@ def signature(settings: Settings, *, inherited: str = "") -> str:
 
 
 def also_signed(row: Row, key: str, value: str) -> Row:
-    """Return the row with one more setting in its signature, just before the version."""
+    """Return the row with one more setting, key:value, in its signature, just before the version; the row itself if it
+    has no signature."""
     settings_text, _, version = row.get("signature", "").rpartition(BAR)
     return {**row, "signature": f"{settings_text}|{key}:{value}|{version}"} if settings_text else row
 
 
 def joined_settings(settings: Mapping[str, str]) -> str:
-    """Return settings as a signature writes them, in their order."""
+    """Return settings, key to text, in the form of a signature, `key:value|key:value`, in their order; of a setting
+    with an empty value only the key."""
     return "|".join(f"{key}:{value}" if value else key for key, value in settings.items())
 
 
@@ -101,7 +105,8 @@ def parse_signature(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def row_ends(protocol: str, tags: Mapping[str, str], settings: Settings) -> Row:
-    """Return the last keys of a row: its protocol, its tags, and the signature of its settings."""
+    """Return the keys that a result row ends with: `protocol`, `tags` (from --tag, key to value) and `signature`, made
+    of the protocol and the settings."""
     return {"protocol": protocol, "tags": dict(tags), "signature": signature({"protocol": protocol, **settings})}
 
 
@@ -119,9 +124,9 @@ ROW_KEYS = (
 
 
 def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str]:
-    """Return `--tag key=value` options as a dictionary. taken: the tags that the command itself gives its rows.
-
-    Raises `UsageError` that names every bad one."""
+    """Return the values of the option `--tag key=value` as a dictionary from key to value. taken: keys of tags that the
+    command itself gives its rows. Raises `UsageError` that names every tag that has no key or no "=", or whose key is
+    taken or is a key of rows."""
     bad = [tag for tag in tags if "=" not in tag or tag.startswith("=")]
     if bad:
         raise UsageError(f"{arg('tag', ', '.join(bad))}: write key=value, for example {arg('tag', 'model=cdn')}")
@@ -139,7 +144,7 @@ def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str
 
 
 def tag_column(key: str) -> str:
-    """Return the name of a tag's column in a table that also has the row's own keys."""
+    """Return the name of the column for the tag `key` in a table that also has columns for the keys of rows."""
     return f"tags.{key}" if key in ROW_KEYS else key
 
 
@@ -152,7 +157,23 @@ CHANCES = ("p", "p_bootstrap", "q")
 """Keys of compare's rows that say how likely a difference is by chance."""
 
 
-def interval_keys(ends: tuple[float, float] | None) -> Row:
-    """Return the `ci_low` and `ci_high` of a row in percent. ends: the interval as fractions; None without one."""
-    low, high = ends or (None, None)
+def interval_keys(interval: tuple[float, float] | None) -> Row:
+    """Return the keys `ci_low` and `ci_high` of a result row, in percent. interval: the lower and the upper limit as
+    fractions; without one, both keys are None."""
+    low, high = interval or (None, None)
     return {"ci_low": percent(low), "ci_high": percent(high)}
+
+
+def result_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield a problem for everything in a parsed result row that a reader of results cannot use."""
+    for key in ("metric", "subset"):
+        if type(record.get(key)) is not str:
+            yield Problem(
+                key, "missing or no string; every row says what it measured, and over what, as hoicli eval writes it"
+            )
+    value = record.get("value")
+    if "value" not in record or not (value is None or is_number(value)):
+        yield Problem("value", "missing or no finite number (null where there is nothing to average)")
+    tags = record.get("tags", {})
+    if type(tags) is not dict or not all(type(tag) is str for tag in tags.values()):
+        yield Problem("tags", f"must be an object of strings; eval {arg('tag')} writes it")

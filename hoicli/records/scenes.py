@@ -1,4 +1,4 @@
-"""Many images as columns, with labels of a dataset's vocabulary; and the classes that these make."""
+"""Many images as columns, whose labels and verbs are numbers of a dataset's vocabulary; and the dataset's classes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hoicli.vocabulary.labels import Vocabulary
 
 @dataclass(frozen=True)
 class Scenes(Images):
-    """Images whose labels, verbs and interactions are numbers of the vocabulary; score [T] is NaN for ground truth.
+    """Images whose labels, verbs and interactions are numbers of a vocabulary; score [T] is NaN for ground truth.
 
-    Of boxes: labels [B] object ids, -1 for a box without one; crowd [B] whether a box of ground truth is around a crowd
-    (COCO's `iscrowd`); annotated [B] whether the actions of the box's person were annotated. Of triplets: verb [T] verb
-    ids; interaction [T] interaction ids, -1 where the vocabulary has no such (verb, object). Of images, one after
-    another: known [K] the objects that some image-level label of an image names, each once, ascending (ground truth
-    only), and known_count [N] how many each image has; label [L] the interactions that are image-level labels,
-    ~interaction for an ambiguous one, and label_count [N] how many each image has. caveats [N] masks of
-    `hoicli.records.caveats`: those of the record, and for ground truth without image-level labels that they are derived
-    from triplets."""
+    Of boxes: labels [B] object ids, -1 for a box without a label; crowd [B] whether a box of ground truth is around a
+    crowd (COCO's `iscrowd`); annotated [B] whether the actions of the person in the box were annotated.
+    Of triplets: verb [T] verb ids; interaction [T] interaction ids, -1 where the vocabulary has no such (verb, object).
+    Of images, lists one after another: known [K] the objects in the image-level labels of an image, each once,
+    ascending (ground truth only), with known_count [N] how many each image has; label [L] the interactions that are
+    image-level labels, ~interaction (a negative number) for an ambiguous one, with label_count [N] how many each image
+    has. caveats [N] sets of caveats as bit masks (`hoicli.records.caveats`): those of the record, and, for ground truth
+    without image-level labels, that these are derived from triplets."""
 
     labels: Ints
     crowd: Bools
@@ -44,13 +44,13 @@ class Scenes(Images):
 
     @cached_property
     def every_caveat(self) -> int:
-        """Return the mask of the caveats that any of the images has."""
+        """Return the caveats that any of the images has, as a bit mask."""
         return int(np.bitwise_or.reduce(self.caveats, initial=0))
 
     @cached_property
     def object_label(self) -> Ints:
-        """Return [T] the label of each triplet's object; -1 without an object or a label."""
-        if not len(self.labels):
+        """Return [T] the label (object id) of each triplet's object; -1 without an object or a label."""
+        if not len(self.labels):  # nothing could be looked up below, not even for an object of -1
             return np.full(len(self.object), -1, dtype=np.int64)
         return np.where(self.object < 0, -1, self.labels[self.object])
 
@@ -60,21 +60,24 @@ class Scenes(Images):
         return int(((self.object >= 0) & (self.object_label < 0)).sum())
 
     def only(self, rows: Ints) -> Scenes:
-        """Return the same images and boxes with only some of the triplets. rows: those to keep, ascending."""
+        """Return the same images and boxes with only the triplets at `rows`, which are ascending and each occur
+        once."""
         if len(rows) == len(self.score):
             return self
         columns = {name: getattr(self, name)[rows] for name in _OF_TRIPLETS}
-        return replace(self, hoi_start=np.searchsorted(rows, self.hoi_start), **columns)
+        new_start = np.searchsorted(rows, self.hoi_start)  # how many rows are kept before each old start
+        return replace(self, hoi_start=new_start, **columns)
 
 
 def are_subjects(labels: Ints, vocabulary: Vocabulary) -> Bools:
-    """Return [N] a mask of the labels (object ids, -1 for none) that a subject may have: person, or the dataset's
-    `subjects`."""
+    """Return [M] a mask of the labels [M] (object ids, -1 for none) that the subject of an interaction may have: person
+    alone, unless the dataset lists other `subjects`."""
     return among(labels, vocabulary.subject_ids)
 
 
 def other_subjects(scenes: Scenes, vocabulary: Vocabulary) -> int:
-    """Return how many triplets have a subject whose label no subject may have."""
+    """Return how many triplets have a subject with a label that no subject may have; those without a label do not
+    count."""
     if not len(scenes.labels):
         return 0
     is_other = (scenes.labels >= 0) & ~are_subjects(scenes.labels, vocabulary)
@@ -82,8 +85,9 @@ def other_subjects(scenes: Scenes, vocabulary: Vocabulary) -> int:
 
 
 def box_kinds(labels: Ints, vocabulary: Vocabulary) -> Ints:
-    """Return [N] the labels by which boxes are compared. All labels of subjects become one, since the label of a
-    subject is no part of a class: a worker that is taken for a visitor is found."""
+    """Return [M] the labels by which boxes are matched: `labels` [M], with all labels that a subject may have replaced
+    by one of them. The label of a subject is no part of a class: a worker that is taken for a visitor counts as
+    found."""
     if len(vocabulary.subjects) == 1:
         return labels
     return np.where(are_subjects(labels, vocabulary), min(vocabulary.subject_ids), labels)
@@ -91,8 +95,9 @@ def box_kinds(labels: Ints, vocabulary: Vocabulary) -> Ints:
 
 @cache
 def class_table(vocabulary: Vocabulary) -> Ints:
-    """Return [verbs, objects] the class of each (verb, object), -1 where there is none. In a dataset with roles, return
-    [verbs, 1 + roles] the class of each (verb, role); column 0 is the action itself."""
+    """Return [verbs, objects] the class (interaction id) of each (verb, object), -1 where the dataset has no such
+    class. In a dataset with roles, return [verbs, 1 + roles] the class of each (verb, role), with the class of the verb
+    alone, without a role, in column 0."""
     names = ("", *vocabulary.roles) if vocabulary.roles else vocabulary.objects
     columns = {name: column for column, name in enumerate(names)}
     table = np.full((len(vocabulary.verbs), len(columns)), -1, dtype=np.int64)
@@ -103,7 +108,7 @@ def class_table(vocabulary: Vocabulary) -> Ints:
 
 @cache
 def class_columns(vocabulary: Vocabulary) -> tuple[Ints, Bools]:
-    """Return ([C] the verb of each class, [C] whether it is the action itself rather than one of its roles)."""
+    """Return ([C] the verb id of each class; [C] whether the class is a verb alone, without a role or an object)."""
     verbs = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int64)
     return verbs, np.array([not role for _, role in vocabulary.interactions], dtype=bool)
 
@@ -111,10 +116,10 @@ def class_columns(vocabulary: Vocabulary) -> tuple[Ints, Bools]:
 def add_triplets(
     scenes: Scenes, image: Ints, *, subject: Ints, object_: Ints, verb: Ints, interaction: Ints, score: Floats
 ) -> Scenes:
-    """Return `scenes` with more triplets, each after the others of its image. image: the image of each new triplet; the
-    others are columns of `Scenes`."""
+    """Return `scenes` with more triplets, each after the others of its image. image: [M] the row of the image of each
+    new triplet; the other arguments are its columns [M], as in `Scenes`."""
     images = np.concatenate([scenes.image_of_hoi, image])
-    order = np.argsort(images, kind="stable")
+    order = np.argsort(images, kind="stable")  # stable: the triplets of an image keep their order, new ones last
     return replace(
         scenes,
         subject=np.concatenate([scenes.subject, subject])[order],
@@ -127,11 +132,13 @@ def add_triplets(
 
 
 def add_boxes(scenes: Scenes, image: Ints, boxes: Floats, labels: Ints) -> tuple[Scenes, Ints, Ints]:
-    """Return (`scenes` with more boxes, each after the others of its image; the rows of the new boxes; the new rows of
-    the boxes that were there). image: [M] the image of each new box, ascending."""
+    """Return (`scenes` with M more boxes, each after the others of its image; [M] the rows of the new boxes; [B + 1]
+    the new rows of the boxes that were there, at last -1, which NO_BOX looks up).
+
+    image: [M] the row of the image of each new box, ascending; boxes: [M, 4]; labels: [M] object ids."""
     added_before = starts_of(np.bincount(image, minlength=len(scenes.image_ids)))
     insert_at = scenes.box_start[1:][image]
-    new_rows = np.append(np.arange(len(scenes.boxes)) + added_before[scenes.image_of_box], -1)  # of no object: none
+    new_rows = np.append(np.arange(len(scenes.boxes)) + added_before[scenes.image_of_box], -1)
     grown = replace(
         scenes,
         boxes=np.insert(scenes.boxes, insert_at, boxes, axis=0),

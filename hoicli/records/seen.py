@@ -1,4 +1,5 @@
-"""The dataset that a ground truth shows: its labels and classes, as a file of a dataset holds them."""
+"""Makes the file that describes a dataset (`hoicli vocab --from`): the labels and classes that occur in its ground
+truth."""
 
 from __future__ import annotations
 
@@ -27,9 +28,12 @@ Pair = tuple[str, str]
 
 
 class Seen:
-    """The labels and classes of a ground truth, counted. Counts do not depend on the order of records."""
+    """Counts the labels and classes of a ground truth: the images; how many triplets have each subject label, verb,
+    object label, and (verb, object label) in `pairs`; and in `boxes` how many boxes, or image-level labels, have each
+    label."""
 
     def __init__(self) -> None:
+        """Start with nothing counted."""
         self.images = 0
         self.subjects: Counter[str] = Counter()
         self.verbs: Counter[str] = Counter()
@@ -51,7 +55,8 @@ class Seen:
         policy.report(some_left=bool(self.images))
 
     def _add(self, record: Record, place: str) -> None:
-        """Count one record. Raises `DataError` at `place` for a label that no dataset can have."""
+        """Count one checked record. Raises `DataError`, with the place of the record, for a label that no dataset can
+        have; each different label is checked once."""
         labels = record["labels"]
         new_labels = [(f"labels[{index}]", label) for index, label in enumerate(labels) if label not in self.boxes]
         new_labels += [
@@ -72,50 +77,60 @@ class Seen:
             self.verbs[hoi["verb"]] += 1
             self.pairs[hoi["verb"], object_label] += 1
 
-    def respell(self, verbs: Mapping[str, str], names: Mapping[str, str]) -> Seen:
-        """Return the same counts with other spellings of some labels. verbs, names: the new spelling of each verb and
-        each other label to change."""
+    def respell(self, verbs: Mapping[str, str], labels: Mapping[str, str]) -> Seen:
+        """Return the same counts with some labels in another spelling; counts of labels that become one are added.
+        verbs, labels: the new spelling, by the old one, of verbs and of labels of boxes."""
         respelled = Seen()
         respelled.images = self.images
-        for key, spelling in (("subjects", names), ("verbs", verbs), ("objects", names), ("boxes", names)):
+        for key, spellings in (("subjects", labels), ("verbs", verbs), ("objects", labels), ("boxes", labels)):
             for label, count in getattr(self, key).items():
-                getattr(respelled, key)[spelling.get(label, label)] += count
-        for (verb, name), count in self.pairs.items():
-            respelled.pairs[verbs.get(verb, verb), names.get(name, name)] += count
+                getattr(respelled, key)[spellings.get(label, label)] += count
+        for (verb, label), count in self.pairs.items():
+            respelled.pairs[verbs.get(verb, verb), labels.get(label, label)] += count
         return respelled
 
 
-def in_one_spelling(parts: Sequence[Seen]) -> list[Seen]:
-    """Return the parts with each label in one spelling, the most frequent one; if several are equally frequent, the one
-    with underscores. A note tells of each label that had several."""
-    chosen: list[dict[str, str]] = []
-    for what, counts in _labels_of(parts):
+def unify_spellings(parts: Sequence[Seen]) -> list[Seen]:
+    """Return the counts with each label in one spelling: the most frequent one in all parts or, of equally frequent
+    ones, the one with underscores. Print a note on stderr about each label that had several spellings. parts: the
+    counts of the ground truth and, if it is given, of the training set."""
+    new_spellings_of_kinds: list[dict[str, str]] = []
+    for kind, counts in _label_counts(parts):
         new_spellings: dict[str, str] = {}
-        for spellings in _groups(counts, normalise_spelling):
+        for spellings in _group_spellings(counts, normalise_spelling):
             best = max(spellings, key=lambda label: (counts[label], label == normalise_spelling(label)))
             new_spellings |= dict.fromkeys(spellings, best)
-            spellings_text = " and ".join(f"{label!r} ({counts[label]:,})" for label in spellings)
-            note(f"{what} {spellings_text} are one label in several spellings: {best!r} stands for all")
-        chosen.append(new_spellings)
-    return [part.respell(*chosen) for part in parts]
+            spellings_text = _spellings_text(spellings, counts)
+            note(f"{kind} {spellings_text} are one label in several spellings: {best!r} stands for all")
+        new_spellings_of_kinds.append(new_spellings)
+    new_verbs, new_labels = new_spellings_of_kinds
+    return [part.respell(new_verbs, new_labels) for part in parts]
 
 
-def _labels_of(parts: Sequence[Seen]) -> Iterator[tuple[str, Counter[str]]]:
-    """Yield ("verbs", their counts in all parts), then ("labels", the counts of the others)."""
+def _label_counts(parts: Sequence[Seen]) -> Iterator[tuple[str, Counter[str]]]:
+    """Yield ("verbs", how often each verb occurs in all parts), then ("labels", the same for labels of boxes)."""
     yield "verbs", sum((part.verbs for part in parts), Counter[str]())
     yield "labels", sum((part.boxes for part in parts), Counter[str]())
 
 
+def _spellings_text(spellings: Iterable[str], counts: Mapping[str, int]) -> str:
+    """Return labels with their counts for a message: "'hot_dog' (12) and 'hot dog' (3)"."""
+    return " and ".join(f"{label!r} ({counts[label]:,})" for label in spellings)
+
+
 def dataset_of(parts: Sequence[Seen], name: str) -> dict[str, Any]:
-    """Return the content of a dataset's file with the classes of the first part, which has a triplet. A second part,
-    the training set, may add labels, and its triplets become the training counts. Everything is sorted by name. Raises
-    `UsageError` for the name of a dataset of hoicli's own, `DataError` for a name that no dataset can have."""
-    truth, training = parts[0], parts[-1]
+    """Return the content of the file that describes a dataset called `name`, with everything sorted.
+
+    parts: the counts of the ground truth, whose (verb, object) pairs (at least one) become the dataset's classes; a
+    second part, of the training set, may add labels, and gives the number of training examples of each class. Raises
+    `UsageError` for the name of a dataset that hoicli has itself, `DataError` for a name that no dataset can have."""
+    truth, training = parts[0], parts[-1]  # the same if there is one part
     subjects = set().union(*(part.subjects for part in parts))
     acted_on = set().union(*(part.objects for part in parts))
+    # a label that only subjects have is no object
     objects = set().union(*(part.boxes for part in parts)) - (subjects - acted_on)
     verbs = set().union(*(part.verbs for part in parts))
-    pairs = sorted(truth.pairs, key=lambda pair: (pair[1], pair[0]))
+    pairs = sorted(truth.pairs, key=lambda pair: (pair[1], pair[0]))  # by object, then by verb
     content: dict[str, Any] = {
         "name": name,
         "subjects": sorted(subjects),
@@ -146,40 +161,43 @@ def format_content(content: dict[str, Any]) -> str:
 
 
 def dataset_name(path: str) -> str:
-    """Return a name for a dataset, from that of its file: own from data/own.json.gz; "" if nothing is left of it."""
+    """Return a name for a dataset, made of the path of its file: `own` for data/own.json.gz; "" if no character of the
+    file's name can be in the name of a dataset."""
     stem = re.split(r"[\\/]", path)[-1].split(".")[0]
     return re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")[:64]
 
 
 def tell_doubts(parts: Sequence[Seen]) -> None:
-    """Say on stderr what looks like one label in two spellings, and which interactions are only in the ground truth or
-    only in the training set, if there are two parts."""
-    for what, counts in _labels_of(parts):
+    """Print notes on stderr about what may be a mistake in the annotations: labels that look like one label in several
+    spellings; and (verb, object) pairs that are only in the ground truth, or only in the training set, if both are in
+    `parts`."""
+    for kind, counts in _label_counts(parts):
         for label in sorted(filter(_mixes_scripts, counts)):
-            note(f"{what} {label!r} ({counts[label]:,}) mixes letters of several scripts that look alike: a slip?")
-        for spellings in _groups(counts, _fold_label):
-            spellings_text = " and ".join(f"{label!r} ({counts[label]:,})" for label in spellings)
+            note(f"{kind} {label!r} ({counts[label]:,}) mixes letters of several scripts that look alike: a slip?")
+        for spellings in _group_spellings(counts, _fold_label):
             note(
-                f"{what} {spellings_text} differ in case, spaces or underscores alone: one label twice? Make them one "
-                "in the records, or one the alias of the other (`aliases`)"
+                f"{kind} {_spellings_text(spellings, counts)} differ in case, spaces or underscores alone: one label "
+                "twice? Make them one in the records, or one the alias of the other (`aliases`)"
             )
     truth, training = parts[0].pairs.keys(), parts[-1].pairs.keys()
-    for pairs, fate in (
+    for pairs, where in (
         (training - truth, "in the training set alone: no class of the dataset"),
         (truth - training, "not in the training set: rare"),
     ):
         if pairs:
-            first, count = " ".join(min(pairs)), len(pairs)
-            pairs_text = f"{count:,} interactions ({first}, ...) are" if count > 1 else f"one interaction ({first}) is"
-            note(f"{pairs_text} {fate}")
+            example, count = " ".join(min(pairs)), len(pairs)
+            many = f"{count:,} interactions ({example}, ...) are"
+            note(f"{many if count > 1 else f'one interaction ({example}) is'} {where}")
 
 
-def _groups(labels: Iterable[str], key: Callable[[str], str]) -> Iterator[list[str]]:
-    """Yield the labels, sorted, of each group of at least two that have the same `key`."""
-    spellings_by_key: dict[str, list[str]] = {}
+def _group_spellings(labels: Iterable[str], key: Callable[[str], str]) -> Iterator[list[str]]:
+    """Yield a sorted list for each group of two or more labels for which the function `key` returns the same text."""
+    labels_by_key: dict[str, list[str]] = {}
     for label in sorted(labels):
-        spellings_by_key.setdefault(key(label), []).append(label)
-    yield from (group for group in spellings_by_key.values() if len(group) > 1)
+        labels_by_key.setdefault(key(label), []).append(label)
+    for group in labels_by_key.values():
+        if len(group) > 1:
+            yield group
 
 
 def _fold_label(label: str) -> str:
@@ -189,10 +207,15 @@ def _fold_label(label: str) -> str:
 
 def _mixes_scripts(label: str) -> bool:
     """Return whether a word of the label mixes scripts whose letters look alike, such as Latin and Cyrillic a."""
-    return any(
-        len({unicode_name(letter, "").split(" ")[0] for letter in word if letter.isalpha()} & LOOK_ALIKE) > 1
-        for word in re.split(r"[\s_-]+", "" if label.isascii() else label)
-    )
+    if label.isascii():
+        return False
+    for word in re.split(r"[\s_-]+", label):
+        # a letter's Unicode name begins with its script: LATIN SMALL LETTER A
+        scripts = {unicode_name(letter, "").split(" ")[0] for letter in word if letter.isalpha()}
+        if len(scripts & LOOK_ALIKE) > 1:
+            return True
+    return False
 
 
 LOOK_ALIKE = {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN"}
+"""Scripts some of whose letters look like letters of another of them."""

@@ -1,6 +1,8 @@
-"""Image records with free-text labels as columns, for an open vocabulary. A name is a label with the WordNet sense that
-the record may give for it (`verb_synset` of a triplet, `synsets` of the boxes). Names are numbered in order of
-appearance; an action without an object has the name NOTHING. Scores may be missing.
+"""Image records with free-text labels as columns, for an open vocabulary.
+
+A *name* is a label together with the WordNet sense that the record may give for it (`verb_synset` of a triplet,
+`synsets` of the boxes). Names are numbered in order of appearance; an action without an object has the name NOTHING.
+Scores may be missing.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from hoicli.records.kit import Bools, Floats, Ints, rank_by_id, starts_of
 from hoicli.records.parsing import Problem, Record, is_number
 
 Name = tuple[str | None, str | None]
-"""(label as spelled, sense as named in the record or None)."""
+"""(label as it is spelled in the record, its WordNet sense as the record gives it, or None)."""
 
 NOTHING: Name = (None, None)
 """The object of an action without object."""
@@ -34,14 +36,15 @@ Key = TypeVar("Key")
 
 
 class Numbered(dict[Key, int]):
-    """A dictionary that gives each new key the next number."""
+    """A dictionary that numbers its keys: looking up a new key adds it with the next number, from 0 on."""
 
     def __missing__(self, key: Key) -> int:
+        """Add a key that was looked up and is not there, and return its number."""
         number = self[key] = len(self)
         return number
 
     def numbers_of(self, keys: Sequence[Key]) -> Ints:
-        """Return [M] the number of each key."""
+        """Return [M] the number of each key; new keys are added."""
         return np.fromiter(map(self.__getitem__, keys), dtype=np.int64, count=len(keys))
 
 
@@ -49,9 +52,10 @@ class Numbered(dict[Key, int]):
 class Triplets(Images):
     """Images whose labels are free text.
 
-    box_label [B] numbers of `labels`, as they are spelled, "" for null; verb, label [T] numbers of names in `verbs` and
-    `objects`; role [T] whether the triplet names a role (V-COCO); caveats [N] masks of those of the records
-    (`records.caveats`); size [N, 2] the width and height of each image, NaN where the record does not say.
+    box_label [B]: the label of each box, as a row of `labels`, which has the spelling of the record, or "" for null.
+    verb, label [T]: the names (label and sense) of each triplet's verb and object, as rows of `verbs` and `objects`.
+    role [T]: whether the triplet names a role (V-COCO). caveats [N]: the caveats of each record as a bit mask
+    (`records.caveats`). size [N, 2]: the width and height of each image, NaN where the record does not say.
     """
 
     box_label: Ints
@@ -65,9 +69,11 @@ class Triplets(Images):
     size: Floats
 
     def select_images(self, keep: Bools) -> Triplets:
-        """Return only the images of the mask `keep` [N]; the names and their numbers stay."""
+        """Return only some images, with their boxes and triplets; the names and their numbers stay. keep: [N] a mask of
+        the images."""
         keep_box, keep_hoi = keep[self.image_of_box], keep[self.image_of_hoi]
-        new_row = np.append(np.cumsum(keep_box) - 1, NO_BOX)  # the last is where NO_BOX (-1) is looked up
+        # where each box that is kept will stand; at the end what NO_BOX (-1) looks up, which is NO_BOX again
+        new_row = np.append(np.cumsum(keep_box) - 1, NO_BOX)
         columns = {name: getattr(self, name)[keep_box] for name in ("boxes", "box_label")}
         columns |= {name: getattr(self, name)[keep_hoi] for name in ("verb", "label", "role", "score")}
         columns |= {name: new_row[getattr(self, name)[keep_hoi]] for name in ("subject", "object")}
@@ -77,8 +83,10 @@ class Triplets(Images):
         return replace(self, image_ids=list(compress(self.image_ids, keep.tolist())), **columns)
 
     def sort_keys(self, rows: Ints) -> list[Ints | Floats]:
-        """Return sort keys for `numpy.lexsort` that order these rows of triplets by object, verb and role, then by
-        their `ends`."""
+        """Return columns for `numpy.lexsort` that sort these rows of triplets by the names of object and verb, then by
+        role, then by the coordinates of their boxes (`ends`). Such an order does not depend on the order of the
+        record."""
+        # repr, since a name may contain None, which cannot be compared with text
         verb_rank, label_rank = (rank_by_id([*map(repr, names)]) for names in (self.verbs, self.objects))
         return [
             *self.ends(rows),
@@ -88,8 +96,8 @@ class Triplets(Images):
         ]
 
     def select_triplets(self, keep: Bools | Ints) -> Triplets:
-        """Return only some triplets, with all images, boxes and names. keep: a mask [T], or the rows of triplets in
-        another order, which must leave each triplet in its image."""
+        """Return only some triplets, with all images, boxes and names. keep: a mask [T], or rows of triplets; in
+        another order, if the triplets of an image stay together and images keep their order."""
         names = ("subject", "object", "verb", "label", "role", "score")
         columns = {name: getattr(self, name)[keep] for name in names}
         counts = np.bincount(self.image_of_hoi[keep], minlength=len(self.image_ids))
@@ -104,11 +112,12 @@ def triplet_batches(
     truth: bool = False,
     unlabelled: bool = False,
 ) -> list[Triplets]:
-    """Return all image records of a stream in batches, at least one. truth: whether they are ground truth, which has no
-    scores. unlabelled: whether labels may be null.
+    """Return all image records of a stream in batches; without records, one empty batch.
 
-    Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; an
-    image that occurs twice, or is not in `known_ids`, is bad, too."""
+    policy: whether a bad record stops the reading or is counted and left out. known_ids: the images that may occur,
+    None for any. truth: whether the records are ground truth, which has no scores. unlabelled: whether labels may be
+    null. Raises `DataError` naming file, line and field of the first bad record, unless the policy skips it; a record
+    of an image that occurs twice, or is not in `known_ids`, is bad, too."""
     build = partial(named_images, truth=truth, unlabelled=unlabelled)
     check = partial(open_problems, truth=truth, unlabelled=unlabelled)
     parts = list(read_columns(lines, build, check, policy, register=ImageRegister(known_ids)))
@@ -116,7 +125,8 @@ def triplet_batches(
 
 
 def merge(parts: Sequence[Triplets]) -> Triplets:
-    """Return the images of all parts (at least one) as one, in their order, with their names numbered together."""
+    """Return the images of all parts (at least one) joined in their order, with their labels and names numbered anew,
+    since each part numbers its own."""
     labels, verbs, objects = Numbered[str](), Numbered[Name](), Numbered[Name]()
     numbered = [
         replace(
@@ -131,9 +141,11 @@ def merge(parts: Sequence[Triplets]) -> Triplets:
 
 
 def open_problems(record: Record, *, truth: bool = False, unlabelled: bool = False) -> Iterator[Problem]:
-    """Yield everything in a record that `named_images` cannot read, in reading order. The rules are those of
-    `image.problems` for any vocabulary, except that scores may be missing (and with `truth` must be), an object may be
-    null, with `unlabelled` a label too, and senses must be names."""
+    """Yield a problem for everything in a record that `named_images` cannot read, in reading order.
+
+    The rules are those of `image.problems` without a vocabulary, except that scores may be missing, an object may be
+    null, image-level labels are not checked, and senses must be texts. truth: whether scores must be missing.
+    unlabelled: whether a label may be null."""
     nulls = NULLS if unlabelled else ("object",)
     for problem in problems(record, None, scored=False, besides=(), nulls=nulls):
         if not problem.field.startswith(("image_hois", "ambiguous_hois")):
@@ -155,8 +167,9 @@ def open_problems(record: Record, *, truth: bool = False, unlabelled: bool = Fal
 
 
 def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = False) -> Triplets:
-    """Return the lines as columns. Raises an exception that `columns.attempt` expects for a record with
-    `open_problems`. truth: whether scores are problems, too. unlabelled: whether a null label is allowed."""
+    """Return the records on the lines as columns. truth: whether they are ground truth, which has no scores.
+    unlabelled: whether a label may be null. Raises an exception that `columns.attempt` expects if `open_problems`
+    yields a problem for any record."""
     score_types = (type(None),) if truth else (*NUMBERS, type(None))
     raw = raw_images(
         lines,
@@ -183,7 +196,7 @@ def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = F
         senses = Numbered[Name]()
         verb = senses.numbers_of(list(zip(raw.verbs, verb_senses, strict=True)))
         verbs = list(senses)
-    # the last name is looked up by NO_BOX (-1)
+    # the name of each box, and at the end NOTHING, which is what NO_BOX (-1) looks up
     names = name_numbers.numbers_of([*names_of_boxes, NOTHING])
     used_names, label = number_values(names[raw.object])
     all_names = list(name_numbers)
@@ -197,17 +210,19 @@ def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = F
 
 
 def _pixels(side: Any) -> float:
-    """Return the side of an image in pixels as a float; NaN for what is no positive number."""
+    """Return a record's `width` or `height` in pixels as a float; NaN if it is missing or no positive number."""
     return float(side) if is_number(side) and side > 0 else np.nan
 
 
 def number_values(values: Ints) -> tuple[Ints, Ints]:
-    """Return (the different values in order of appearance; [M] each value's position among them). Values are 0 or
-    more."""
+    """Return (the different values, in the order in which they first appear; [M] the position of each value among
+    them). values: [M] whole numbers, 0 or more."""
     positions = np.arange(len(values))
-    first = np.full(int(values.max(initial=-1)) + 1, len(values))
-    first[values[::-1]] = positions[::-1]  # backwards, since the last of several assignments stays
-    by_appearance = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(values))]
-    number = np.empty(len(first), dtype=np.int64)
-    number[by_appearance] = np.arange(len(by_appearance))
-    return by_appearance, number[values]
+    # where each number first appears, len(values) if never; backwards, since the last of several assignments stays
+    first_position = np.full(int(values.max(initial=-1)) + 1, len(values))
+    first_position[values[::-1]] = positions[::-1]
+    different_count = np.count_nonzero(first_position < len(values))
+    by_appearance = np.argsort(first_position, kind="stable")[:different_count]
+    new_number = np.empty(len(first_position), dtype=np.int64)
+    new_number[by_appearance] = np.arange(len(by_appearance))
+    return by_appearance, new_number[values]

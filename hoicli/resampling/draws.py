@@ -1,4 +1,4 @@
-"""Random weights of images: bootstrap resamples, and swaps of two models' output.
+"""Random weights of images for rounds of resampling: bootstrap resamples, and swaps of two models' output.
 
 The draws are raw bits of PCG64, whose stream NumPy keeps the same on every machine and in every version (NEP 19), made
 into weights by whole numbers alone. Images are in the order of their ids, so the order of a stream's lines has no part
@@ -23,13 +23,15 @@ ROUNDS_IN_BLOCK = 32
 BLOCKS_AT_ONCE = 2
 """Blocks worked on at a time: few enough that their arrays stay in a processor's cache."""
 RESAMPLING, SWAPPING = 0, 1
+"""The purposes of random numbers, each of which has streams of its own."""
 MOST_ROUNDS = 100_000
 """The rounds that a call may ask for: they put an interval's ends within a hundredth of the standard error."""
 
 
 @dataclass(frozen=True)
 class Resampling:
-    """How many rounds to draw (0: no intervals, no p-values), of which seed; before: how many were drawn earlier."""
+    """What to draw: the number of rounds (0: no intervals, no p-values), the seed, and with which number the blocks of
+    rounds begin (`before`), so that further rounds differ from earlier ones."""
 
     rounds: int
     seed: int
@@ -37,8 +39,8 @@ class Resampling:
 
     @classmethod
     def from_options(cls, rounds: int, seed: int, *, or_none: bool = False) -> Resampling:
-        """Return what a command's options ask for; raise `UsageError` for meaningless ones. or_none: 0 rounds may
-        be."""
+        """Return the resampling that a command's options ask for. or_none: whether 0 rounds are allowed, for none.
+        Raises `UsageError` for a number of rounds, or a seed, that makes no sense."""
         if not (or_none and rounds == 0) and not 2 <= rounds <= MOST_ROUNDS:
             raise UsageError(
                 f"{arg('bootstrap', rounds)}: give a number of rounds from 2 to {MOST_ROUNDS:,}; 1000 is usual"
@@ -49,53 +51,58 @@ class Resampling:
 
     @classmethod
     def from_rounds(cls, rounds: int | None, seed: int) -> Resampling | None:
-        """Return `from_options`, or None where `rounds` is None: the user asks for no resamples."""
+        """Return the resampling that a command's options ask for, as `from_options` does; None if `rounds` is None."""
         return None if rounds is None else cls.from_options(rounds, seed)
 
     def signature(self) -> dict[str, str]:
-        """Return the settings that the signatures of rows with an interval name; none without rounds."""
+        """Return the settings, key to text, for the signatures of rows with an interval; {} without rounds."""
         return {"boot": str(self.rounds), "ci": "student", "seed": str(self.seed)} if self.rounds else {}
 
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive rounds that share one random stream: the seed, the block's number, and how many rounds it has."""
+    """Consecutive rounds that share one random stream, which the seed and the block's number choose."""
 
     seed: int
     number: int
     rounds: int
 
     def resamples(self, images: int) -> Weights:
-        """Return [images, rounds]: how often each image is drawn when `images` images are drawn with replacement.
+        """Return [images, rounds] how often each image is drawn in each round: as many as there are, with replacement.
 
-        An image's index is the upper half of 64 random bits, scaled: no image is favoured by more than images / 2^32.
+        An image's index is the upper half of 64 random bits, times `images` / 2^32: nearly the same chance for all.
         """
-        bits = self._bits(RESAMPLING, self.rounds * images) >> np.uint64(32)
+        bits = self._random_words(RESAMPLING, self.rounds * images) >> np.uint64(32)
         indices = ((bits * np.uint64(images)) >> np.uint64(32)).astype(np.int64).reshape(self.rounds, images)
-        indices += np.arange(self.rounds)[:, np.newaxis] * images  # one number for each (round, image)
+        indices += np.arange(self.rounds)[:, np.newaxis] * images  # now one number for each (round, image)
         counts = np.bincount(indices.ravel(), minlength=self.rounds * images).astype(np.int32)
         return np.ascontiguousarray(counts.reshape(self.rounds, images).T)
 
     def swaps(self, images: int) -> Weights:
-        """Return [images, rounds]: 1 where an image's two outputs change places in a round, else 0."""
-        words = -(-images // 64)  # one bit for each image, rounded up
-        octets = self._bits(SWAPPING, self.rounds * words).astype("<u8").view(np.uint8).reshape(self.rounds, words * 8)
-        coins = np.unpackbits(octets, axis=1, bitorder="little")[:, :images]
-        return np.ascontiguousarray(coins.T.astype(np.int32))
+        """Return [images, rounds] 1 where two models exchange their outputs of an image in a round, else 0: one random
+        bit each."""
+        words = -(-images // 64)  # one bit for each image, rounded up to words of 64 bits
+        # little-endian, so that every machine takes the bits in the same order
+        octets = self._random_words(SWAPPING, self.rounds * words).astype("<u8").view(np.uint8)
+        bits = np.unpackbits(octets.reshape(self.rounds, words * 8), axis=1, bitorder="little")[:, :images]
+        return np.ascontiguousarray(bits.T.astype(np.int32))
 
     def coins(self, images: int) -> Weights:
-        """Return [2 * images, rounds]: which of both models' outputs one of two systems has after `swaps`."""
+        """Return [2 * images, rounds] 1 for each output that the first of two mixed systems has in a round: of each
+        image the first model's output (the upper rows), or, if the models swap, the second model's."""
         swaps = self.swaps(images)
         return np.concatenate((1 - swaps, swaps))
 
-    def _bits(self, purpose: int, count: int) -> NDArray[np.uint64]:
+    def _random_words(self, purpose: int, count: int) -> NDArray[np.uint64]:
+        """Return the first `count` numbers of 64 random bits of the block's stream for a purpose, RESAMPLING or
+        SWAPPING."""
         generator = np.random.PCG64(np.random.SeedSequence([self.seed, purpose, self.number]))
         return np.asarray(generator.random_raw(count), dtype=np.uint64)
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Several blocks that are worked on at once, their rounds one block after the other."""
+    """Several blocks that are worked on at once; their rounds are joined, one block after the other."""
 
     blocks: Sequence[Block]
 
@@ -105,16 +112,16 @@ class Blocks:
         return sum(block.rounds for block in self.blocks)
 
     def resamples(self, images: int) -> Weights:
-        """Return `Block.resamples` of all blocks, [images, rounds]."""
+        """Return [images, rounds] the weights of `Block.resamples` of all blocks."""
         return np.concatenate([block.resamples(images) for block in self.blocks], axis=1)
 
     def coins(self, images: int) -> Weights:
-        """Return `Block.coins` of all blocks, [2 * images, rounds]."""
+        """Return [2 * images, rounds] the weights of `Block.coins` of all blocks."""
         return np.concatenate([block.coins(images) for block in self.blocks], axis=1)
 
 
 def blocks(resampling: Resampling) -> list[Block]:
-    """Return all rounds of a resampling, cut into blocks."""
+    """Return all rounds of a resampling, as blocks of ROUNDS_IN_BLOCK rounds; the last may have fewer."""
     starts = range(0, resampling.rounds, ROUNDS_IN_BLOCK)
     return [
         Block(resampling.seed, number, min(ROUNDS_IN_BLOCK, resampling.rounds - start))

@@ -31,74 +31,88 @@ FEW = (
 )  # fmt: skip
 """Student's t for 95 % with 1, 2, ... degrees of freedom. (SciPy has it, and takes half a second to import.)"""
 TOLERANCE = 1e-12
-"""Two differences of means closer than this are one: rounding must not decide a count of ties."""
+"""Values closer than this count as equal: rounding must not decide a count of ties."""
 
 
 def widening(images: int) -> float:
-    """Return the factor by which an interval from so many images is wider than the spread of their resamples.
-    Resampling n images shows (n - 1) / n of their variance, and a few images do not say well what it is."""
+    """Return the factor by which an interval must be wider than the spread of resamples of so many images (at least 2).
+
+    Resamples of n images show only (n - 1) / n of their variance. And the variance of a few images is itself uncertain,
+    which Student's t makes up for."""
     degrees = images - 1
     student = FEW[degrees - 1] if degrees <= len(FEW) else float(np.polyval(STUDENT, 1 / degrees))
-    return student / STUDENT[-1] * math.sqrt(images / degrees)
+    return student / STUDENT[-1] * math.sqrt(images / degrees)  # STUDENT[-1]: of infinitely many images
 
 
 def _distances(rounds: Floats, images: int) -> Floats | None:
-    """Return how far each round's estimate is from the mean of all, times `widening`, rising. Rounds without an
-    estimate (NaN) are left out. None with fewer than two estimates, or fewer than FEWEST_IMAGES images."""
-    defined = np.sort(rounds[~np.isnan(rounds)])
-    if len(defined) < 2 or images < FEWEST_IMAGES:
+    """Return the distances of the rounds' estimates from their mean, times `widening`, ascending. rounds: [R] the
+    estimate on each resample; rounds without one (NaN) are left out. None with fewer than two estimates, or fewer than
+    FEWEST_IMAGES images."""
+    estimates = np.sort(rounds[~np.isnan(rounds)])
+    if len(estimates) < 2 or images < FEWEST_IMAGES:
         return None
-    distances: Floats = np.sort(np.abs(defined - float(np.cumsum(defined)[-1]) / len(defined))) * widening(images)
+    # sorted and added up one by one, so that the order of rounds does not change the last digits
+    mean = float(np.cumsum(estimates)[-1]) / len(estimates)
+    distances: Floats = np.sort(np.abs(estimates - mean)) * widening(images)
     return distances
 
 
 def interval(
     estimate: float, rounds: Floats, images: int, *, lowest: float, highest: float
 ) -> tuple[float, float] | None:
-    """Return the 95 % interval of an estimate, cut at the least and the largest value there can be. It excludes 0
-    exactly where `p_resampled` is below 0.05, from 20 rounds on: fewer make no such p.
+    """Return the 95 % interval of an estimate as (lower end, upper end), cut off at `lowest` and `highest`, the least
+    and the largest value there can be.
 
-    rounds: [R] the estimate on each resample, NaN without one; images: how many the estimate comes from. None when
-    fewer than two rounds have an estimate, or with fewer than FEWEST_IMAGES images.
+    rounds: [R] the estimate on each resample, NaN without one; images: how many the estimate comes from. None if fewer
+    than two rounds have an estimate, or with fewer than FEWEST_IMAGES images. From 20 rounds on, the interval excludes
+    0 exactly if `p_resampled` is below 0.05.
     """
     distances = _distances(rounds, images)
     if distances is None:
         return None
-    reach = float(distances[-max(len(distances) // TAIL, 1)])
-    # within rounding the interval ends at 0, as `p_resampled` counts distances that nearly equal the estimate
+    reach = float(distances[-max(len(distances) // TAIL, 1)])  # one distance in TAIL is at least as large
+    # `p_resampled` counts a distance that nearly equals the estimate as equal; then the interval ends exactly at 0
     if reach < abs(estimate) <= reach + TOLERANCE:
         reach = abs(estimate)
     return max(estimate - reach, lowest), min(estimate + reach, highest)
 
 
 def p_resampled(estimate: float, rounds: Floats, images: int) -> float | None:
-    """Return the two-sided p-value of "no difference": the share of resamples as far from their mean as the estimate is
-    from 0 (the bootstrap; Efron and Tibshirani 1993, chapter 16). None where `interval` is None."""
+    """Return the two-sided p-value of "no difference", from resamples: the share of them that are as far from their
+    mean as the estimate is from 0 (the bootstrap; Efron and Tibshirani 1993, chapter 16).
+
+    estimate: the difference; rounds: [R] the difference on each resample, NaN without one; images: how many it comes
+    from. None if `interval` is None."""
     distances = _distances(rounds, images)
-    return None if distances is None else _share(distances, abs(estimate))
+    return None if distances is None else _share_at_least(distances, abs(estimate))
 
 
 def p_swapped(estimate: float, rounds: Floats) -> float | None:
-    """Return the two-sided p-value of "no difference": the share of rounds with as large a difference when the output
-    of half the images is swapped at random (approximate randomisation, Noreen 1989). None where no round has one."""
+    """Return the two-sided p-value of "no difference", from swaps: the share of them with as large a difference
+    (approximate randomisation, Noreen 1989).
+
+    estimate: the difference; rounds: [R] the difference between two systems that the models' outputs are swapped
+    between at random, NaN without one. None if no round has one."""
     defined = rounds[~np.isnan(rounds)]
-    return _share(np.abs(defined), abs(estimate)) if len(defined) else None
+    return _share_at_least(np.abs(defined), abs(estimate)) if len(defined) else None
 
 
-def _share(distances: Floats, observed: float) -> float:
-    """Return the share of distances of at least `observed`, which is counted as one of them, so that p is never 0."""
+def _share_at_least(distances: Floats, observed: float) -> float:
+    """Return the share of values of at least `observed` among the distances and `observed` itself; it is never 0."""
     return (1 + int((distances >= observed - TOLERANCE).sum())) / (1 + len(distances))
 
 
 def false_discovery(p: Sequence[float]) -> list[float]:
-    """Return Benjamini and Hochberg's q of each p: the share of false alarms among all that are at least as striking.
+    """Return Benjamini and Hochberg's q of each p-value: the share of false alarms to expect among all differences
+    whose p is at most as large.
 
     SciPy's `false_discovery_control` divides before it multiplies, which gives other last digits, and takes half a
     second to import.
     """
     p_values = np.asarray(p, dtype=np.float64)
-    order = np.argsort(-p_values, kind="stable")
+    order = np.argsort(-p_values, kind="stable")  # from the largest p, whose rank is len(p), to the smallest
     q = np.empty(len(p_values))
+    # p * len(p) / rank, then the smallest of it and of those of all larger p
     q[order] = np.minimum.accumulate(np.minimum(p_values[order] * len(p) / np.arange(len(p), 0, -1), 1.0))
     q_values: list[float] = q.tolist()
     return q_values

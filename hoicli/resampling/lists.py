@@ -12,9 +12,12 @@ from hoicli.records.kit import Bools, Floats, Ints
 
 
 class Rows(NamedTuple):
-    """The M rows of ranked lists: runs of true positives with no other prediction between them; a run's last one has
-    its largest precision. first [M + 1]: each row's first one among all true positives; begin [M]: the first prediction
-    behind the row before; class c has the rows bounds[c]:bounds[c + 1]."""
+    """The M rows of ranked lists. A row is a run of true positives with no other prediction between them; only its last
+    one matters for average precision, as it has the largest precision of the run.
+
+    first [M + 1]: where each row begins among all true positives, and their number; begin [M]: the first prediction
+    after the row before, so that a row has the predictions from there to its last true positive; bounds [C + 1]: class
+    c has the rows bounds[c]:bounds[c + 1]."""
 
     first: Ints
     begin: Ints
@@ -23,18 +26,18 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class ListColumns:
-    """The predictions that count under one protocol, as a ranked list for each of C classes, and their ground truth.
+    """The predictions that count under one protocol, as a ranked list for each of C classes, and the ground truth.
 
-    hit [T]: whether each prediction is a true positive, in ranking order; class c has hit[bounds[c]:bounds[c + 1]].
-    image [T]: the image of each prediction; truth_image [P] and truth_class [P]: the image and class of each ground
-    truth; images N: how many images these numbers point into. grid and cap are the protocol's `grid` and
-    `predictions_per_class`.
+    hit [T]: whether each prediction is a true positive, class by class, in ranking order; class c has
+    hit[bounds[c]:bounds[c + 1]]. image [T]: the number of each prediction's image. truth_image [P], truth_class [P]:
+    the image and the class of each ground truth. images: N, the number of images. grid: the recall levels that AP is
+    the mean precision at, () for the area under the curve; cap: how many predictions of a class count, None for all.
 
-    gain [T]: what a true positive is worth where that is not 1 for all (SHOE), in whole numbers of 1 / unit. Copies of
-    one true positive are then one step: precision and recall are taken after them. area: what is measured under the
-    curve when there is no grid, "envelope" or "trapezoid" (straight lines from recall 0, precision 1). score [T],
-    falling in each class: ranks the predictions of all classes as one list; place [T]: their places in that list, if
-    these are known.
+    gain [T]: what each true positive is worth, in whole numbers of 1 / unit (SHOE); None if each is worth 1. With
+    gains, the copies of one true positive are one step: precision and recall are taken after all of them. area: without
+    a grid, which area: under the "envelope" of the curve, or a "trapezoid" sum (straight lines from recall 0, precision
+    1). score [T], descending in each class: ranks the predictions of all classes as one list; place [T]: their places
+    in that list, if these are known already.
     """
 
     hit: Bools
@@ -58,14 +61,16 @@ class ListColumns:
 
     @cached_property
     def rows(self) -> Rows:
-        """Return the runs of true positives, each of which has one precision that may count."""
+        """Return the runs of true positives, each of which has one precision that may count. With gains, or for the
+        trapezoid sum, every precision counts: every true positive is a row."""
         hits = self.hits
-        bounds = np.searchsorted(hits, self.bounds)
-        begin = np.append(0, hits[:-1] + 1)[: len(hits)]
-        class_leads = bounds[:-1][np.diff(bounds) > 0]
-        begin[class_leads] = self.bounds[:-1][np.diff(bounds) > 0]
-        # without gains, a true positive directly behind another one belongs to that one's row
+        bounds = np.searchsorted(hits, self.bounds)  # of each class among the true positives
+        begin = np.append(0, hits[:-1] + 1)[: len(hits)]  # after the true positive before
+        has_hits = np.diff(bounds) > 0
+        first_of_class = bounds[:-1][has_hits]
+        begin[first_of_class] = self.bounds[:-1][has_hits]
+        # a true positive directly after another one belongs to that one's row
         starts_row = begin < hits if self.gain is None and self.area == "envelope" else np.ones(len(hits), dtype=bool)
-        starts_row[class_leads] = True
+        starts_row[first_of_class] = True
         first = np.flatnonzero(starts_row)
         return Rows(np.append(first, len(hits)), begin[first], np.searchsorted(first, bounds))

@@ -1,4 +1,5 @@
-"""Many evaluations in place of one: a model on resampled test sets, two models with their output swapped at random."""
+"""Many evaluations in place of one, a *round* each: of a model on resampled test sets, or of two systems that swap two
+models' outputs at random."""
 
 from __future__ import annotations
 
@@ -17,47 +18,60 @@ from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.resampling.draws import BLOCKS_AT_ONCE, Block, Blocks, Resampling, Weights, blocks
 
 WORTH_FORKING = 1 << 22
-"""True positives times rounds that are worth a process of their own: a tenth of a second."""
+"""From how many true positives, times rounds, on it is worth sharing the work out to several processes: they take a
+tenth of a second."""
 
 
 class Weighted(Protocol):
-    """Numbers of C classes for any weights of images: average precisions (`ranked.RankedLists`), or numbers made of
-    sums over images (`sums.ImageSums`). true_positives: how much work a round takes."""
+    """A metric of each of C classes, for N images with any weights (how often each image counts): average precision
+    (`ranked.RankedLists`), or a metric computed from sums over images (`sums.ImageSums`)."""
 
     @property
-    def images(self) -> int: ...
+    def images(self) -> int:
+        """Return N, the number of images."""
 
     @property
-    def true_positives(self) -> int: ...
+    def true_positives(self) -> int:
+        """Return how much work a round takes."""
 
     @property
-    def unannotated(self) -> Bools: ...
+    def unannotated(self) -> Bools:
+        """Return [C] a mask of the classes without ground truth."""
 
     @property
-    def observed(self) -> Observed: ...
+    def observed(self) -> Observed:
+        """Return the metric on the test set itself, where every image counts once."""
 
-    def ap(self, weights: Weights) -> tuple[Floats, Ints]: ...
+    def ap(self, weights: Weights) -> tuple[Floats, Ints]:
+        """Return ([C, R] the metric; [C, R] the ground truth) in R rounds. weights: [N, R]."""
 
-    def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]: ...
+    def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
+        """Return what `ap` returns with the weights `coins` [N, R], which are 0 or 1, and with 1 - coins."""
 
-    def interleave(self, other: Any) -> Weighted: ...
+    def interleave(self, other: Any) -> Weighted:
+        """Return the outputs of two models as those of one on 2 N images; the second model's images are N + i."""
 
 
 class Observed(NamedTuple):
-    """The numbers of the test set itself: ap [C] of each class, images [C]: how many images have its ground truth."""
+    """A metric on the test set itself: ap [C] of each class, and images [C], how many images have ground truth of the
+    class."""
 
     ap: Floats
     images: Ints
 
     def spread(self, values: Floats, usable: Bools, hidden: Sequence[float]) -> Floats:
-        """Return values [C, R] of resamples, moved as far from `ap` as other test sets would be, by the factors
-        `hidden` (HIDDEN or HIDDEN_OF_MEANS). A class that is not `usable` [C, R] in a round gets the mean over all
-        classes."""
+        """Return [C, R] the values of resamples, each moved away from the class's value on the test set to where the
+        value of another test set might be.
+
+        values: [C, R] the metric on each resample. usable: [C, R] whether a resample has ground truth of the class; if
+        not, the mean over all classes stands for its value. hidden: the factor by how many images have ground truth of
+        the class, HIDDEN or HIDDEN_OF_MEANS."""
         annotated, ap = self.images > 0, self.ap[:, np.newaxis]
         average = self.ap[annotated].sum() / max(int(annotated.sum()), 1)
+        factors = np.array(hidden)[np.minimum(self.images, len(hidden) - 1)]
         spread = np.where(usable, values, average)
-        spread -= ap
-        spread *= np.array(hidden)[np.minimum(self.images, len(hidden) - 1)][:, np.newaxis]
+        spread -= ap  # in place, since the arrays are large
+        spread *= factors[:, np.newaxis]
         spread += ap
         return spread
 
@@ -72,25 +86,28 @@ HIDDEN_OF_MEANS = (0.0, 2.07, 1.27, 1.07, 1.0)
 
 @dataclass(frozen=True)
 class Rounds:
-    """R rounds of a model: ap [C, R] in [0, 1] of each class (or another number: `sums.ImageSums`), and positives [C,
-    R], its ground truth. observed: the test set itself, where the rounds are resamples."""
+    """The results of R rounds: ap [C, R], the average precision of each class in [0, 1], or another metric of
+    `sums.ImageSums`; and positives [C, R], how much ground truth of the class the round has. observed: the metric on
+    the test set itself, if the rounds are resamples of it."""
 
     ap: Floats
     positives: Ints
     observed: Observed | None = None
 
     @cached_property
-    def _drawn(self) -> Bools:
+    def _has_truth(self) -> Bools:
+        """Return [C, R] whether a round has ground truth of each class."""
         return self.positives > 0
 
     def means(self, members: Ints, unannotated: Bools, hidden: Sequence[float] = HIDDEN) -> Floats:
-        """Return [R]: the mean AP over the classes `members`, NaN where a round has none of them.
+        """Return [R] the mean AP over some classes in each round, NaN if the round has no ground truth of any of them.
 
-        A class that has no ground truth in the test set, `unannotated` [C], counts 0, as it does in the protocol's own
-        mean. Resamples are of the classes that the test set has: each class is moved away from its AP there by the
-        factors `hidden` (`Observed.spread`), and a class whose ground truth a round did not draw has the mean of all.
+        members: the numbers of the classes. unannotated: [C] a mask of the classes without ground truth in the test
+        set; they count 0, as they do in the protocol's own mean. For resamples, the value of each class is corrected by
+        `Observed.spread`, where `hidden` is explained; a class of which the round has no ground truth takes part there,
+        with the mean of all.
         """
-        values, usable = self.ap[members], self._drawn[members]
+        values, usable = self.ap[members], self._has_truth[members]
         if self.observed is None:
             defined = usable | unannotated[members][:, np.newaxis]
             values, count = np.where(defined, values, 0.0), defined.sum(axis=0)
@@ -98,60 +115,67 @@ class Rounds:
             images = self.observed.images[members]
             values = Observed(self.observed.ap[members], images).spread(values, usable, hidden)
             count = np.where(usable.any(axis=0), int(((images > 0) | unannotated[members]).sum()), 0)
-        # NumPy adds up a lone column pairwise, which may give another last digit than the same column among others
+        # NumPy adds up a single column in another order than the columns of a wider array, which may change the last
+        # digit; so a single column is doubled
         total = np.repeat(values, 2, axis=1).sum(axis=0)[:1] if values.shape[1] == 1 else values.sum(axis=0)
         mean: Floats = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
         return mean
 
     @classmethod
     def none(cls, lists: Weighted) -> Rounds:
-        """Return zero rounds of the classes of `lists`."""
+        """Return the results of zero rounds, for the classes of `lists`."""
         return cls(np.zeros((len(lists.unannotated), 0)), np.zeros((len(lists.unannotated), 0), dtype=np.int64))
 
     def classes(self) -> Floats:
-        """Return [C, R]: each class's AP, NaN where a round did not draw its ground truth."""
+        """Return [C, R] the AP of each class, NaN where a round has no ground truth of it."""
         return np.where(self.positives > 0, self.ap, np.nan)
 
 
 def resample(models: Sequence[Weighted], resampling: Resampling, label: str) -> list[Rounds]:
-    """Return the rounds of each model, all on the same resamples of the test set's images (the bootstrap)."""
+    """Return the rounds of each model, all on the same resamples of the test set's images (the bootstrap). label: of
+    the progress bar."""
     if not resampling.rounds:
         return [Rounds.none(model) for model in models]
 
-    def work(block_range: Blocks) -> list[NDArray[Any]]:
-        weights = block_range.resamples(models[0].images)
+    def evaluate(some_blocks: Blocks) -> list[NDArray[Any]]:
+        """Return the AP and the ground truth of the first model in these blocks, then those of the next, ..."""
+        weights = some_blocks.resamples(models[0].images)
         return list(chain.from_iterable(model.ap(weights) for model in models))
 
-    results = over_blocks(work, resampling, label, sum(model.true_positives for model in models))
+    results = over_blocks(evaluate, resampling, label, sum(model.true_positives for model in models))
     columns = zip(results[::2], results[1::2], models, strict=True)
     return [Rounds(ap, positives, model.observed) for ap, positives, model in columns]
 
 
 def swap_outputs(first: Weighted, second: Weighted, resampling: Resampling, label: str) -> list[Rounds]:
-    """Return the rounds of two systems made of the two models: a coin decides which system gets which model's output of
-    an image (approximate randomisation).
+    """Return the rounds of two systems made of two models: of each image, a coin decides which system gets which
+    model's output (approximate randomisation). label: of the progress bar.
 
-    The two models' scores need not be on one scale: what is mixed are the places in their ranked lists
+    The models' scores need not be on one scale: predictions are ranked by their places in the models' ranked lists
     (`RankedLists.interleave`).
     """
     if not resampling.rounds:
         return [Rounds.none(first)] * 2
     mixed = first.interleave(second)
 
-    def work(block_range: Blocks) -> list[NDArray[Any]]:
-        first_side, second_side = mixed.ap_of_sides(block_range.coins(first.images))
+    def evaluate(some_blocks: Blocks) -> list[NDArray[Any]]:
+        """Return the AP and the ground truth of the first system in these blocks, then those of the second."""
+        first_side, second_side = mixed.ap_of_sides(some_blocks.coins(first.images))
         return [*first_side, *second_side]
 
-    results = over_blocks(work, resampling, label, 2 * mixed.true_positives)
+    results = over_blocks(evaluate, resampling, label, 2 * mixed.true_positives)
     return [Rounds(ap, positives) for ap, positives in (results[:2], results[2:])]
 
 
 def over_blocks(
     work: Callable[[Blocks], Sequence[NDArray[Any]]], resampling: Resampling, label: str, true_positives: int
 ) -> list[NDArray[Any]]:
-    """Return what `work` makes of all rounds, a few blocks at a time: arrays whose last axis is the rounds, perhaps
-    none. Several processes share the work where there is enough. true_positives: how much work a round takes."""
-    # without rounds an empty block, so that `work` gives arrays of width 0
+    """Return the arrays that `work` makes of all rounds, joined along their last axis, which is the rounds.
+
+    work: a function that makes arrays for a few blocks of rounds, always as many. label: of the progress bar.
+    true_positives: how much work a round takes; if it is worth it, several processes share the work. Without rounds,
+    the last axis has the length 0."""
+    # without rounds one empty block, so that `work` makes arrays at all
     every = blocks(resampling) or [Block(resampling.seed, 0, 0)]
     tasks = [Blocks(every[start : start + BLOCKS_AT_ONCE]) for start in range(0, len(every), BLOCKS_AT_ONCE)]
     rounds_done = [*accumulate(task.rounds for task in tasks)]

@@ -1,4 +1,4 @@
-"""Numbers that are made of sums over images (F1 of counts, a rate), for images that have weights."""
+"""Metrics that are computed from sums over images (F1 of counts, a rate), for resampled images."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ImageSums:
-    """A number of each of C classes: `of` takes the sums over images of each of `parts` [C, N], [C, R] each, and
-    returns [C, R]. counted [C, N]: the items that the number is over; a class without any in a round has no number
-    there."""
+    """A metric of each of C classes that is computed from sums over N images, such as counts of true positives.
+
+    parts: [C, N] each; what is summed over the images. of: a function that takes the sums of each part, [C, R] for R
+    rounds, and returns the metric [C, R]. counted: [C, N] how many items the metric is over, such as ground truth; a
+    class without any in a round has no value there."""
 
     parts: Sequence[csr_array]
     counted: csr_array
@@ -33,43 +35,45 @@ class ImageSums:
 
     @property
     def true_positives(self) -> int:
-        """Return how much work a round takes: the entries of all parts."""
+        """Return how much work a round takes: the entries of all parts (in `RankedLists` it is the true positives)."""
         return sum(int(part.nnz) for part in self.parts)
 
     def ap(self, weights: Weights) -> tuple[Floats, Ints]:
-        """Return (the number [C, R], what it is over [C, R]) when image i counts weights[i, r] times in round r."""
+        """Return ([C, R] the metric; [C, R] how many items it is over) when image i counts weights[i, r] times in round
+        r. The name is that of `RankedLists.ap`, which it stands in for."""
         sums = [np.asarray(part @ weights, dtype=np.float64) for part in self.parts]
         return self.of(*sums), np.asarray(self.counted @ weights, dtype=np.int64)
 
     @property
     def unannotated(self) -> Bools:
-        """Return [C]: whether a class has no items at all that its number is over."""
+        """Return [C] a mask of the classes without any item that the metric is over."""
         without: Bools = np.asarray(self.counted.sum(axis=1)) == 0
         return without
 
     @property
     def observed(self) -> Observed:
-        """Return the numbers of the test set itself."""
+        """Return the metric on the test set itself, without resampling."""
         values, _ = self.ap(np.ones((self.images, 1), dtype=np.int32))
         return Observed(values[:, 0], np.asarray((self.counted > 0).sum(axis=1)))
 
     def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
-        """Return `ap` with the weights `coins` [N, R], which are 0 or 1, and `ap` with the weights 1 - coins."""
+        """Return the results of `ap` for two mixed systems: with the weights `coins` [N, R], which are 0 or 1, and with
+        the weights 1 - coins."""
         return self.ap(coins), self.ap(1 - coins)
 
     def interleave(self, other: ImageSums) -> ImageSums:
-        """Return this model's images and then the other's, N + i for i, as `RankedLists.interleave` has them."""
+        """Return the sums of two models side by side: over this model's N images, then over the other's, which are
+        numbered N + i. Weights then choose the images, and so the outputs, of each model (`Block.coins`)."""
         from scipy.sparse import hstack
 
-        def beside(own: csr_array, others: csr_array) -> Any:
-            return hstack([own, others], format="csr")
-
-        parts = [beside(own_sums, others) for own_sums, others in zip(self.parts, other.parts, strict=True)]
-        return ImageSums(parts, beside(self.counted, other.counted), self.of)
+        pairs = [*zip(self.parts, other.parts, strict=True), (self.counted, other.counted)]
+        joined: list[Any] = [hstack(pair, format="csr") for pair in pairs]
+        return ImageSums(joined[:-1], joined[-1], self.of)
 
 
 def sum_by_image(class_: Ints, image: Ints, values: Ints, shape: tuple[int, int]) -> csr_array:
-    """Return a sparse [C, N]: the sums of values [M], each of a class and an image. Values of class -1 are left out."""
+    """Return a sparse matrix [C, N] of the sums of values [M] by class and image. class_, image: [M] the class and the
+    image of each value; values of class -1 are left out. shape: (C, N)."""
     from scipy.sparse import coo_array
 
     used = class_ >= 0
@@ -78,6 +82,6 @@ def sum_by_image(class_: Ints, image: Ints, values: Ints, shape: tuple[int, int]
 
 
 def rate(part: Floats, whole: Floats) -> Floats:
-    """Return part / whole, 0 where the whole is 0."""
+    """Return part / whole, value by value; 0 where the whole is 0."""
     share: Floats = np.divide(part, whole, out=np.zeros(whole.shape), where=whole > 0)
     return share

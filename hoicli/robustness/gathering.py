@@ -1,7 +1,7 @@
 """Result rows gathered by model, as they are read.
 
-A cell is a row whose tags hold `corruption` and `severity` (`hoicli eval --tag corruption=jpeg --tag severity=3`), the
-clean one a row tagged `corruption=clean`.
+A benchmark has a cell for each corruption at each severity, and one for the clean images. The row of a cell has the
+tags `corruption` and `severity` (`hoicli eval --tag corruption=jpeg --tag severity=3`), or `corruption=clean`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,15 @@ Cell = tuple[str, int]
 """(corruption, severity); the original images are CLEAN_CELL."""
 CLEAN_CELL: Cell = (CLEAN, 0)
 Kind = tuple[str, str, str]
-"""The metric, subset and protocol of a row."""
+"""The (metric, subset, protocol) of a row."""
 
 
 class CellRow(NamedTuple):
-    """The row of one cell: a corruption at a severity, or the clean images. value: as the row gives it, None where it
-    had nothing to average; tags: without those that name the cell and its recipe."""
+    """The result row of one cell.
+
+    value, unit: as the row has them, the value None if there was nothing to average. place: the file and line of the
+    row, for messages. tags: without those that name the cell and the recipe of its images, which is `recipe`. settings:
+    of the row's signature, key to value."""
 
     cell: Cell
     value: float | None
@@ -49,44 +52,46 @@ class CellRow(NamedTuple):
 
     @property
     def truth(self) -> str:
-        """Return the digest of the ground truth, "" where the row does not give it."""
+        """Return the digest of the ground truth, "" if the row does not have it."""
         return self.settings.get("gt", "")
 
     @property
     def shared(self) -> str:
-        """Return the settings that all cells share: without the ground truth, which moving boxes change, and its
-        order."""
+        """Return, as signatures write them, the settings that all cells must share: all but the digest of the ground
+        truth and of its order, which corruptions that move boxes change."""
         return joined_settings({key: value for key, value in self.settings.items() if key not in ("gt", "listed")})
 
-    def is_of(self, other: CellRow) -> bool:
-        """Return whether two rows have the same ground truth, in the same order if both give one (rows of 1.0 do
-        not)."""
-        orders = {row.settings["listed"] for row in (self, other) if "listed" in row.settings}
-        return self.truth == other.truth and len(orders) < 2
+    def has_same_truth(self, other: CellRow) -> bool:
+        """Return whether two rows have the same ground truth; if both also say in which order it is listed (rows of
+        hoicli 1.0 do not), in the same order."""
+        order_digests = {row.settings["listed"] for row in (self, other) if "listed" in row.settings}
+        return self.truth == other.truth and len(order_digests) < 2
 
 
 class Gathering:
     """Collects the rows of one or several models, line by line; `hoicli.robustness.grids` makes grids of them.
 
-    A stream may hold several metrics, subsets and protocols: those that are not asked for are the benchmark's own
-    (`choose_rows`).
+    A stream may hold rows of several metrics, subsets and protocols; `choose_rows` picks one of each.
     """
 
     def __init__(self, metric: str | None = None, subset: str | None = None, protocol: str | None = None) -> None:
+        """Start without rows. metric, subset, protocol: what the user asked for, None for the benchmark's own."""
         self.metric, self.subset, self.protocol = metric, subset, protocol
-        self._rows: dict[Kind, dict[str, list[CellRow]]] = {}
-        self._files: dict[str, None] = {}
+        self._rows: dict[Kind, dict[str, list[CellRow]]] = {}  # by the model's name
+        self._files: dict[str, None] = {}  # a set that keeps the order
 
     def read(self, lines: Iterable[Line], policy: ErrorPolicy) -> None:
-        """Add a stream of rows; the errors of bad lines go to the policy."""
+        """Add the result rows of a stream; the errors of bad lines go to the policy."""
         for line in lines:
             self._files[line.file] = None
             with policy.item():
                 self._add(parse_result_row(line))
 
     def _add(self, row: PlacedRow) -> None:
+        """Add a result row, unless it is about a single class or a model whose errors were repaired. Raises `DataError`
+        for a row of the wanted metric that is no share of a whole, or whose tags name no cell."""
         if "verb" in row or row.get("oracle", "none") != "none":
-            return  # a class of its own, or a model with its errors repaired
+            return
         tags, unit = row["tags"], row["unit"]
         if unit not in ("%", "fraction", ""):
             if row["metric"] != (self.metric or METRIC):
@@ -108,20 +113,23 @@ class Gathering:
 
     @property
     def place(self) -> str:
-        """Return what messages call the input: the file that all rows are from, or how many files there are."""
+        """Return what messages call the input: the file that all rows are from, or "3 files"."""
         files = list(self._files)
         return files[0] if len(files) == 1 else f"{len(files)} files" if files else ""
 
     def choose_rows(self) -> tuple[Kind, dict[str, list[CellRow]]]:
-        """Return the metric, subset and protocol that are meant, and the rows of each model, by name. These are what
-        was asked for, or the only ones there are; else what the paper's M is: mAP of full on HICO-DET, on V-COCO AP of
-        scenario 2 over 24 action-roles. Raises `UsageError` where none or several fit, `DataError` without any rows."""
+        """Return ((metric, subset, protocol), the rows of each model by its name) of the rows to average.
+
+        What the user asked for is taken. Where the user left a choice, the only kind of rows there is is taken, or that
+        of the RoHOI paper: mAP over all classes on HICO-DET; AP in scenario 2 over 24 action-roles on V-COCO. Raises
+        `UsageError` if no kind fits, or several do; `DataError` if there are no rows."""
         if not self._rows:
             text = "no result rows in it; hoicli eval --tag corruption=NAME --tag severity=1 writes them"
             raise DataError(text, place=self.place)
         metric = self.metric or METRIC
         fitting = [kind for kind in self._rows if kind[0] == metric]
-        fitting = fitting or (list(self._rows) if self.metric is None else [])  # METRIC is no must
+        if not fitting and self.metric is None:
+            fitting = list(self._rows)  # the user did not insist on METRIC
         vcoco = all(is_vcoco(protocol) for _, _, protocol in fitting)
         fitting = [kind for kind in fitting if self.subset in (None, kind[1]) and self.protocol in (None, kind[2])]
         for usual in (VCOCO_PROTOCOL, VCOCO_SUBSET) if vcoco else (SUBSET,):
@@ -135,7 +143,8 @@ class Gathering:
 
 
 def _cell_of(tags: Mapping[str, str], line: Line) -> Cell:
-    """Return the cell that a row's tags name; raise `DataError` where they name none."""
+    """Return the cell (corruption, severity) that a row's tags name. Raises `DataError`, with the place of the line, if
+    they name none."""
     corruption, severity = tags.get("corruption", ""), tags.get("severity", "")
     for key in ("corruption", RECIPE_TAG):
         if BAR in tags.get(key, ""):
@@ -159,7 +168,7 @@ def _cell_of(tags: Mapping[str, str], line: Line) -> Cell:
 
 
 def is_severity(text: str) -> bool:
-    """Return whether a text is a whole number of at least 1, with at most nine digits."""
+    """Return whether a text is a whole number of at least 1, without leading zeros and with at most nine digits."""
     return text.isascii() and text.isdigit() and not text.startswith("0") and len(text) < 10
 
 
@@ -169,7 +178,7 @@ def is_vcoco(protocol: str) -> bool:
 
 
 def list_names(names: Iterable[object]) -> str:
-    """Return the first names, separated by commas, and how many more there are."""
+    """Return names for a message: the first few, separated by commas, and how many more there are."""
     texts = list(map(str, names))
     more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
     return ", ".join(texts[:_SHOWN]) + more

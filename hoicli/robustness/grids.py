@@ -1,6 +1,7 @@
-"""A grid a model, of all rows gathered: the value of every corruption at every severity, and the clean one.
+"""Makes a grid for each model of the rows gathered: its value for every corruption at every severity (a cell), and for
+the clean images.
 
-What a benchmark must not average in silence is an error here: a cell that is there twice, one that is missing, settings
+What a benchmark must not average in silence is an error here: a cell that occurs twice, one that is missing, settings
 or ground truths that differ, fractions that pass for percent.
 """
 
@@ -41,12 +42,12 @@ from hoicli.robustness.gathering import (
 
 @dataclass(frozen=True)
 class Grid:
-    """One model's values in percent, by cell (corruption and severity).
+    """One model's values of a metric, in percent, for the clean images and by cell (corruption, severity).
 
-    `tags` are those that all its rows share. `settings` is the rows' signature without the version, naming the ground
-    truth whose boxes do not move. `recipe` names what made the corrupted images, "" where the rows do not say. `clean`
-    is None, and `cells` lacks those of `missing`, where that was allowed. Cells and missing ones are in the benchmark's
-    order.
+    tags: those that all its rows share. settings: of the rows' signatures, without the version, with the digest of the
+    ground truth of the original images. recipe: the name of what made the corrupted images, "" if the rows do not say.
+    clean: None, if the clean row is missing. missing: the cells without a row, which `cells` lacks; both are in the
+    benchmark's order.
     """
 
     model: str
@@ -63,7 +64,8 @@ class Grid:
     def levels(
         self, *, corruption: str | None = None, family: str | None = None, severity: int | None = None
     ) -> dict[str, list[float]]:
-        """Return corruption -> its values by severity: of all cells, or of one corruption, one family, one severity."""
+        """Return the values of each corruption, by rising severity. With an argument, only those of this corruption, of
+        this family of corruptions, or at this severity."""
         values_by_corruption: dict[str, list[float]] = {}
         for (name, level), value in self.cells.items():
             if corruption in (None, name) and family in (None, family_of(name)) and severity in (None, level):
@@ -78,16 +80,18 @@ class Grid:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The corruptions and severities that a complete grid has. Without names these are all of RoHOI's where more than
-    half of them occur, else those that occur: what is mostly there is meant to be complete, while a few are a choice.
-    The same goes for severities."""
+    """The corruptions and severities that a complete grid must have, as the user names them.
+
+    If no corruption is named, these are all of RoHOI's if more than half of them occur in the rows, else those that
+    occur: most of them are probably meant to be all, while a few are a choice. The same goes for severities."""
 
     corruptions: tuple[str, ...] = ()
     severities: tuple[int, ...] = ()
 
     @classmethod
     def from_options(cls, corruptions: Sequence[str], severities: Sequence[str]) -> Benchmark:
-        """Return what a command's options name (or `rohoi`); raise `UsageError` for names or numbers that cannot be."""
+        """Return the benchmark that a command's options name. corruptions: names, or `rohoi` alone for all of RoHOI's.
+        Raises `UsageError` for an empty name, `clean`, and severities that are no whole numbers."""
         if "" in corruptions or CLEAN in corruptions:
             raise UsageError(f"{arg('corruption', ','.join(corruptions))}: give names with commas between, or rohoi")
         if not all(map(is_severity, severities)):
@@ -99,75 +103,90 @@ class Benchmark:
 def grids(
     gathering: Gathering, benchmark: Benchmark, *, unit: str | None = None, allow_missing: bool = False
 ) -> tuple[list[Grid], list[str]]:
-    """Return (a grid for each model, by name; remarks for the user). unit: "percent" or "fraction", whatever rows say.
+    """Return (a grid for each model, by name; remarks for the user). unit: "percent" or "fraction", which overrules
+    what rows say; allow_missing: whether cells may be missing.
 
-    Raises `UsageError` where the selection finds no rows or several kinds, `DataError` for everything that would make
-    an average quietly wrong.
+    Raises `UsageError` if the selection finds no rows or several kinds, `DataError` for everything that would make an
+    average quietly wrong.
     """
     kind, models = gathering.choose_rows()
-    remarks = _vcoco_notes(gathering, kind)
     rows_of = {model: _index_cells(model, rows) for model, rows in models.items()}
-    settings = sorted({row.shared for row in chain.from_iterable(models.values()) if row.shared})
-    if len(settings) > 1:
-        remarks.append(f"the models were evaluated with different settings: {list_names(settings)}")
-    order_stated = {"listed" in row.settings for row in chain.from_iterable(models.values()) if row.truth}
-    if len(order_stated) > 1:
-        remarks.append("some rows do not say in which order their ground truth is listed, as those of hoicli 1.0")
-    cells_found = {cell for cell in chain.from_iterable(rows_of.values()) if cell != CLEAN_CELL}
-    corruptions, severities = _intended_grid(benchmark, cells_found)
-    names = {name for name, _ in cells_found}
-    if names and names.isdisjoint(corruptions):
-        meant = next(
-            filter(None, (did_you_mean(name, names) for name in corruptions)), f"there are {list_names(sorted(names))}"
-        )
-        raise UsageError(f"{arg('corruption', ','.join(corruptions))}: no row is of it; {meant}")
-    remarks += _beyond(benchmark, cells_found, corruptions, severities)
+    remarks = _vcoco_remarks(gathering, kind) + _setting_remarks([*chain.from_iterable(models.values())])
+    present_cells = {cell for cell in chain.from_iterable(rows_of.values()) if cell != CLEAN_CELL}
+    corruptions, severities = _intended_grid(benchmark, present_cells)
+    present_names = {name for name, _ in present_cells}
+    if present_names and present_names.isdisjoint(corruptions):
+        suggestions = filter(None, (did_you_mean(name, present_names) for name in corruptions))
+        hint = next(suggestions, f"there are {list_names(sorted(present_names))}")
+        raise UsageError(f"{arg('corruption', ','.join(corruptions))}: no row is of it; {hint}")
+    remarks += _extent_remarks(benchmark, present_cells, corruptions, severities)
     if not corruptions or not severities:
         text = "only the clean row, no corruption; hoicli eval --tag corruption=NAME --tag severity=1 writes more"
         raise DataError(text, place=gathering.place)
-    cells = [CLEAN_CELL, *((name, severity) for name, severity in product(corruptions, severities))]
-    _check_models(rows_of, cells)
+    cells = [CLEAN_CELL, *product(corruptions, severities)]
+    _check_same_truth(rows_of, cells)
     complete_grids = [_grid(model, kind, rows, cells, unit) for model, rows in rows_of.items()]
-    others = sorted(names - set(corruptions))
-    remarks += _lacking(gathering, complete_grids, len(cells), others, allow_missing=allow_missing)
-    return complete_grids, remarks + _alike(complete_grids) + _recipes({grid.recipe for grid in complete_grids})
+    others = sorted(present_names - set(corruptions))
+    remarks += _check_missing(gathering, complete_grids, len(cells), others, allow_missing=allow_missing)
+    remarks += _constant_remarks(complete_grids) + _recipe_remarks({grid.recipe for grid in complete_grids})
+    return complete_grids, remarks
+
+
+def _setting_remarks(rows: Sequence[CellRow]) -> list[str]:
+    """Return remarks on settings that differ between the models' rows, and on rows that do not say in which order their
+    ground truth is listed."""
+    remarks = []
+    settings = sorted({row.shared for row in rows if row.shared})
+    if len(settings) > 1:
+        remarks.append(f"the models were evaluated with different settings: {list_names(settings)}")
+    has_order = {"listed" in row.settings for row in rows if row.truth}
+    if len(has_order) > 1:
+        remarks.append("some rows do not say in which order their ground truth is listed, as those of hoicli 1.0")
+    return remarks
 
 
 def _index_cells(model: str, rows: Sequence[CellRow]) -> dict[Cell, CellRow]:
-    """Return the rows of a model by their cells. Raises `DataError` for a cell that is there twice, and for settings or
+    """Return the rows of a model by their cells. Raises `DataError` for a cell that occurs twice, and for settings or
     recipes that differ."""
     rows_by_cell: dict[Cell, CellRow] = {}
     for row in rows:
         first = rows_by_cell.setdefault(row.cell, row)
         if first is not row:
             advice = f"keep one row a cell, or tell models apart with {arg('tag')} model=NAME"
-            doubled = f"{_cells([row.cell])} of {_model_text(model)} is at {first.place} already"
+            doubled = f"{_cells_text([row.cell])} of {_model_text(model)} is at {first.place} already"
             raise DataError(f"{doubled}; {advice}", place=row.place)
     settings = [(repr(row.shared), row.place) for row in rows if row.shared]
     _check_same(settings, "signature", "values of different settings do not average; evaluate with the same ones")
-    recipes = [(*split_recipe_text(row.recipe), row.place) for row in rows if row.cell != CLEAN_CELL]
-    by_package: dict[str, list[tuple[str, str]]] = {}  # each package must have the same version in all rows
-    for _, package, place in recipes:  # package: NAME@VERSION of the one that made the corruption, or ""
-        by_package.setdefault(package.partition("@")[0], []).append((package, place))
-    for must_agree in ([(shared, place) for shared, _, place in recipes], *by_package.values()):
+    # What made the corrupted images must be the same in all rows: the recipe, and of each package that adds
+    # corruptions, the version.
+    recipes: list[tuple[str, str]] = []
+    versions_by_package: dict[str, list[tuple[str, str]]] = {}
+    for row in rows:
+        if row.cell != CLEAN_CELL:
+            recipe, package = split_recipe_text(row.recipe)  # package: NAME@VERSION, or ""
+            recipes.append((recipe, row.place))
+            versions_by_package.setdefault(package.partition("@")[0], []).append((package, row.place))
+    for values_and_places in (recipes, *versions_by_package.values()):
         problem = "images made in different ways do not average; corrupt with one recipe, and tag all rows with it"
-        _check_same(must_agree, f"tags.{RECIPE_TAG}", problem)
+        _check_same(values_and_places, f"tags.{RECIPE_TAG}", problem)
     return rows_by_cell
 
 
-def _check_same(values: Iterable[tuple[str, str]], field: str, problem: str) -> None:
-    """Raise `DataError` if two values differ among (value, place)."""
-    places: dict[str, str] = {}
-    for value, place in values:
-        places.setdefault(value, place)
-    if len(places) > 1:
-        (first_value, first_place), (other_value, other_place) = list(places.items())[:2]
+def _check_same(values_and_places: Iterable[tuple[str, str]], field: str, problem: str) -> None:
+    """Raise `DataError` if two of the values differ. values_and_places: (value, place of its row); field: that has the
+    value in the row; problem: the end of the message, why they must not differ."""
+    place_of_value: dict[str, str] = {}
+    for value, place in values_and_places:
+        place_of_value.setdefault(value, place)
+    if len(place_of_value) > 1:
+        (first_value, first_place), (other_value, other_place) = list(place_of_value.items())[:2]
         text = f"{other_value or 'missing'}, but {first_place} has {first_value or 'none'}: {problem}"
         raise DataError(text, place=other_place, field=field)
 
 
 def _grid(model: str, kind: Kind, rows: Mapping[Cell, CellRow], cells: Sequence[Cell], unit: str | None) -> Grid:
-    """Return the grid of a model. cells: those of a complete grid, the clean one first."""
+    """Return the grid of a model. kind: the (metric, subset, protocol) of its rows; rows: by their cells; cells: those
+    of a complete grid, the clean one first; unit: as in `grids`."""
     metric, subset, protocol = kind
     values = _percent(rows, unit)
     recipes = [split_recipe_text(row.recipe) for cell, row in rows.items() if cell != CLEAN_CELL]
@@ -178,29 +197,31 @@ def _grid(model: str, kind: Kind, rows: Mapping[Cell, CellRow], cells: Sequence[
         metric=metric,
         subset=subset,
         tags=dict(sorted(set.intersection(*(set(row.tags.items()) for row in rows.values())))),
-        settings=_standing(model, rows, cells) or next((row.shared for row in rows.values() if row.shared), ""),
-        recipe="+".join([*(shared for shared, _ in recipes[:1]), *packages]),
+        settings=_settings_with_truth(model, rows, cells)
+        or next((row.shared for row in rows.values() if row.shared), ""),
+        recipe="+".join([*(recipe for recipe, _ in recipes[:1]), *packages]),
         clean=values.get(CLEAN_CELL),
         cells={cell: values[cell] for cell in cells[1:] if cell in values},
         missing=tuple(cell for cell in cells if cell not in values),
     )
 
 
-def _alike(complete_grids: Sequence[Grid]) -> list[str]:
-    """Return remarks on corruptions that have one value at all severities; at 0 and 100 that is to be expected."""
-    return [
-        f"{_model_text(grid.model)} has one value at all severities of {list_names(constant)}: the same predictions?"
-        for grid in complete_grids
-        if (constant := [name for name, values in grid.levels().items() if _is_constant(values)])
-    ]
+def _constant_remarks(complete_grids: Sequence[Grid]) -> list[str]:
+    """Return remarks on corruptions with the same value at all severities: the predictions may be the same by mistake.
+    At 0 and 100 percent equal values are to be expected."""
+    remarks = []
+    for grid in complete_grids:
+        levels = grid.levels().items()
+        constant = [name for name, values in levels if len(values) > 1 and 0 < min(values) == max(values) < 100]
+        if constant:
+            problem = f"has one value at all severities of {list_names(constant)}: the same predictions?"
+            remarks.append(f"{_model_text(grid.model)} {problem}")
+    return remarks
 
 
-def _is_constant(values: Sequence[float]) -> bool:
-    return len(values) > 1 and 0 < min(values) == max(values) < 100
-
-
-def _vcoco_notes(gathering: Gathering, kind: Kind) -> list[str]:
-    """Return remarks on which of V-COCO's numbers M is, and whether it is the paper's, unless the user named it."""
+def _vcoco_remarks(gathering: Gathering, kind: Kind) -> list[str]:
+    """Return a remark that says which of V-COCO's numbers is averaged, unless the user named it, and whether it is the
+    one that the RoHOI paper calls M; none on another dataset. kind: (metric, subset, protocol) of the rows."""
     metric, subset, protocol = kind
     if not is_vcoco(protocol):
         return []
@@ -213,71 +234,75 @@ def _vcoco_notes(gathering: Gathering, kind: Kind) -> list[str]:
     return [f"M is {metric} of {protocol} over {subset} action-roles, as in RoHOI (AP#2); {choose}"]
 
 
-def _standing(model: str, rows: Mapping[Cell, CellRow], cells: Sequence[Cell]) -> str:
-    """Return the settings with the ground truth whose boxes do not move, that of the original images; "" where no row
-    has it.
+def _settings_with_truth(model: str, rows: Mapping[Cell, CellRow], cells: Sequence[Cell]) -> str:
+    """Return, as signatures write them, the settings of a row on the ground truth of the original images; "" if no row
+    has its digest. rows: of one model, by their cells; cells: those to look at, in the benchmark's order.
 
-    Raises `DataError` for a cell with another ground truth. Boxes that move do so differently in every cell, so two
-    cells that share a ground truth have it from the original images, too.
+    Raises `DataError` for a cell with another ground truth, unless its corruption moves boxes. Boxes that move do so
+    differently in every cell, so cells that share a ground truth must have it from the original images, too.
     """
     boxes_kept = any(
         split_recipe_text(row.recipe)[0].endswith(KEPT) for cell, row in rows.items() if cell != CLEAN_CELL
     )
-    standing = {CLEAN, *(name for name, entry in CORRUPTIONS.items() if boxes_kept or not entry.moves)}
-    stated = {cell: rows[cell] for cell in cells if cell in rows and rows[cell].truth}
-    stated_row = next((row for cell, row in stated.items() if cell[0] in standing), None)
-    if stated_row is None:
+    without_motion = {CLEAN, *(name for name, entry in CORRUPTIONS.items() if boxes_kept or not entry.moves)}
+    rows_with_truth = {cell: rows[cell] for cell in cells if cell in rows and rows[cell].truth}
+    original_row = next((row for (name, _), row in rows_with_truth.items() if name in without_motion), None)
+    if original_row is None:
         return ""
-    moved: dict[str, Cell] = {}
-    for cell, row in stated.items():
-        stands = cell[0] in standing
-        first_cell = cell if stands else moved.setdefault(row.truth, cell)  # the first cell with this ground truth
-        if not row.is_of(stated_row) and (stands or first_cell != cell):
-            why = "its boxes" if stands else f"{_cells([first_cell])} has the same, so its boxes"
-            raise _other_truth(model, row, stated_row, f"{why} do not move: evaluate all cells on the same annotations")
-    return joined_settings(stated_row.settings)
+    first_cell_of_truth: dict[str, Cell] = {}  # among the cells whose boxes move
+    for cell, row in rows_with_truth.items():
+        name, _ = cell
+        first_cell = cell if name in without_motion else first_cell_of_truth.setdefault(row.truth, cell)
+        if not row.has_same_truth(original_row) and (name in without_motion or first_cell != cell):
+            shared = f"{_cells_text([first_cell])} has the same, so "
+            advice = "its boxes do not move: evaluate all cells on the same annotations"
+            raise _other_truth(model, row, original_row, advice if name in without_motion else shared + advice)
+    return joined_settings(original_row.settings)
 
 
-def _check_models(models: Mapping[str, Mapping[Cell, CellRow]], cells: Sequence[Cell]) -> None:
-    """Raise `DataError` for a cell that two models were evaluated on with different ground truths."""
+def _check_same_truth(models: Mapping[str, Mapping[Cell, CellRow]], cells: Sequence[Cell]) -> None:
+    """Raise `DataError` for a cell for which two models were evaluated on different ground truths. models: the rows of
+    each model, by their cells; cells: those to check."""
     for cell in cells:
-        stated = [(model, rows[cell]) for model, rows in models.items() if cell in rows and rows[cell].truth]
-        for model, row in stated[1:]:
-            first_row = stated[0][1]
-            if not row.is_of(first_row):
+        with_truth = [(model, rows[cell]) for model, rows in models.items() if cell in rows and rows[cell].truth]
+        for model, row in with_truth[1:]:
+            _, first_row = with_truth[0]
+            if not row.has_same_truth(first_row):
                 raise _other_truth(model, row, first_row, "evaluate all models on one")
 
 
 def _other_truth(model: str, row: CellRow, first_row: CellRow, advice: str) -> DataError:
+    """Return the error of a model's row that has another ground truth than the first one had. advice: what to do."""
     truths = f"is of the ground truth {row.truth}, but {first_row.place} of {first_row.truth}"
-    text = f"{_cells([row.cell])} of {_model_text(model)} {truths}; {advice}"
+    text = f"{_cells_text([row.cell])} of {_model_text(model)} {truths}; {advice}"
     return DataError(text, place=row.place, field="signature", code="mixed")
 
 
-def _intended_grid(benchmark: Benchmark, cells_found: set[Cell]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return (corruptions, severities) of the grid that was meant, given the cells that occur. What the benchmark does
-    not fix is RoHOI's if more than half of RoHOI's are there, else just what occurs."""
-    names = {name for name, _ in cells_found}
-    published = tuple(name for name in ROHOI if name in names)
-    mostly_there = 2 * len(published) > len(ROHOI)
-    corruptions = benchmark.corruptions or (ROHOI if mostly_there else (*published, *sorted(names - set(published))))
-    levels = {severity for name, severity in cells_found if name in corruptions}
-    mostly_there &= 2 * len(levels & set(SEVERITIES)) > len(SEVERITIES)
-    return corruptions, benchmark.severities or (SEVERITIES if mostly_there else tuple(sorted(levels)))
+def _intended_grid(benchmark: Benchmark, present_cells: set[Cell]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return (corruptions, severities) of the grid that is probably meant, as `Benchmark` describes it. present_cells:
+    those that occur in the rows."""
+    names = {name for name, _ in present_cells}
+    present_of_rohoi = tuple(name for name in ROHOI if name in names)
+    is_mostly_there = 2 * len(present_of_rohoi) > len(ROHOI)
+    present_in_order = (*present_of_rohoi, *sorted(names - set(present_of_rohoi)))
+    corruptions = benchmark.corruptions or (ROHOI if is_mostly_there else present_in_order)
+    levels = {severity for name, severity in present_cells if name in corruptions}
+    is_mostly_there &= 2 * len(levels & set(SEVERITIES)) > len(SEVERITIES)
+    return corruptions, benchmark.severities or (SEVERITIES if is_mostly_there else tuple(sorted(levels)))
 
 
-def _beyond(
-    benchmark: Benchmark, cells_found: set[Cell], corruptions: Sequence[str], severities: Sequence[int]
+def _extent_remarks(
+    benchmark: Benchmark, present_cells: set[Cell], corruptions: Sequence[str], severities: Sequence[int]
 ) -> list[str]:
-    """Return remarks where the grid is not RoHOI's own, or where cells occur that are not in it."""
+    """Return remarks if the grid of these corruptions and severities was not named by the user and is not RoHOI's, and
+    on cells in the rows that are not in the grid."""
     remarks = []
     if benchmark == Benchmark() and (corruptions, severities) != (ROHOI, SEVERITIES):
-        averaged = f"{len(corruptions)} corruptions and severities {list_names(severities)}"
-        remarks.append(f"averaging over {averaged}: RoHOI has 20, at 1 to 5")
-    not_in_grid = sorted({name for name, _ in cells_found} - set(corruptions))
-    not_in_grid += sorted(
-        {str(severity) for name, severity in cells_found if name in corruptions} - set(map(str, severities))
-    )
+        extent = f"{len(corruptions)} corruptions and severities {list_names(severities)}"
+        remarks.append(f"averaging over {extent}: RoHOI has 20, at 1 to 5")
+    not_in_grid = sorted({name for name, _ in present_cells} - set(corruptions))
+    present_severities = {severity for name, severity in present_cells if name in corruptions}
+    not_in_grid += sorted(map(str, present_severities - set(severities)))
     if not_in_grid:
         remarks.append(
             f"left out, not in the grid: {list_names(not_in_grid)}; {arg('corruption')} and {arg('severity')} choose"
@@ -286,12 +311,11 @@ def _beyond(
 
 
 def _percent(rows: Mapping[Cell, CellRow], unit: str | None) -> dict[Cell, float]:
-    """Return the values in percent of the cells that have one; raise `DataError` for what cannot be percent.
-
-    unit: overrules the unit that rows give.
-    """
+    """Return the values, in percent, of the cells that have one. unit: "percent" or "fraction", if the user says it,
+    which overrules the unit of the rows. Raises `DataError` for a value that cannot be percent, or looks like a
+    fraction."""
     values: dict[Cell, float] = {}
-    unchecked: dict[Cell, CellRow] = {}  # those that neither row nor caller says are fractions
+    unchecked: dict[Cell, CellRow] = {}  # rows that should be percent
     for cell, row in rows.items():
         if row.value is None:
             continue
@@ -310,25 +334,27 @@ def _percent(rows: Mapping[Cell, CellRow], unit: str | None) -> dict[Cell, float
 
 
 def _look_like_fractions(values: Mapping[Cell, CellRow]) -> bool:
-    """Return whether values that should be percent look like fractions of 1.
+    """Return whether values that should be percent look like fractions of 1: the largest is at most 1.
 
     No detector that is worth corrupting has 1 percent, or loses nearly all but not all in every cell. Clean and
-    corrupted values are judged apart, since one may be in percent beside the other in fractions.
+    corrupted values are judged separately, since one may be in percent and the other in fractions.
     """
-    sides: dict[bool, list[float]] = {}
-    for cell, row in values.items():
-        sides.setdefault(cell == CLEAN_CELL, []).append(row.value or 0.0)
-    return any(0 < max(side) <= 1 for side in sides.values())
+    clean = [row.value or 0.0 for cell, row in values.items() if cell == CLEAN_CELL]
+    corrupted = [row.value or 0.0 for cell, row in values.items() if cell != CLEAN_CELL]
+    return any(0 < max(side, default=0.0) <= 1 for side in (clean, corrupted))
 
 
-def _lacking(
+def _check_missing(
     gathering: Gathering, complete_grids: Sequence[Grid], cells: int, others: Sequence[str], *, allow_missing: bool
 ) -> list[str]:
-    """Return remarks on the cells that models lack; raise `DataError` unless that is allowed. cells: how many a
-    complete grid has; others: the corruptions that occur beside the benchmark's."""
+    """Return remarks on the cells that models lack. Raises `DataError` if a model lacks any and that is not allowed, or
+    if it has none. cells: how many a complete grid has; others: corruptions in the rows that the benchmark does not
+    have, for the message."""
     remarks = []
-    for grid in (grid for grid in complete_grids if grid.missing):
-        text = f"{_model_text(grid.model)} lacks {len(grid.missing)} of {cells} cells: {_cells(grid.missing)}"
+    for grid in complete_grids:
+        if not grid.missing:
+            continue
+        text = f"{_model_text(grid.model)} lacks {len(grid.missing)} of {cells} cells: {_cells_text(grid.missing)}"
         if not allow_missing:
             more = f" (there is {list_names(others)})" if others else ""
             choose = f"choose with {arg('corruption')} and {arg('severity')}"
@@ -342,8 +368,9 @@ def _lacking(
     return remarks
 
 
-def _recipes(recipes: set[str]) -> list[str]:
-    """Return remarks on what made the images."""
+def _recipe_remarks(recipes: set[str]) -> list[str]:
+    """Return a remark on what made the corrupted images, and with which values it can be compared. recipes: of the
+    models' grids, "" where rows do not say."""
     if len(recipes) > 1:
         names = list_names(name or "none stated" for name in sorted(recipes))
         return [f"the models' images were made by different recipes: {names}"]
@@ -358,12 +385,14 @@ def _recipes(recipes: set[str]) -> list[str]:
     return []
 
 
-def _cells(cells: Sequence[Cell]) -> str:
-    """Return cells in words: `clean, jpeg 1 2 3, moire 5`."""
-    groups = groupby(cells, key=lambda cell: cell[0])
-    return list_names(" ".join([name, *(str(severity) for _, severity in group if severity)]) for name, group in groups)
+def _cells_text(cells: Sequence[Cell]) -> str:
+    """Return cells in words: `clean, jpeg 1 2 3, moire 5`. Those of a corruption must stand together."""
+    texts = []
+    for name, group in groupby(cells, key=lambda cell: cell[0]):
+        texts.append(" ".join([name, *(str(severity) for _, severity in group if severity)]))
+    return list_names(texts)
 
 
 def _model_text(model: str) -> str:
-    """Return how a message names a model."""
+    """Return how a message names a model; rows without the tag `model` have an empty name."""
     return f"model {model}" if model else "the model"

@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 Levels = Mapping[str, Sequence[float]]
-"""corruption -> M at each of its levels, in percent."""
+"""By corruption, the metric M at each of its levels (severities), in percent."""
 
 
 def mean(values: Iterable[float]) -> float:
@@ -32,10 +32,11 @@ def mean(values: Iterable[float]) -> float:
 
 
 def deviation(values: Iterable[float]) -> float:
-    """Return the population's standard deviation: the levels of a benchmark are all there are, not a sample of more."""
+    """Return the standard deviation of a whole population (divided by n): the levels of a benchmark are no sample of
+    more levels."""
     values = list(values)
-    middle = mean(values)
-    return math.sqrt(mean((value - middle) ** 2 for value in values))
+    average = mean(values)
+    return math.sqrt(mean((value - average) ** 2 for value in values))
 
 
 def mri(levels: Levels) -> float:
@@ -44,20 +45,21 @@ def mri(levels: Levels) -> float:
 
 
 def cri(levels: Levels, clean: float) -> float:
-    """Return the Composite Robustness Index: the mean of `cri_term` over corruptions (equation 2); 1 where nothing is
-    lost.
+    """Return the Composite Robustness Index, the mean of `cri_term` over corruptions (equation 2): 1 if nothing is
+    lost, less the more is lost, and the more it differs between levels.
 
-    `clean` is M on the original images, percent, above 0. The index depends on the unit: the deviation of fractions
-    would be a hundredth, and the penalty nearly none.
+    clean: M on the original images, in percent, above 0. The index is defined for percent: fractions have a hundredth
+    of the deviation, and so nearly no penalty for it.
     """
     return mean(cri_term(values, clean) for values in levels.values())
 
 
 def cri_term(values: Sequence[float], clean: float) -> float:
-    """Return one corruption's part of CRI: mean / clean / (1 + ln(1 + deviation over its levels))."""
+    """Return the term of one corruption in CRI: mean / clean / (1 + ln(1 + deviation)). values: M at each of its
+    levels, in percent; clean: M on the original images."""
     return mean(values) / clean / (1 + math.log(1 + deviation(values)))
 
 
 def relative_drop(value: float, clean: float) -> float:
-    """Return how much of the clean value is lost, in percent of it; negative where corruption helps."""
+    """Return by how much `value` is below the value on clean images, in percent of that; negative if it is above."""
     return 100 * (clean - value) / clean

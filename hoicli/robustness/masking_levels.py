@@ -26,7 +26,8 @@ from hoicli.records.parsing import Record, is_number, parse
 LEVELS = ("clean", "low", "middle", "high")
 """The severities of SAMPL's masks, rising; clean is the original image."""
 RATIOS: Mapping[str, float] = {"clean": 0.0, "low": 0.4, "middle": 0.5, "high": 0.6}
-"""Level -> the side of a black rectangle as a share of its instance's (Table 3 of the paper, the best of its rows)."""
+"""By level, the side of the black rectangle as a share of the side of its instance (the best row of the paper's Table
+3)."""
 THRESHOLD = 0.1
 """tau; ours, as the paper's words give no value."""
 EPSILON = 1e-8
@@ -34,7 +35,8 @@ EPSILON = 1e-8
 
 @dataclass(frozen=True)
 class Epoch:
-    """A finished epoch: its number, the level it was trained at (a number of LEVELS) and its validation score."""
+    """A finished epoch of training: its number, the level it was trained at (0 to 3, an index of LEVELS), and its
+    validation score."""
 
     epoch: int
     level: int
@@ -42,80 +44,91 @@ class Epoch:
 
 
 def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon: float = EPSILON) -> list[Record]:
-    """Return the decision before the first epoch and the one after each; the last is for the epoch to come.
+    """Return the level to train each epoch at: decisions before the first epoch and after each; the last is for the
+    epoch to come.
 
-    epochs: in order, their numbers consecutive. A decision has the `severity`, the cover `ratio` that `hoicli mask`
-    takes, and why: `relative_change`, `largest_change` and `threshold` (None before two epochs and after a score of 0),
-    `upgrade`, the highest level `unlocked`, how many epochs were trained at each level (`memory`), and the q of the
-    unlocked ones (`scores`; None before the first epoch).
+    epochs: all so far, with consecutive numbers. threshold, epsilon: tau and e of equation 5. A decision has the
+    number of the `epoch`; the level's name (`severity`) and its cover `ratio`, which `hoicli mask` takes; and the
+    reasons: `relative_change`, `largest_change` and `threshold` of equation 5 (None before two epochs and after a score
+    of 0), whether a level was unlocked (`upgrade`), the highest one `unlocked`, how many epochs were trained at each
+    level (`memory`), and the level score q of the unlocked ones (`scores`; None before the first epoch).
     """
-    memory = [0] * len(LEVELS)
-    decisions_made = [_decision(epochs[0].epoch if epochs else 0, 0, (None, None, None), False, memory, [None])]
-    latest: dict[int, float] = {}
+    epochs_at_level = [0] * len(LEVELS)
+    first_number = epochs[0].epoch if epochs else 0
+    decisions_made = [_decision(first_number, 0, (None, None, None), False, epochs_at_level, [None])]
+    latest_scores: dict[int, float] = {}  # by level
     unlocked = 0
-    largest = 0.0
-    previous: float | None = None
+    largest_change = 0.0
+    previous_score: float | None = None
     for epoch in epochs:
-        memory[epoch.level] += 1
-        latest[epoch.level] = epoch.score
+        epochs_at_level[epoch.level] += 1
+        latest_scores[epoch.level] = epoch.score
         unlocked = max(unlocked, epoch.level)
         upgrade = False
         changes: tuple[float | None, ...] = (None, None, None)
-        if previous:  # neither before the second epoch nor after a score of 0
-            change = (epoch.score - previous) / previous
-            largest = max(largest, abs(change))
-            limit = threshold * (largest + epsilon)
-            changes = change, largest, limit
+        if previous_score:  # neither before the second epoch nor after a score of 0
+            change = (epoch.score - previous_score) / previous_score
+            largest_change = max(largest_change, abs(change))
+            limit = threshold * (largest_change + epsilon)
+            changes = change, largest_change, limit
             upgrade = abs(change) < limit and unlocked < len(LEVELS) - 1
         unlocked += upgrade
-        scores = [latest.get(level, epoch.score) / (1 + memory[level]) for level in range(unlocked + 1)]
-        # the masked level of highest q, the lowest of equals; clean only while no other level is unlocked
-        best = max(range(len(scores)), key=lambda level: (level > 0, scores[level], -level))
-        chosen = best if scores[best] > scores[0] else 0
-        decisions_made.append(_decision(epoch.epoch + 1, chosen, changes, upgrade, memory, scores))
-        previous = epoch.score
+        level_scores = [
+            latest_scores.get(level, epoch.score) / (1 + epochs_at_level[level]) for level in range(unlocked + 1)
+        ]
+        # the masked level (above 0) of the highest score, of equals the lowest; clean if no masked one is unlocked
+        best = max(range(len(level_scores)), key=lambda level: (level > 0, level_scores[level], -level))
+        chosen = best if level_scores[best] > level_scores[0] else 0
+        decisions_made.append(_decision(epoch.epoch + 1, chosen, changes, upgrade, epochs_at_level, level_scores))
+        previous_score = epoch.score
     return decisions_made
 
 
 def _decision(
-    epoch: int, level: int, changes: Sequence[float | None], upgrade: bool, memory: Sequence[int],
-    scores: Sequence[float | None],
+    epoch: int, level: int, changes: Sequence[float | None], upgrade: bool, epochs_at_level: Sequence[int],
+    level_scores: Sequence[float | None],
 ) -> Record:  # fmt: skip
-    names = LEVELS[: len(scores)]
+    """Return a decision as `decisions` describes it. epoch: the number of the epoch to train; level: the chosen one;
+    changes: the three numbers of equation 5; level_scores: of the unlocked levels, from clean on."""
+    unlocked_names = LEVELS[: len(level_scores)]
     return {
         "epoch": epoch,
         "severity": LEVELS[level],
         "ratio": RATIOS[LEVELS[level]],
         **dict(zip(("relative_change", "largest_change", "threshold"), changes, strict=True)),
         "upgrade": upgrade,
-        "unlocked": names[-1],
-        "memory": dict(zip(LEVELS, memory, strict=True)),
-        "scores": dict(zip(names, scores, strict=True)),
+        "unlocked": unlocked_names[-1],
+        "memory": dict(zip(LEVELS, epochs_at_level, strict=True)),
+        "scores": dict(zip(unlocked_names, level_scores, strict=True)),
     }
 
 
 def read_epochs(lines: Iterable[Line]) -> list[Epoch]:
-    """Return the epochs of lines like {"epoch": 3, "severity": "low", "score": 31.2}, sorted by number.
+    """Return the epochs of lines like {"epoch": 3, "severity": "low", "score": 31.2}, sorted by number; `severity` is
+    the name or the number of a level.
 
-    `severity` is a level's name or number. Raises `DataError` for a bad line, a missing epoch, and one that is there
-    twice.
+    Raises `DataError` for a bad line, a missing epoch, and one that occurs twice.
     """
-    epochs: dict[int, tuple[Epoch, str]] = {}
+    epochs: dict[int, Epoch] = {}
+    places: dict[int, str] = {}
     for line in lines:
-        epoch = _epoch(parse(line), line.place)
-        first, place = epochs.setdefault(epoch.epoch, (epoch, line.place))
-        if first is not epoch:
-            problem = f"epoch {epoch.epoch} is at {place} already; keep one line an epoch"
+        epoch = _parse_epoch(parse(line), line.place)
+        number = epoch.epoch
+        if number in epochs:
+            problem = f"epoch {number} is at {places[number]} already; keep one line an epoch"
             raise DataError(problem, place=line.place, field="epoch")
+        epochs[number], places[number] = epoch, line.place
     numbers = sorted(epochs)
-    for before, number in pairwise(numbers):
-        if number != before + 1:
-            problem = f"there is no epoch {before + 1}; changes are between consecutive epochs: give a line for each"
-            raise DataError(problem, place=epochs[number][1], field="epoch")
-    return [epochs[number][0] for number in numbers]
+    for previous, number in pairwise(numbers):
+        if number != previous + 1:
+            problem = f"there is no epoch {previous + 1}; changes are between consecutive epochs: give a line for each"
+            raise DataError(problem, place=places[number], field="epoch")
+    return [epochs[number] for number in numbers]
 
 
-def _epoch(record: Record, place: str) -> Epoch:
+def _parse_epoch(record: Record, place: str) -> Epoch:
+    """Return the epoch that a record of the history describes. Raises `DataError`, with the record's place, for one
+    without a valid number, level or score."""
     number, level, score = (record.get(key, "") for key in ("epoch", "severity", "score"))
     if type(number) is not int or number < 0:
         problem = "missing or no whole number of at least 0; a line has epoch, severity and score"

@@ -1,9 +1,10 @@
 """SAMPL's semantic-aware masks (RoHOI, section 4, equation 3): a black rectangle over each instance that interacts.
 
-The instance's mask is dilated, its bounding rectangle taken, each edge moved outwards by a random share of the side (so
-that nothing can be learnt from where an instance ends), and the rectangle shrunk about its centre to the cover ratio.
-Of the dilation only the bounding rectangle is kept, so dilating the rectangle is the same; without a mask the box
-stands in for it. The paper's words give no amounts of dilation and expansion: those here are ours.
+The instance's mask is dilated, its bounding rectangle is taken, each edge is moved outwards by a random share of the
+side (so that nothing can be learnt from where an instance ends), and the rectangle is shrunk about its centre to the
+cover ratio. Only the bounding rectangle of the dilated mask counts, so the rectangle is dilated instead; for an
+instance without a mask, its box is taken. The paper's words give no amounts of dilation and expansion: those here are
+ours.
 
 Random amounts depend on (seed, image_id, number of the box) alone, through BLAKE2: the same on every machine, whatever
 else is masked.
@@ -40,7 +41,7 @@ from hoicli.records.seen import NO_INTERACTION
 from hoicli.robustness.masking_levels import RATIOS
 
 DILATE = 5.0
-"""Pixels; ours."""
+"""The pixels by which each edge is moved outwards first; ours."""
 EXPAND = 0.1
 """The largest share of a side by which an edge moves outwards; ours."""
 
@@ -50,32 +51,35 @@ MOST_MASKS = 1_000
 SAME_INSTANCE = 0.7
 """Boxes of one label with at least this IoU show one instance; ours."""
 FARTHEST = 1e9
-"""Pixels from the origin that a coordinate may be: sums of larger ones would lose the pixel."""
+"""The largest coordinate, in pixels: sums of larger ones would be off by pixels, in floating point."""
 
 Pixels = NDArray[np.uint8]
 Edges = tuple[float, float, float, float]
-"""Left, top, right, bottom; a pixel p covers [p, p + 1], so the right edge of a box is its last pixel + 1."""
+"""(left, top, right, bottom); the pixel p covers [p, p + 1], so the right edge of a box is its last pixel + 1."""
 Rectangle = tuple[int, int, int, int]
-"""First and last black pixel: x1, y1, x2, y2, as boxes count."""
+"""(x1, y1, x2, y2): the first and the last pixel that is black, as in boxes of records."""
 
 
 class Change(NamedTuple):
-    """A change that is made to images, such as masking. key: where a record says what was done to its image;
-    of(record): what to do to the image, nothing where that is empty or 0; painted(pixels, done): a changed copy of an
-    image [height, width, channels]."""
+    """A change that is made to images, such as masking.
+
+    key: the field of a record that says what was done to its image. choose(record): returns what to do to the image, in
+    the form that records have it, such as the rectangles to blacken; [] or 0 for nothing. apply(pixels, choice):
+    returns a changed copy of an image [height, width, channels]."""
 
     key: str
-    of: Callable[[Record], Any]
-    painted: Callable[[Pixels, Any], Pixels]
+    choose: Callable[[Record], Any]
+    apply: Callable[[Pixels, Any], Pixels]
 
     def record(self, record: Record) -> Record:
-        """Return the image record with what is done under `key`. The record must have been checked (`read_record`)."""
-        return {**record, self.key: self.of(record)}
+        """Return the image record, which must have been checked (`read_record`), with what to do to its image in the
+        field `key`."""
+        return {**record, self.key: self.choose(record)}
 
 
 def masking(ratio: str, seed: int) -> Change:
-    """Return the change that masks instances, by a level's name or by number: 0 leaves the image as it is, 1 hides an
-    instance. Raises `UsageError` for a ratio that is out of range."""
+    """Return the change that masks instances. ratio: the side of a mask as a share of its instance's side, as a number
+    from 0 to 1 or as the name of a level; seed: of the random amounts. Raises `UsageError` for any other ratio."""
     try:
         number = RATIOS[ratio] if ratio in RATIOS else float(ratio)
     except ValueError:
@@ -88,7 +92,11 @@ def masking(ratio: str, seed: int) -> Change:
 def masks_of(
     record: Record, *, ratio: float, seed: int = 0, dilate: float = DILATE, expand: float = EXPAND
 ) -> list[list[int]]:
-    """Return the rectangles to blacken in an image."""
+    """Return the rectangles [x1, y1, x2, y2] to blacken in an image, one for each instance that interacts.
+
+    record: of the image, checked; its `segmentations`, if it has them, are COCO's polygons, or None, for each box.
+    ratio: as in `masking`; dilate: pixels by which each edge is moved outwards first; expand: the largest share of the
+    side by which it is then moved at random."""
     segments = record.get("segmentations") or [None] * len(record["boxes"])
     size = (record["width"], record["height"]) if "width" in record and "height" in record else None
     rectangles = []
@@ -97,7 +105,7 @@ def masks_of(
         edges = box_edges(record["boxes"][number]) if segment is None else segment_edges(segment)
         if edges is None:
             continue
-        outwards = [share * expand for share in chances(seed, str(record["image_id"]), number)]
+        outwards = [share * expand for share in random_shares(seed, str(record["image_id"]), number)]
         rectangle = mask_rectangle(edges, ratio=ratio, dilate=dilate, outwards=outwards, size=size)
         if rectangle is not None:
             rectangles.append([*rectangle])
@@ -105,7 +113,7 @@ def masks_of(
 
 
 def blacken(pixels: Pixels, rectangles: Sequence[Sequence[int]]) -> Pixels:
-    """Return a copy of an image with its rectangles black."""
+    """Return a copy of an image [height, width, channels] with these rectangles [x1, y1, x2, y2] in black."""
     copy = pixels.copy()
     for x1, y1, x2, y2 in rectangles:
         copy[y1 : y2 + 1, x1 : x2 + 1] = 0
@@ -113,51 +121,57 @@ def blacken(pixels: Pixels, rectangles: Sequence[Sequence[int]]) -> Pixels:
 
 
 def chosen_boxes(record: Mapping[str, Any]) -> list[int]:
-    """Return the numbers of the boxes to mask, rising: subjects and objects of interactions, one box for each instance.
+    """Return the indices of the boxes to mask, ascending: subjects and objects of interactions, one box for each
+    instance.
 
-    HICO-DET draws an instance anew for every pair it is in: of boxes of one label that overlap by SAME_INSTANCE, the
-    first stands for all. Raises `DataError` for more than MOST_MASKS.
+    HICO-DET draws an instance anew for every pair that it is in: of boxes of one label with an IoU of SAME_INSTANCE or
+    more, only the first is taken. Raises `DataError` for more than MOST_MASKS boxes.
     """
     hois = [hoi for hoi in record["hois"] if hoi["verb"] != NO_INTERACTION]
     numbers = {hoi[key] for hoi, key in product(hois, ("subject", "object")) if hoi.get(key) is not None}
-    edges = np.array([box_edges(box) for box in record["boxes"]]).reshape(-1, 4).T
-    by_label: dict[str | None, list[int]] = {}
+    edges = np.array([box_edges(box) for box in record["boxes"]]).reshape(-1, 4).T  # [4, boxes], as `iou` takes them
+    chosen_by_label: dict[str | None, list[int]] = {}
     for number in sorted(numbers):
-        kept = by_label.setdefault(record["labels"][number], [])
-        if not (iou(edges[:, [number]], edges[:, kept], inclusive=False) >= SAME_INSTANCE).any():
-            kept.append(number)
-        if len(kept) > MOST_MASKS:
+        chosen_of_label = chosen_by_label.setdefault(record["labels"][number], [])
+        if not (iou(edges[:, [number]], edges[:, chosen_of_label], inclusive=False) >= SAME_INSTANCE).any():
+            chosen_of_label.append(number)
+        if len(chosen_of_label) > MOST_MASKS:  # already too many: comparing more would take long
             break
-    chosen = sorted(chain.from_iterable(by_label.values()))
+    chosen = sorted(chain.from_iterable(chosen_by_label.values()))
     if len(chosen) > MOST_MASKS:
         raise DataError(f"more than {MOST_MASKS:,} instances to mask in an image", field="boxes")
     return chosen
 
 
 def box_edges(box: Sequence[float]) -> Edges:
-    """Return the edges of a record's box, whose x2, y2 is its last pixel."""
+    """Return the edges of a record's box [x1, y1, x2, y2], whose x2 and y2 are its last pixels."""
     x1, y1, x2, y2 = box
     return float(min(x1, x2)), float(min(y1, y2)), float(max(x1, x2)) + 1, float(max(y1, y2)) + 1
 
 
 def segment_edges(polygons: Any) -> Edges | None:
-    """Return the rectangle around COCO's polygons [[x1, y1, x2, y2, ...], ...], all that masking needs of an instance's
-    mask. None without polygons. Raises `ValueError` for anything else."""
+    """Return the edges of the smallest rectangle around an instance's mask, None for a mask without polygons. polygons:
+    as in COCO, [[x1, y1, x2, y2, ...], ...]. Raises `ValueError` for anything else."""
     if type(polygons) is not list:
         raise ValueError("no polygons; give COCO's, or null to use the box")
     for polygon in polygons:
-        if type(polygon) is not list or len(polygon) < 6 or len(polygon) % 2 or not all(map(_is_place, polygon)):
+        if type(polygon) is not list or len(polygon) < 6 or len(polygon) % 2 or not all(map(_is_coordinate, polygon)):
             raise ValueError("a polygon is [x1, y1, x2, y2, x3, y3, ...], finite numbers")
-    xs, ys = (list(chain.from_iterable(polygon[axis::2] for polygon in polygons)) for axis in (0, 1))
-    return (float(min(xs)), float(min(ys)), float(max(xs)), float(max(ys))) if polygons else None
+    if not polygons:
+        return None
+    xs = list(chain.from_iterable(polygon[0::2] for polygon in polygons))
+    ys = list(chain.from_iterable(polygon[1::2] for polygon in polygons))
+    return float(min(xs)), float(min(ys)), float(max(xs)), float(max(ys))
 
 
-def _is_place(value: object) -> bool:
+def _is_coordinate(value: object) -> bool:
+    """Return whether a decoded JSON value is a number that can be a coordinate in an image, in pixels."""
     return is_number(value) and abs(cast("float", value)) <= FARTHEST
 
 
-def chances(seed: int, image_id: str, number: int) -> tuple[float, ...]:
-    """Return four random numbers in [0, 1) for a box of an image, the same on every machine."""
+def random_shares(seed: int, image_id: str, number: int) -> tuple[float, ...]:
+    """Return four random numbers in [0, 1), one for each edge of a box, the same on every machine. number: the index of
+    the box in its image."""
     digest = hashlib.blake2b(f"{seed}\0{image_id}\0{number}".encode(), digest_size=16).digest()
     return tuple(word / 2**32 for word in struct.unpack(">4I", digest))
 
@@ -167,15 +181,16 @@ def mask_rectangle(
 ) -> Rectangle | None:
     """Return the black rectangle of an instance, at least one pixel wide and high; None if it lies outside the image.
 
-    The edges are moved out by `dilate` pixels, then each (left, top, right, bottom) by its share in `outwards` of the
-    side; the result is shrunk to `ratio` about its centre and cut to the image (`size`: width, height).
+    edges: of the instance. All of them are moved outwards by `dilate` pixels; then each by its number in `outwards`
+    (left, top, right, bottom), as a share of the side; the result is shrunk about its centre to `ratio` of each side,
+    and cut off where the image ends. size: the (width, height) of the image, None if unknown.
     """
     spans = []
-    for axis, limit in enumerate(size or (None, None)):
+    for axis, limit in enumerate(size or (None, None)):  # x, then y
         low, end = edges[axis] - dilate, edges[axis + 2] + dilate
         side = end - low
         low, end = low - outwards[axis] * side, end + outwards[axis + 2] * side
-        middle, half = (low + end) / 2, ratio * (end - low) / 2
+        middle, half = (low + end) / 2, ratio * (end - low) / 2  # half: of the rectangle's side
         first = _nearest(middle - half)
         stop = max(_nearest(middle + half), first + 1)
         first = max(first, 0)
@@ -188,11 +203,13 @@ def mask_rectangle(
 
 
 def _nearest(value: float) -> int:
+    """Return the nearest whole number, halves rounded up (Python's `round` takes the even one)."""
     return math.floor(value + 0.5)
 
 
 def read_record(line: Line) -> Record:
-    """Return an image record, checked for what masking reads of it; raise `DataError` for its first problem."""
+    """Return the image record on a line, with everything checked that masking reads of it. Raises `DataError` for its
+    first problem."""
     record = parse(line)
     for problem in problems(record, None, scored=False, besides=("size",), nulls=NULLS):
         raise problem.error(line.place)
@@ -212,16 +229,18 @@ def read_record(line: Line) -> Record:
 
 
 def image_path(record: Record, place: str) -> PurePosixPath:
-    """Return where in the folders a record's image is; raise `DataError` without a name, or for one that leads out."""
+    """Return the path of a record's image, from the folder of images on. Raises `DataError`, with the record's place,
+    for a record without a `file_name`, or one that leads out of the folder."""
     return PurePosixPath(file_name_of(record, place).replace("\\", "/"))
 
 
 def write_changed(record: Record, change: Change, images: str, out: str, place: str) -> Record:
-    """Write a record's image under its name in `out`, changed; a copy byte for byte where nothing is to be changed.
+    """Write the changed image of a record and return its record: with the image's size, and with what was done to it in
+    the field `change.key`.
 
-    Returns the record with what was done under the change's `key`; it is empty or 0 where nothing was done. Raises
-    `DataError`, in the name of `place`, for an image that cannot be read or is of another size than the record says,
-    and where an image of --images would or could be overwritten.
+    images, out: the folders to read from and write to, under the same file name. An image that is not to be changed is
+    copied byte for byte. Raises `DataError`, with the record's place, for an image that cannot be read or is of another
+    size than the record says, and where an image in `images` would or could be overwritten.
     """
     from hoicli.corruption.images import add_stamp, encode, read_picture
 
@@ -229,15 +248,17 @@ def write_changed(record: Record, change: Change, images: str, out: str, place: 
     source, target = Path(images, path), Path(out, path)
     reads(source, is_kept=False)
     data, picture = read_picture(record, source, place)
-    high, wide = picture.pixels.shape[:2]
-    record = change.record({**record, "width": wide, "height": high})
-    # if `out` is around `images`, only a target inside `images` is a danger; else any source inside `out` is
-    if lies_in(target, Path(images)) if lies_in(Path(images), Path(out)) else lies_in(source, Path(out)):
+    height, width = picture.pixels.shape[:2]
+    record = change.record({**record, "width": width, "height": height})
+    # where `out` is around `images`, only what is written into `images` can overwrite an image
+    out_is_around = lies_in(Path(images), Path(out))
+    is_dangerous = lies_in(target, Path(images)) if out_is_around else lies_in(source, Path(out))
+    if is_dangerous:
         problem = f"{path}: {arg('images')} and {arg('save_images')} are nested, and an image could be overwritten"
         raise DataError(f"{problem}; give a folder outside", place=place, field="file_name")
-    if done := record[change.key]:
+    if choice := record[change.key]:
         pixels = picture.pixels.copy()
-        pixels[:, :, :3] = change.painted(pixels[:, :, :3], done)  # not what is transparent
-        data = add_stamp(picture, encode(picture, pixels), {change.key: done})
+        pixels[:, :, :3] = change.apply(pixels[:, :, :3], choice)  # transparency stays as it is
+        data = add_stamp(picture, encode(picture, pixels), {change.key: choice})
     write_whole(target, data, root=Path(out))
     return record

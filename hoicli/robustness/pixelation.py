@@ -27,7 +27,8 @@ BLOCK = 8
 
 
 def pixelation(probability: float, seed: int) -> Change:
-    """Return the change that pixelates images with this probability; raise `UsageError` for what is no probability."""
+    """Return the change that pixelates each image with this probability; raise `UsageError` for a number that is no
+    probability. seed: of the random choice."""
     if not 0 <= probability <= 1:
         problem = "give a probability from 0 to 1; SAMPL's baseline has 0.5"
         raise UsageError(f"{arg('pixelate', probability)}: {problem}")
@@ -35,17 +36,22 @@ def pixelation(probability: float, seed: int) -> Change:
 
 
 def block_of(record: Record, *, probability: float, seed: int) -> int:
-    """Return the side of an image's blocks in pixels, 0 where the image stays as it is."""
+    """Return BLOCK, the side of the blocks in pixels, with this probability, else 0: the image stays as it is. The
+    choice depends on the seed and the image's id alone."""
     digest = hashlib.blake2b(f"{seed}\0{record['image_id']}\0pixelate".encode(), digest_size=4).digest()
     return BLOCK if int.from_bytes(digest, "big") / 2**32 < probability else 0
 
 
 def pixelate(pixels: Pixels, block: int) -> Pixels:
-    """Return an image [height, width, channels] in blocks of `block` by `block` pixels, each their mean, halves up."""
-    starts = [np.arange(0, side, block) for side in pixels.shape[:2]]
-    high, wide = (np.diff(first, append=side) for first, side in zip(starts, pixels.shape[:2], strict=True))
-    sums = np.add.reduceat(np.add.reduceat(pixels, starts[0], axis=0, dtype=np.int64), starts[1], axis=1)
-    count = (high[:, np.newaxis] * wide)[..., np.newaxis]
+    """Return a copy of an image [height, width, channels] in blocks of `block` by `block` pixels, each of their mean,
+    with halves rounded up."""
+    height, width = pixels.shape[:2]
+    tops, lefts = np.arange(0, height, block), np.arange(0, width, block)
+    block_heights, block_widths = np.diff(tops, append=height), np.diff(lefts, append=width)
+    # reduceat adds up the rows, then the columns, from each block's first one to the next block's
+    row_sums = np.add.reduceat(pixels, tops, axis=0, dtype=np.int64)
+    sums = np.add.reduceat(row_sums, lefts, axis=1)
+    count = (block_heights[:, np.newaxis] * block_widths)[..., np.newaxis]
     means = ((2 * sums + count) // (2 * count)).astype(np.uint8)  # sums / count, rounded in whole numbers
-    blocks: Pixels = means.repeat(high, axis=0).repeat(wide, axis=1)
+    blocks: Pixels = means.repeat(block_heights, axis=0).repeat(block_widths, axis=1)
     return blocks

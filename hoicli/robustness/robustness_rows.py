@@ -20,37 +20,39 @@ from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relat
 OVER = "over severities"
 """The heading of a table's columns that summarise all severities."""
 
-_PartOf = Mapping[str, Any]
-"""A part of a grid, by keys of PARTS (corruption, family, severity); {} is the whole grid."""
-_Value = tuple[str, _PartOf, float | None, int, str]
-"""(metric, the part it is of, value, n, unit)."""
+_Part = Mapping[str, Any]
+"""The part of a grid that a value is about: its `corruption`, `family` or `severity`, or several of them (PARTS); {} is
+the whole grid."""
+_Value = tuple[str, _Part, float | None, int, str]
+"""(metric, part of the grid, value, number of cells it is over, unit)."""
 
 
 def rank_grids(grids: Sequence[Grid]) -> list[Grid]:
     """Return the grids by falling MRI, those with equal MRI by the model's name."""
-    return sorted(grids, key=lambda grid: (-_measure(grid), grid.model))
+    return sorted(grids, key=lambda grid: (-_ranking_mri(grid), grid.model))
 
 
-def _measure(grid: Grid) -> float:
-    """Return the MRI that models are ranked by, rounded, since equal means may differ in their last digits."""
+def _ranking_mri(grid: Grid) -> float:
+    """Return the MRI that models are ranked by: rounded, since equal means may differ in their last digits."""
     return round(mri(grid.levels()), 9)
 
 
 def robustness_rows(grids: Sequence[Grid], *, tags: Mapping[str, str] | None = None) -> list[Row]:
-    """Return all result rows of all models, which must come in the order of their rank.
+    """Return the result rows of all grids, one after another. tags: further tags for every row.
 
-    Of a whole grid: `rank` (of several models: how many have a higher MRI, plus 1), `clean`, `mri`, `cri`,
-    `relative_drop` and `worst` (the lowest cell, which it names). With a key `corruption` (and its `family`): `mean`,
-    `sigma`, `cri_term`, `relative_drop`. With `family`, with `severity`, and with both: `mean` and `relative_drop`. A
-    mean is over corruptions of their means; `n` counts the cells it is over. A value that needs a clean value above 0
-    is null without one.
+    A row is about the whole grid, or about the part that its keys `corruption`, `family` and `severity` name. Metrics
+    of the whole grid: `rank` (with several models: how many have a higher MRI, plus 1), `clean`, `mri`, `cri`,
+    `relative_drop` and `worst` (the lowest cell, which it names). Of each corruption: `mean`, `sigma`, `cri_term` and
+    `relative_drop`. Of each family, each severity, and each family at each severity: `mean` and `relative_drop`. A mean
+    over several corruptions is the mean of their means; `n` is the number of cells. A value that needs a clean value
+    above 0 is null without one.
     """
     rows: list[Row] = []
-    measures = [_measure(grid) for grid in grids]
-    for grid, measure in zip(grids, measures, strict=True):
+    mris = [_ranking_mri(grid) for grid in grids]
+    for grid, own_mri in zip(grids, mris, strict=True):
         all_tags = {**grid.tags, **(tags or {})}
         common_keys = {"protocol": grid.protocol, "tags": all_tags, "signature": grid_signature(grid)}
-        rank = 1 + sum(other > measure for other in measures)
+        rank = 1 + sum(other_mri > own_mri for other_mri in mris)
         rank_values: list[_Value] = [("rank", {}, rank, len(grids), "models")] if len(grids) > 1 else []
         for metric, part, value, n, unit in (*rank_values, *_values(grid)):
             rows.append(result_row(metric, subset=grid.subset, **part, value=value, n=n, unit=unit, **common_keys))
@@ -59,62 +61,63 @@ def robustness_rows(grids: Sequence[Grid], *, tags: Mapping[str, str] | None = N
 
 def _values(grid: Grid) -> Iterator[_Value]:
     """Yield the values of the whole grid, then of each corruption, then of the other parts."""
-    return chain(_overall(grid), _corruptions(grid), _means(grid))
+    return chain(_overall_values(grid), _corruption_values(grid), _part_means(grid))
 
 
-def _overall(grid: Grid) -> Iterator[_Value]:
+def _overall_values(grid: Grid) -> Iterator[_Value]:
+    """Yield the values of the whole grid: clean, mri, cri, relative_drop and worst."""
     levels, count = grid.levels(), len(grid.cells)
     yield "clean", {}, grid.clean, int(grid.clean is not None), "%"
     yield "mri", {}, mri(levels), count, "%"
     yield "cri", {}, cri(levels, grid.clean) if grid.clean else None, count, "ratio"
-    yield "relative_drop", {}, _drop(mri(levels), grid), count, "%"
-    (corruption, severity), lowest = min(grid.cells.items(), key=lambda item: item[1])  # of equals the first in order
-    part: _PartOf = {"corruption": corruption, "family": family_of(corruption), "severity": severity}
-    yield "worst", part, lowest, count, "%"
+    yield "relative_drop", {}, _relative_drop(mri(levels), grid), count, "%"
+    worst_cell = min(grid.cells, key=grid.cells.__getitem__)  # of equally low ones the first
+    corruption, severity = worst_cell
+    part: _Part = {"corruption": corruption, "family": family_of(corruption), "severity": severity}
+    yield "worst", part, grid.cells[worst_cell], count, "%"
 
 
-def _corruptions(grid: Grid) -> Iterator[_Value]:
+def _corruption_values(grid: Grid) -> Iterator[_Value]:
+    """Yield the values of each corruption, over its severities: mean, sigma, cri_term and relative_drop."""
     for corruption, values in grid.levels().items():
         part = {"corruption": corruption, "family": family_of(corruption)}
         yield "mean", part, mean(values), len(values), "%"
         yield "sigma", part, deviation(values), len(values), "%"
         yield "cri_term", part, cri_term(values, grid.clean) if grid.clean else None, len(values), "ratio"
-        yield "relative_drop", part, _drop(mean(values), grid), len(values), "%"
+        yield "relative_drop", part, _relative_drop(mean(values), grid), len(values), "%"
 
 
-def _means(grid: Grid) -> Iterator[_Value]:
-    """Yield the means of each family, each severity, and each family at each severity; nothing for a part without
-    cells."""
-    families: list[_PartOf] = [{"family": family} for family in FAMILIES]
-    severities: list[_PartOf] = [{"severity": severity} for severity in grid.severities]
-    for part in (
-        *families,
-        *severities,
-        *({**family, **severity} for family, severity in product(families, severities)),
-    ):
+def _part_means(grid: Grid) -> Iterator[_Value]:
+    """Yield mean and relative_drop of each family, each severity, and each family at each severity; nothing for a part
+    without cells."""
+    families: list[_Part] = [{"family": family} for family in FAMILIES]
+    severities: list[_Part] = [{"severity": severity} for severity in grid.severities]
+    families_at_severities = [{**family, **severity} for family, severity in product(families, severities)]
+    for part in (*families, *severities, *families_at_severities):
         if levels := grid.levels(**part):
             count = sum(map(len, levels.values()))
             yield "mean", part, mri(levels), count, "%"
-            yield "relative_drop", part, _drop(mri(levels), grid), count, "%"
+            yield "relative_drop", part, _relative_drop(mri(levels), grid), count, "%"
 
 
-def _drop(value: float, grid: Grid) -> float | None:
+def _relative_drop(value: float, grid: Grid) -> float | None:
+    """Return how much of the grid's clean value is lost, in percent of it; None without a clean value above 0."""
     return relative_drop(value, grid.clean) if grid.clean else None
 
 
 def grid_signature(grid: Grid) -> str:
-    """Return the rows' own settings, followed by what was averaged: metric, grid, recipe of the images, what is
-    missing."""
+    """Return the signature of a grid's rows: the settings of the rows it is made of, then what was averaged: the metric
+    and subset, the corruptions and severities, the recipe of the images, and how many cells are missing."""
     cells = [cell for cell in (*grid.cells, *grid.missing) if cell[0] != CLEAN]
     names = {name for name, _ in cells}
     levels = sorted({severity for _, severity in cells})
     if names == set(ROHOI) and tuple(levels) == SEVERITIES:
-        size = "rohoi"
+        extent = "rohoi"
     else:
-        size = f"{'+'.join(sorted(names))}@{'+'.join(map(str, levels))}"
+        extent = f"{'+'.join(sorted(names))}@{'+'.join(map(str, levels))}"
     settings: dict[str, Setting] = {
         "of": f"{grid.metric}/{grid.subset}",
-        "grid": size,
+        "grid": extent,
         "recipe": grid.recipe or "unstated",
     }
     if grid.missing:
@@ -123,25 +126,28 @@ def grid_signature(grid: Grid) -> str:
 
 
 def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
-    """Return the rows arranged for a reader, each list a table of its own for `tables.notations.render`.
+    """Return tables for people, each as a list of rows for `tables.notations.render`. rows: of all grids
+    (`robustness_rows`).
 
-    The first is the summary, a line for each model. The others have, of one model, every corruption and family by
-    severity; of several models, their means side by side, as in the paper's Table 4.
+    The first table is the summary, a line for each model. The others have, for one model, its values of every
+    corruption and of every family at each severity; for several models, their means side by side, as in the paper's
+    Table 4.
     """
     summary = [row for row in rows if row["metric"] == "worst" or not _part_of(row)]
     if len(grids) == 1:
         (grid,) = grids
         corruptions = [_severity_cells(grid, corruption=name, family=family_of(name)) for name in grid.levels()]
         families = [_severity_cells(grid, family=family) for family in (*FAMILIES, None)]
-        return [summary, *(list(chain.from_iterable(lines)) for lines in (corruptions, families))]
-    means = [(_part_of(row), row) for row in rows if row["metric"] == "mean"]
-    return [
-        summary,
-        *(
-            [_cell("mean", row["tags"].get("model", ""), row["value"], part) for part, row in means if [*part] == keys]
-            for keys in (["corruption", "family"], ["family"], ["severity"])
-        ),
-    ]
+        return [summary, list(chain.from_iterable(corruptions)), list(chain.from_iterable(families))]
+    means_by_keys: dict[tuple[str, ...], list[Row]] = {
+        ("corruption", "family"): [], ("family",): [], ("severity",): [],
+    }  # fmt: skip
+    for row in rows:
+        part = _part_of(row)
+        if row["metric"] == "mean" and tuple(part) in means_by_keys:
+            cell = _cell("mean", row["tags"].get("model", ""), row["value"], part)
+            means_by_keys[tuple(part)].append(cell)
+    return [summary, *means_by_keys.values()]
 
 
 def _part_of(row: Row) -> dict[str, str]:
@@ -150,33 +156,34 @@ def _part_of(row: Row) -> dict[str, str]:
 
 
 def _cell(metric: str, column: str, value: float | None, line: Mapping[str, str]) -> Row:
-    """Return a cell of a table: `line` names its line, `column` stands below `metric`."""
+    """Return a cell of a table in the form of a row. column: the heading of its column, below `metric`; line: the names
+    of its line, by the headings of the columns that have them."""
     return {"metric": metric, "subset": column, "value": value, "tags": line}
 
 
 def _severity_cells(grid: Grid, **part: Any) -> list[Row]:
-    """Return the table line of a part of the grid, a corruption with its family or a family; [] where it has no
-    cells."""
+    """Return the cells of one line of a table: the means of a part of the grid at each severity, then those over all
+    severities. part: `corruption` and its `family`, or a `family` (None for all). A part without cells has no line."""
     line = {key: name or "all" for key, name in part.items()}
     levels = grid.levels(**part)
     if not levels:
         return []
-    by_severity = {severity: grid.levels(**part, severity=severity) for severity in grid.severities}
-    means = {str(severity): mri(values) if values else None for severity, values in by_severity.items()}
-    sigma = {"sigma": deviation(*levels.values())} if "corruption" in part else {}
-    summary = {"mean": mri(levels), **sigma, "drop %": _drop(mri(levels), grid)}
-    return [
-        _cell(metric, column, value, line)
-        for metric, columns in ((f"{grid.metric} at severity", means), (OVER, summary))
-        for column, value in columns.items()
-    ]
+    cells = []
+    for severity in grid.severities:
+        levels_there = grid.levels(**part, severity=severity)
+        value = mri(levels_there) if levels_there else None
+        cells.append(_cell(f"{grid.metric} at severity", str(severity), value, line))
+    cells.append(_cell(OVER, "mean", mri(levels), line))
+    if "corruption" in part:
+        (values,) = levels.values()
+        cells.append(_cell(OVER, "sigma", deviation(values), line))
+    cells.append(_cell(OVER, "drop %", _relative_drop(mri(levels), grid), line))
+    return cells
 
 
 def draw(grids: Sequence[Grid], path: str, *, kind: str = "curves", look: Look = PAPER) -> None:
-    """Draw the models, the best first, as `kind` (one of `figures.robustness_plots.PLOTS`) has them.
-
-    Raises `UsageError` where there is no matplotlib.
-    """
+    """Draw the grids into the file at `path`. grids: the best model first; kind: of figure, one of
+    `figures.robustness_plots.PLOTS`; look: its style. Raises `UsageError` if matplotlib is not installed."""
     models, caveats = {grid.model: _figure_means(grid) for grid in grids}, caveats_of(robustness_rows(grids))
     if kind == "curves":
         plot_robustness(models, path, metric=grids[0].metric, caveats=caveats, look=look)
@@ -186,7 +193,7 @@ def draw(grids: Sequence[Grid], path: str, *, kind: str = "curves", look: Look =
 
 
 def _figure_means(grid: Grid) -> Means:
-    """Return the means of a grid, in the form that its figures need."""
+    """Return the means of a grid by (corruption, family, severity), with "" and 0 for "all"; and the clean value."""
     means = {} if grid.clean is None else {CLEAN_MEAN: grid.clean}
     for metric, part, value, _, _ in _values(grid):
         if metric in ("mri", "mean") and value is not None:

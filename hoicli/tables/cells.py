@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hoicli.errors import DataError, arg
 from hoicli.io.streams import Line
-from hoicli.records.caveats import lacking
+from hoicli.records.caveats import lacks_similarities
 from hoicli.records.result_rows import Row, settings_of
 
 Place = tuple[int, int]
@@ -180,7 +180,7 @@ def compared_value(rows: Sequence[Row], showing: Showing) -> Value:
     if not same_settings:
         notes = (*notes, "values of different settings in one mean: not ranked with the others")
     text = number_text(value, digits)
-    comparable = all(row.get("comparable") is not False and not lacking(settings_of(row)) for row in rows)
+    comparable = all(row.get("comparable") is not False and not lacks_similarities(settings_of(row)) for row in rows)
     competes = same_settings and value is not None and comparable
     return Value(text, behind, float(text.replace(",", "")) if competes else None, notes)
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from hoicli.errors import DataError, arg
 from hoicli.io.messages import display_name
 from hoicli.io.streams import Line, Stream
-from hoicli.records.image import result_problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import is_number, parse
-from hoicli.records.result_rows import CHANCES, Row
+from hoicli.records.result_rows import CHANCES, Row, result_problems
 from hoicli.tables.cells import PlacedRow
 
 _NUMBERS = frozenset({"ci_low", "ci_high", "from", "to", *CHANCES})

@@ -23,10 +23,11 @@ from hoicli.io.memory import no_garbage_collection
 from hoicli.io.streams import Line, Stream
 from hoicli.records.boxes import MOST_INVERTED
 from hoicli.records.columns import BATCH, attempt
-from hoicli.records.image import UNKNOWN_LABEL, problems, problems_besides, result_problems
+from hoicli.records.image import UNKNOWN_LABEL, problems, problems_besides
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Growing, starts_of
 from hoicli.records.parsing import Problem, Record, is_number, parse
+from hoicli.records.result_rows import result_problems
 from hoicli.validation.batch_faults import faults
 from hoicli.validation.batches import Checked, Facts, checked_images, pixels
 from hoicli.validation.findings import UNREAD, Findings

@@ -412,7 +412,7 @@ def test_cracks_are_as_broad_as_the_table_says(side: int) -> None:
     breadths = []
     for level in CORRUPTIONS["screen_crack"].levels:
         width = level[2]
-        cover = cracks._lines((side // 8, side), crack, 1, 1.0, width, 0.0)
+        cover = cracks._crack_cover((side // 8, side), crack, 1, 1.0, width, 0.0)
         breadths.append(float(cover.sum(axis=0).mean()) / 255)
         assert breadths[-1] == pytest.approx(width * scale_of(side // 8, side), abs=0.2, rel=0.05)
     assert all(narrow < broad - 0.1 for narrow, broad in pairwise(breadths))

@@ -61,9 +61,9 @@ def test_a_few_classes_at_a_time_are_all_of_them(
     weights = np.random.default_rng(4).integers(0, 4, (IMAGES, 16)).astype(np.int32)
     whole, again = lists(5, grid, cap), lists(5, grid, cap)
     expected = whole.ap(weights)
-    assert len(whole._itself.pieces) == 1
+    assert len(whole._prepared.pieces) == 1
     monkeypatch.setattr("hoicli.resampling.ranked.ROWS_AT_ONCE", at_once)
-    assert len(again._itself.pieces) > 1
+    assert len(again._prepared.pieces) > 1
     found = again.ap(weights)
     assert found[0].tobytes() == expected[0].tobytes()
     assert found[1].tolist() == expected[1].tolist()

@@ -147,7 +147,7 @@ def test_lists_at_several_thresholds_are_their_mean(grid: tuple[float, ...], cap
 
 def test_a_class_of_too_many_images_at_one_threshold_has_no_images_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = lists(1, (), None), lists(2, (), None)
-    most = max(len(part._one_class(number)[1]) for part in (one, other) for number in range(4))
+    most = max(len(part._select_class(number)[1]) for part in (one, other) for number in range(4))
     members = np.arange(4)
     monkeypatch.setattr("hoicli.resampling.ranked.MOST_LEFT_OUT", most)
     assert AveragedLists.average([one, other]).without_each_image(members) is not None

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from hoicli.io.streams import Line
 from hoicli.robustness.masking_levels import EPSILON, LEVELS, Epoch, decisions, read_epochs
-from hoicli.robustness.masks import blacken, chances, chosen_boxes, mask_rectangle, masks_of
+from hoicli.robustness.masks import blacken, chosen_boxes, mask_rectangle, masks_of, random_shares
 from hoicli.robustness.pixelation import block_of, pixelate
 from tests.support.project import FIXTURES, Hoicli, parsed, written
 
@@ -128,11 +128,11 @@ def test_a_mask_is_used_where_there_is_one() -> None:
 
 
 def test_chance_is_of_the_box_alone() -> None:
-    draws = [chances(seed, image, box) for seed in range(2) for image in ("a", "b") for box in range(2)]
+    draws = [random_shares(seed, image, box) for seed in range(2) for image in ("a", "b") for box in range(2)]
     assert len(set(draws)) == 8
     assert all(0 <= draw < 1 for four in draws for draw in four)
     # written down: no machine and no version may change what a seed means
-    assert chances(0, "a", 0) == pytest.approx((0.8929795, 0.3911382, 0.5193158, 0.8311400), abs=1e-7)
+    assert random_shares(0, "a", 0) == pytest.approx((0.8929795, 0.3911382, 0.5193158, 0.8311400), abs=1e-7)
 
 
 # The command

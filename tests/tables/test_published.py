@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.records.image import result_problems
-from hoicli.records.result_rows import settings_of
+from hoicli.records.result_rows import result_problems, settings_of
 from hoicli.tables.published import SETS, published_rows
 from tests.support.project import ROOT, Hoicli
 
