@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hoicli.evaluation.pairing import counterparts
-from hoicli.evaluation.slices import object_area
+from hoicli.evaluation.slice_parts import object_area
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Ints
 

@@ -13,7 +13,8 @@ from hoicli.converters.named import truth_settings
 from hoicli.errors import DataError
 from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.slices import IMAGES, Part, Slice, image_parts, triplet_parts
+from hoicli.evaluation.slice_parts import image_parts, triplet_parts
+from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.records import caveats
 from hoicli.records.fingerprint import Hashes, hash_order, row_hashes, total_of
 from hoicli.records.kit import Bools, Floats, Ints, among, distinct, expand_runs, find, run_starts, starts_of

@@ -23,7 +23,8 @@ from hoicli.evaluation.pairing import (
     reaches,
 )
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.slices import IMAGES, Part, Slice, triplet_parts
+from hoicli.evaluation.slice_parts import triplet_parts
+from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.records import caveats
 from hoicli.records.boxes import best_per_image, pair_nms
 from hoicli.records.kit import Bools, Floats, Ints, find, run_starts, sorted_by

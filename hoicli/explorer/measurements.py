@@ -22,7 +22,8 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import main_protocol
-from hoicli.evaluation.slices import IMAGES, Part, Slice, image_parts
+from hoicli.evaluation.slice_parts import image_parts
+from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.evaluation.tally import ClassResults, subset_classes
 from hoicli.evaluation.views import view_on_part
 from hoicli.explorer.page_columns import NEVER, STATES, ErrorTable, TruthTable, TypedPredictions, truth_table
