@@ -81,7 +81,7 @@ class LazyGroup(TyperGroup):
     """Commands live in `hoicli.commands.NAME`, which declares one (`interface.command`)."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        params: list[Any] = import_module("hoicli.interface.shell").keep_words(super().get_params(ctx))
+        params: list[Any] = import_module("hoicli.interface.shell").keep_texts(super().get_params(ctx))
         return params
 
     def list_commands(self, ctx: Any) -> list[str]:

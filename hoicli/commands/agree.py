@@ -34,18 +34,18 @@ SEED = Count(0, 2**32 - 1)
 def agree(
     ratings: Annotated[Given | None, Piped("RATINGS...")] = None,
     *,
-    levels: Annotated[int, Option("K", mark=LEVELS)] = 5,
+    levels: Annotated[int, Option("K", check=LEVELS)] = 5,
     models: Annotated[Names, Option("NAME,...", repeated=True)] = None,
     subsets: bool = False,
     merge: Annotated[str | None, Option(one_of="shoe.settings:RULES")] = None,
     group: Annotated[str | None, Option("KEY")] = None,
     distribution: bool = False,
     votes: bool = False,
-    again: Annotated[Given | None, Option("FILE", mark=READ)] = None,
+    again: Annotated[Given | None, Option("FILE", check=READ)] = None,
     bootstrap: Annotated[
         int | None, options.bootstrap("kappa, alpha, AC1, AC2, agreement and updates", "the items")
     ] = None,
-    seed: Annotated[int, Option("N", "The seed of the permutations and resamples.", mark=SEED)] = 0,
+    seed: Annotated[int, Option("N", "The seed of the permutations and resamples.", check=SEED)] = 0,
     plot_kind: Annotated[str, Option(one_of="figures.rating_plots:PLOTS")] = "distribution",
     on_error: options.OnError = "stop",
     tag: options.Tag = None,

@@ -29,13 +29,13 @@ from hoicli.vocabulary.datasets import load
 )
 def audit(
     gt: options.Truth = None,
-    predictions: Annotated[Streams | None, Argument("PREDS...", mark=READ)] = None,
+    predictions: Annotated[Streams | None, Argument("PREDS...", check=READ)] = None,
     *,
     dataset: options.Dataset = None,
     protocol: Annotated[str | None, Option("NAME", offer="evaluation.protocols:PROTOCOLS")] = None,
     name: options.ModelNames = None,
     same: Annotated[float, Option("T")] = 0.7,
-    votes: Annotated[int | None, Option("N", mark=Count(1, 1000))] = None,
+    votes: Annotated[int | None, Option("N", check=Count(1, 1000))] = None,
     sure: Annotated[float, Option("T")] = 0.2,
     top: Annotated[int | str, Option("N")] = 100,
     tag: options.Tag = None,

@@ -41,7 +41,7 @@ def compare(
     name: options.ModelNames = None,
     split: options.Split = None,
     ignore_no_interaction: options.IgnoreNoInteraction = False,
-    bootstrap: Annotated[int, Option("N", mark=options.ROUNDS_OR_NONE)] = 1000,
+    bootstrap: Annotated[int, Option("N", check=options.ROUNDS_OR_NONE)] = 1000,
     seed: options.Seed = 0,
     errors: bool = True,
     per_class: bool = False,

@@ -74,4 +74,6 @@ def curves(
         model_tags = {"model": model.model, **tags} if model.tagged else tags
         rows += curve_rows(model, truth, *of, named=named, views=views, tags=model_tags)
     rows = inputs.policy.sign_skipped(rows)
-    return Result(rows, draw=lambda path, look: choices.table("figures.curve_plots:plot_curves")(rows, path, look))
+    return Result(
+        rows, draw=lambda path, look: choices.load_object("figures.curve_plots:plot_curves")(rows, path, look)
+    )

@@ -27,7 +27,7 @@ from hoicli.interface.results import Result
 def data(
     action: Annotated[str, Argument("ACTION", one_of=("list", "add", "fetch"))] = "list",
     name: Annotated[str | None, Argument("NAME", "DATASET:PART, such as hico:test.", offer=choices.NAMED_TRUTH)] = None,
-    files: Annotated[options.Path | list[str] | None, Argument("FILE...", mark=Read())] = None,
+    files: Annotated[options.Path | list[str] | None, Argument("FILE...", check=Read())] = None,
     *,
     from_: Annotated[str | None, Option("NAME", one_of=choices.readable_formats)] = None,
     dataset: Annotated[options.Path | None, options.dataset()] = None,

@@ -35,12 +35,12 @@ def explore(
     dataset: options.Dataset = None,
     protocol: Annotated[str | None, Option("NAME", offer="evaluation.protocols:PROTOCOLS")] = None,
     name: options.ModelNames = None,
-    images: Annotated[options.Path | None, Option("DIR", mark=READ_FOLDER)] = None,
+    images: Annotated[options.Path | None, Option("DIR", check=READ_FOLDER)] = None,
     slice: Annotated[Names, Option("NAME", offer=choices.SLICES, several=True)] = None,
-    bootstrap: Annotated[int, Option("N", mark=options.ROUNDS_OR_NONE)] = 1000,
+    bootstrap: Annotated[int, Option("N", check=options.ROUNDS_OR_NONE)] = 1000,
     seed: options.Seed = 0,
     serve: bool = False,
-    output: Annotated[options.Path | None, Option("DIR|FILE.html", mark=PAGE, short="-o")] = None,
+    output: Annotated[options.Path | None, Option("DIR|FILE.html", check=PAGE, short="-o")] = None,
     **shared: Unpack[Filtered],
 ) -> Notes:
     """Make one HTML page: a summary, and the classes, errors and images behind each number.

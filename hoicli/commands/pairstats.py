@@ -108,7 +108,7 @@ def pairstats(
         rows += pair_rows(statistics, settings=statistics.tally.leave, tags=model_tags)
         _tell(statistics, truth, f"{model.model}: " if len(models) > 1 else "")
     rows = inputs.policy.sign_skipped(rows)
-    return Result(rows, draw=lambda path, look: choices.table("figures.curve_plots:plot_pairs")(rows, path, look))
+    return Result(rows, draw=lambda path, look: choices.load_object("figures.curve_plots:plot_pairs")(rows, path, look))
 
 
 def _tell(statistics: PairStatistics, truth: GroundTruth, prefix: str) -> None:

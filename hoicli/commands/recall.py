@@ -31,7 +31,7 @@ def recall(
     *,
     dataset: Annotated[options.Path | None, options.dataset(offer=("hico", "swig"))] = None,
     k: Annotated[Numbers, Option("K,K,...")] = "20,50,100",
-    train: Annotated[Given | None, Option("FILE", mark=READ)] = None,
+    train: Annotated[Given | None, Option("FILE", check=READ)] = None,
     per_class: bool = False,
     as_released: Annotated[str | None, Option("NAME", one_of="evaluation.recall_conventions:RELEASED")] = None,
     tag: options.Tag = None,

@@ -36,18 +36,18 @@ TILE, PICTURE = 480, 1280
 )
 def show(
     gt: options.Truth = None,
-    predictions: Annotated[Streams | None, Argument("PREDS...", mark=READ)] = None,
+    predictions: Annotated[Streams | None, Argument("PREDS...", check=READ)] = None,
     *,
-    images: Annotated[options.Path | None, Option("DIR", mark=READ_FOLDER)] = None,
+    images: Annotated[options.Path | None, Option("DIR", check=READ_FOLDER)] = None,
     image_id: Annotated[Names, Option("NAME", several=True)] = None,
     first: Annotated[int | str, Option("N")] = 24,
     top: Annotated[int | str, Option("N")] = 5,
-    size: Annotated[int | None, Option("PX", mark=Count(64, 8192))] = None,
+    size: Annotated[int | None, Option("PX", check=Count(64, 8192))] = None,
     dataset: Annotated[
         options.Path | None, options.dataset(f"For dumps that are not JSONL: {options.A_DATASET}.")
     ] = None,
     name: options.ModelNames = None,
-    output: Annotated[options.Path | None, Option("FILE|DIR", mark=SHOWN, short="-o")] = None,
+    output: Annotated[options.Path | None, Option("FILE|DIR", check=SHOWN, short="-o")] = None,
     **shared: Unpack[Files],
 ) -> Notes:
     """Draw ground truth, predictions or both on the images: a folder of pictures, or one contact sheet.

@@ -48,11 +48,11 @@ def vlm_eval(
     as_released: Annotated[str | None, Option("NAME", one_of="vlm.task_scores:RELEASED")] = None,
     bootstrap: Annotated[int | None, options.bootstrap("every value")] = None,
     seed: options.Seed = 0,
-    questions: Annotated[options.Path | None, Option("FILE", mark=READ, panel=CHOICE)] = None,
+    questions: Annotated[options.Path | None, Option("FILE", check=READ, panel=CHOICE)] = None,
     dataset: Annotated[options.Path | None, options.dataset(panel=REFER)] = None,
     sim: Annotated[
         Given | None,
-        Option("FILE|NAME", offer=OFFLINE, repeated=True, mark=Read(names=OFFLINE), panel=REFER),
+        Option("FILE|NAME", offer=OFFLINE, repeated=True, check=Read(names=OFFLINE), panel=REFER),
     ] = None,
     needed: Annotated[bool, Option(panel=REFER)] = False,
     on_error: options.OnError = "stop",

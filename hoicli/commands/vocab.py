@@ -78,11 +78,11 @@ class Labels(Result):
     listed=lambda values: values["from_"] is None,
 )
 def vocab(
-    dataset: Annotated[options.Path | None, Argument("DATASET", offer=options.DATASETS, mark=READ_DATASET)] = None,
+    dataset: Annotated[options.Path | None, Argument("DATASET", offer=options.DATASETS, check=READ_DATASET)] = None,
     *,
     list_: Annotated[str, Option("WHAT", one_of=LISTS)] = "interactions",
-    from_: Annotated[Given | None, Option("FILE", mark=READ, panel=OWN)] = None,
-    train: Annotated[Given | None, Option("FILE", mark=READ, panel=OWN)] = None,
+    from_: Annotated[Given | None, Option("FILE", check=READ, panel=OWN)] = None,
+    train: Annotated[Given | None, Option("FILE", check=READ, panel=OWN)] = None,
     on_error: options.OnError = "stop",
     senses: Annotated[Names, Option("LABEL", repeated=True)] = None,
     wordnet: options.WordNet = None,
