@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 
 from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError, did_you_mean
 from hoicli.io import process
-from hoicli.io.messages import log_as_asked, report
+from hoicli.io.messages import report, set_log_options
 from hoicli.io.process import close_stdout_quietly, hold_standard_streams
 from hoicli.version import __version__
 
@@ -149,7 +149,7 @@ def run(arguments: list[str] | None = None) -> int:
     if os.path.expanduser("~") == "~":  # in a container the user may have no name: libraries do not load without a home
         os.environ["HOME"] = os.sep
     words = sys.argv[1:] if arguments is None else list(arguments)
-    with log_as_asked(words):
+    with set_log_options(words):
         return _written_out(_outcome(words))
 
 
@@ -223,14 +223,14 @@ def main() -> None:
     """The `hoicli` command."""
     process.alone = True
     gc.set_threshold(COLLECTED_AFTER)
-    process.catch()
+    process.catch_signals()
     try:
         hold_standard_streams()
         code = run()
-        process.let_go()  # nothing is left to clean up
+        process.release_signals()  # nothing is left to clean up
     except KeyboardInterrupt as ended:  # it came outside `run`
         code = EXIT_SIGNAL + getattr(ended, "number", signal.SIGINT)
     if code - EXIT_SIGNAL in process.ENDING:  # so that a shell sees 128 + number, and a scheduler its own signal
-        process.let_go()
+        process.release_signals()
         os.kill(os.getpid(), code - EXIT_SIGNAL)
     sys.exit(code)

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.io.plugins import names, plugin, visits
+from hoicli.io.plugins import iterate_plugin, names, plugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +70,7 @@ class Format:
     def read(self, source: Source, context: Context) -> Iterator[Record]:
         """Return the records of a file in this format; errors of another package's reader name the package."""
         records: Iterator[Record] = getattr(self.converter, self.module.partition(":")[2] or "read")(source, context)
-        return visits(records, f"{self.name} of {self.owner}") if self.owner else records
+        return iterate_plugin(records, f"{self.name} of {self.owner}") if self.owner else records
 
 
 NUMBERED_BY = {"verbs": "verb_base", "objects": "object_order"}

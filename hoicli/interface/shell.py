@@ -49,7 +49,7 @@ _LOG = Option("", "What stderr has: text, or each message as one line of JSON.",
 
 def _shell_parameters(command: Command) -> list[Parameter]:
     """Return the options that only the shell has: where and how the result is drawn and written, and what stderr gets
-    (--quiet and --log, which `messages.log_as_asked` reads). Options that the function itself has are left out."""
+    (--quiet and --log, which `messages.set_log_options` reads). Options that the function itself has are left out."""
     function_names = {parameter.name for parameter in command.parameters}
     added: list[tuple[str, Any, Any, Option]] = []  # name, type, default, option
     if command.plot:
