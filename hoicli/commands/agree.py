@@ -84,11 +84,11 @@ def agree(
         levels, seed, merge, Resampling.from_rounds(bootstrap, seed), subsets, distribution, votes, group or ""
     )
     tags, policy = tags_of(tag), policy_of(on_error)
-    how: Any = {"levels": levels, "policy": policy, "group": settings.group}
-    named = [name for name in names_of(models) if name]
-    table = read_ratings(lines(ratings, "ratings", "ratings", "RATINGS"), models=named, **how)
-    second = None if again is None else read_ratings(lines(again, "again", "again", "again"), **how)
-    rows = policy.sign_skipped(list(agreement_rows(table, settings, again=second, tags=tags)))
+    read_options: Any = {"levels": levels, "policy": policy, "group": settings.group}
+    model_names = [name for name in names_of(models) if name]
+    table = read_ratings(lines(ratings, "ratings", "ratings", "RATINGS"), models=model_names, **read_options)
+    second_table = None if again is None else read_ratings(lines(again, "again", "again", "again"), **read_options)
+    rows = policy.sign_skipped(list(agreement_rows(table, settings, again=second_table, tags=tags)))
 
     return Result(
         rows,

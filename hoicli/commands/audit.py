@@ -67,10 +67,8 @@ def audit(
     row = row or main_protocol(vocabulary)
     if predictions and row.whole_image:
         raise UsageError(f"{arg('protocol', row.name)}: has no boxes; name another, or give the ground truth alone")
-    tags, inputs = (
-        tags_of(tag, "model", "annotations"),
-        Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name),
-    )
+    tags = tags_of(tag, "model", "annotations")
+    inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name)
     models = inputs.models(predictions, name) if predictions else []
     rules = Rules(same, votes, sure)
     rules.set_votes(len(models))

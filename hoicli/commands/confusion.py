@@ -61,15 +61,16 @@ def confusion(
     vocabulary = load(dataset_name or "hico")
     views, row = inputs.views(vocabulary), row or protocol_of(vocabulary)
     confused = confused_models(models, inputs.read_truth(gt, vocabulary), row, inputs.filters, inputs.policy, views)
-    found_by = [(model, model.cells()) for model in confused]
-    rows = list(chain.from_iterable(model.rows(cells, top=limit, tags=tags) for model, cells in found_by))
+    cells_of_models = [(model, model.cells()) for model in confused]
+    rows = list(chain.from_iterable(model.rows(cells, top=limit, tags=tags) for model, cells in cells_of_models))
     rows = inputs.policy.sign_skipped(rows)
 
     def draw(path: str, look: Look) -> None:
+        """Draw the heat maps of all models into a file."""
         from hoicli.figures.confusion_plot import plot_confusion
         from hoicli.figures.shown import caveats_of
 
-        panels = list(chain.from_iterable(model.panels(cells) for model, cells in found_by))
+        panels = list(chain.from_iterable(model.panels(cells) for model, cells in cells_of_models))
         plot_confusion(panels, path, look, caveats=caveats_of(rows))
 
     return Result(rows, draw=draw)
