@@ -61,5 +61,5 @@ def data(
     else:
         paths = [files] if isinstance(files, str | os.PathLike) else files or []
         added = store.add(name, [os.fspath(path) for path in paths], dataset=text_of(dataset), source_format=from_)
-    path = str(added)  # which the command prints alone, whatever --format says
+    path = str(added)  # the command prints this alone, whatever --format says
     return Result([{"name": name, "path": path}], rendered=lambda _: f"{path}\n".encode(errors="surrogateescape"))

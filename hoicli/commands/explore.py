@@ -1,4 +1,4 @@
-"""`hoicli explore`: the one page, a summary to hand in and a way to find out why, of one model or two."""
+"""`hoicli explore`: one HTML page about one model or two, with a summary and the errors and images behind it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hoicli.interface.results import Notes
 from hoicli.vocabulary.datasets import load
 
 SLICES = "people,pairs,objects,distance"
-"""What the page filters by, besides its groups of classes, without --slice."""
+"""The parts of the data that the page can filter by if --slice is not given (besides groups of classes)."""
 
 
 @command(
@@ -84,12 +84,12 @@ def explore(
     vocabulary = load(dataset_name or "hico")
     row = row or protocol_of(vocabulary)
     slices = parse_slices(names_of(slice) or SLICES.split(","), vocabulary)
-    if of_classes := [slice_.name for slice_ in slices if slice_.of == CLASSES]:
+    if class_slices := [slice_.name for slice_ in slices if slice_.of == CLASSES]:
         problem = f"the page filters by verb, {vocabulary.qualifier} and frequency anyway; leave it out"
-        raise UsageError(f"{arg('slice', ','.join(of_classes))}: {problem}")
-    if slice and (without := [slice_.name for slice_ in slices if not has(row, slice_)]):
+        raise UsageError(f"{arg('slice', ','.join(class_slices))}: {problem}")
+    if slice and (unusable := [slice_.name for slice_ in slices if not has(row, slice_)]):
         problem = f"{row.name} goes by the person first, and may need no object; use people, pairs or a file"
-        raise UsageError(f"{arg('slice', ','.join(without))}: {problem}")
+        raise UsageError(f"{arg('slice', ','.join(unusable))}: {problem}")
     slices = [slice_ for slice_ in slices if has(row, slice_)]
     resampling = Resampling.from_options(bootstrap, seed, or_none=True)
     inputs = Inputs(dataset_name, shared, within="hico")
