@@ -159,8 +159,8 @@ def _make_dataset(truth: Given, train: Given | None, output: str, on_error: str)
     if not name:
         raise UsageError(f"{arg('from_')}: name the dataset with {arg('output', like='NAME.json')}")
     labels_seen = [Seen() for _ in streams]  # of the ground truth, then of the training set
-    for seen, stream in zip(labels_seen, streams, strict=True):
-        seen.add_stream(stream, policy_of(on_error))
+    for labels, stream in zip(labels_seen, streams, strict=True):
+        labels.add_stream(stream, policy_of(on_error))
     labels_seen = in_one_spelling(labels_seen)
     truth_seen = labels_seen[0]
     if not truth_seen.pairs:

@@ -200,8 +200,8 @@ def _size(overlay: Overlay, picture: Image | None) -> tuple[float, float]:
     right = max([0.0, *(max(box[0], box[2]) for box in boxes)])
     bottom = max([0.0, *(max(box[1], box[3]) for box in boxes)])
     width, height = (max(1.0, min(1.05 * edge, 1e5)) for edge in (right, bottom))
-    least = max(width, height) / 20
-    return max(width, least), max(height, least)
+    shortest = max(width, height) / 20
+    return max(width, shortest), max(height, shortest)
 
 
 def _scale_box(box: Box, scale: float, size: tuple[int, int]) -> Place:

@@ -141,9 +141,7 @@ def plot_heat_maps(
             mesh = draw_cells(ax, rows, names, columns, 0, highest or 1.0, digits=digits)
             if number % across:  # only the first map of a row has names
                 ax.set_yticks([])
-            for y, (family_above, family_below) in enumerate(pairwise(map(family_of, corruptions)), start=1):
-                if family_above != family_below:
-                    ax.axhline(y, color="#FFFFFF", lw=2.5)
+            _separate_families(ax, corruptions)
             ax.set_xlabel("severity")
             overall = (("clean", CLEAN), ("MRI", ("", "", 0)))
             second_line = ", ".join(f"{title} {means[key]:.1f}" for title, key in overall if key in means)
@@ -152,3 +150,10 @@ def plot_heat_maps(
             ax.set_visible(False)
         scale = figure.colorbar(mesh, ax=list(panels), fraction=0.05, aspect=30, label=f"{metric} (%)")
         scale.outline.set_visible(False)
+
+
+def _separate_families(ax: Axes, corruptions: Sequence[str]) -> None:
+    """Draw a white line into a heat map between rows of different families. corruptions: of the rows, from the top."""
+    for y, (family_above, family_below) in enumerate(pairwise(map(family_of, corruptions)), start=1):
+        if family_above != family_below:
+            ax.axhline(y, color="#FFFFFF", lw=2.5)

@@ -173,16 +173,11 @@ def _split_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]
 @contextmanager
 def python_call(notes: list[str] | None = None) -> Iterator[list[str]]:
     """Run the block as a call from Python: notes go into a list instead of to stderr, and messages name arguments as
-    Python does. notes: the list to add them to when the block ends. Gives that list; without one, a new list that gets
-    each note at once."""
+    Python does. notes: the list, None for a new one. Gives the list."""
     token = IN_PYTHON.set(True)
     try:
-        with kept_notes() as kept_list:
-            try:
-                yield kept_list if notes is None else notes
-            finally:
-                if notes is not None:
-                    notes += kept_list
+        with kept_notes(notes) as notes:
+            yield notes
     finally:
         IN_PYTHON.reset(token)
 

@@ -291,7 +291,7 @@ def iterate_items(
         if not isinstance(record, Mapping):
             problem = f"{type(record).__name__}, not a dict; give a list of dicts, each as a line of JSONL has it"
             raise DataError(problem, place=place)
-        yield Item(name, 1, _to_json(record, place), str(index))
+        yield Item(name, 1, _encode_record(record, place), str(index))
 
 
 def _array_line(
@@ -313,17 +313,17 @@ def _array_line(
     except DataError as error:
         raise error.add_place(place) from None
 
-    write_json = partial(_image_to_json, image, vocabulary, place, scored=is_prediction)
+    write_json = partial(_encode_image, image, vocabulary, place, scored=is_prediction)
     return ArrayLine(name, repr(image_id), image, write_json)
 
 
-def _image_to_json(image: Detections, vocabulary: Vocabulary, place: str, *, scored: bool) -> bytes:
+def _encode_image(image: Detections, vocabulary: Vocabulary, place: str, *, scored: bool) -> bytes:
     """Return an image that was given as arrays as the JSON of its record. scored: whether it has predictions; place:
     where it is, for messages."""
-    return _to_json(image.record(vocabulary, scored=scored), place)
+    return _encode_record(image.record(vocabulary, scored=scored), place)
 
 
-def _to_json(record: Mapping[str, Any], place: str) -> bytes:
+def _encode_record(record: Mapping[str, Any], place: str) -> bytes:
     """Return a record as JSON, with arrays as lists. Raises `DataError` at `place` for what JSON does not have: other
     objects, NaN and infinity."""
     try:

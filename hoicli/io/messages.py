@@ -16,9 +16,10 @@ _KEPT: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
 
 @contextmanager
-def kept_notes() -> Iterator[list[str]]:
-    """Give a list that gets the messages of `note` during the block, instead of stderr; there are no progress bars."""
-    notes: list[str] = []
+def kept_notes(notes: list[str] | None = None) -> Iterator[list[str]]:
+    """Add the messages of `note` during the block to a list instead of printing them; there are no progress bars.
+    notes: the list, None for a new one. Gives the list."""
+    notes = [] if notes is None else notes
     token = _KEPT.set(notes)
     try:
         yield notes
