@@ -215,7 +215,7 @@ def _write_pdf(figure: Figure, stream: BinaryIO, look: Look, description: str) -
         """Begin a page of the enlarged size, with the transformation."""
         new_page(width * look.scale, height * look.scale)
         if look.scale != 1.0:
-            file.output(look.scale, 0, 0, look.scale, 0, 0, pdf.Op.concat_matrix)
+            file.output(look.scale, 0, 0, look.scale, 0, 0, pdf.Op.concat_matrix)  # scales x and y
 
     file.newPage = begin_enlarged_page
     # `savefig` draws into an open PDF file only through a PdfPages object: make one around this file

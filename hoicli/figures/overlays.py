@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hoicli.errors import DataError, arg, visible
-from hoicli.io.file_claims import reads
+from hoicli.io.file_claims import register_input
 from hoicli.io.messages import note
 from hoicli.io.outputs import stays_inside
 from hoicli.records.picture_size import misfit
@@ -86,7 +86,7 @@ def image_file(folder: Path | None, file_name: object) -> Path | None:
     try:
         if not path.is_file():  # opening a pipe would wait for ever
             return None
-        reads(path, is_kept=False)
+        register_input(path, is_kept=False)
     except (OSError, ValueError):  # unreadable; or a name that no file can have
         return None
     return path

@@ -272,7 +272,7 @@ def check_arguments(parameters: Sequence[Parameter], values: Values) -> None:
             if isinstance(value, str) and not value:
                 raise UsageError(f"{parameter.option_text()}: the name is empty; give one (an unset variable?)")
             check.refuse(os.fspath(value), parameter.option_text())
-            file_claims.writes(os.fspath(value), parameter.option_text(), whole=check.whole)
+            file_claims.register_output(os.fspath(value), parameter.option_text(), whole=check.whole)
     inputs: list[tuple[Parameter, str]] = []
     for parameter, check, value in checks:
         if isinstance(check, Read):
@@ -281,7 +281,7 @@ def check_arguments(parameters: Sequence[Parameter], values: Values) -> None:
         raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
     for parameter, path in inputs:
         name = path if isinstance(parameter.option, Argument) else f"{parameter.option_text()} {path}"
-        file_claims.reads(path, "stdin" if path == "-" else name)
+        file_claims.register_input(path, "stdin" if path == "-" else name)
     for parameter, check, value in checks:
         if isinstance(check, Read) and check.folder and value is not None and not os.path.isdir(value):
             raise UsageError(f"{parameter.option_text(value)}: there is no such folder", code="no-such-folder")
@@ -321,6 +321,7 @@ def _is_a(value: object, kind: Any) -> bool:
         return all(_is_a(item, str if kind == Names else float | str) for item in value)
     union_members = [member for member in get_args(kind) or (kind,) if member in _TYPES]
     accepted_types = tuple(_TYPES[member][0] for member in union_members)
+    # to isinstance, True is an int, too
     return isinstance(value, accepted_types) and (bool in union_members or not isinstance(value, bool))
 
 

@@ -1,8 +1,8 @@
 """Which files a call of a command reads and writes, so that no output overwrites an input, whatever the input's name.
 
-Outputs are registered before the command starts (`writes`), inputs when they are opened (`reads`). If both name the
-same file, whichever comes second raises an error. Files are compared by identity, not by name: links and ./ do not
-matter.
+Outputs are registered before the command starts (`register_output`), inputs when they are opened (`register_input`). If
+both name the same file, whichever comes second raises an error. Files are compared by identity, not by name: links and
+./ do not matter.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def watch_files() -> Iterator[None]:
         _CLAIMS.reset(before)
 
 
-def reads(path: str | Path, name: str = "", *, is_kept: bool = True) -> None:
+def register_input(path: str | Path, name: str = "", *, is_kept: bool = True) -> None:
     """Register a file (or folder, or - for stdin) as an input. Raises `UsageError` if it is one of the call's outputs.
 
     name: what the user calls it, if not by its path. is_kept: whether outputs that are registered later are checked
@@ -55,13 +55,14 @@ def reads(path: str | Path, name: str = "", *, is_kept: bool = True) -> None:
     outputs = [output for folder, output in claims.whole.items() if _is_within(path, folder)]
     if file in claims.written:
         outputs.insert(0, claims.written[file])
-    for option, output_path in outputs:
+    if outputs:
+        option, output_path = outputs[0]
         raise _input_error(option, output_path, name or path)
     if is_kept and file is not None:
         claims.read.setdefault(file, name or path)
 
 
-def writes(path: str, option: str, *, whole: bool = False) -> None:
+def register_output(path: str, option: str, *, whole: bool = False) -> None:
     """Register a file (- for stdout), or a folder that is replaced as a `whole`, as the output of an option. Raises
     `UsageError` if it is another option's output, or an input."""
     claims = _CLAIMS.get()

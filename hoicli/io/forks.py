@@ -145,7 +145,7 @@ def _forks(run: Callable[[S, IO[bytes]], None], tasks: Iterable[S]) -> Iterator[
                 reading, writing = os.pipe()
                 readers.append(open(reading, "rb"))  # noqa: SIM115 (closed below)
                 with open(writing, "wb") as pipe, hold_signals():
-                    process = os.fork()
+                    process = os.fork()  # with signals held: no fork is left out of the list of those to kill
                     if not process:
                         _run_in_fork(run, task, pipe, readers)
                     processes.append(process)

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import IO, Any, cast
 
 from hoicli.errors import DataError
-from hoicli.io.file_claims import reads
+from hoicli.io.file_claims import register_input
 from hoicli.io.messages import display_name
 
 MARK = codecs.BOM_UTF8
@@ -101,7 +101,7 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
     `DataError` if the file does not exist, is a directory, is damaged gzip, is compressed otherwise, is UTF-16 or
     UTF-32, or is of a kind that hoicli cannot read (`name_foreign_file`)."""
     name = name or display_name(path)
-    reads(path, name)
+    register_input(path, name)
     with readable(name), ExitStack() as closing:
         if path == "-":
             if sys.stdin is None:  # `<&-`

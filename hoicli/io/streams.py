@@ -259,7 +259,7 @@ class Stream:
                     position = stream.seek(self._start) if is_share else 0
                     for number, data in _number_lines(stream, name):
                         position += len(data)
-                        data = data.removeprefix(MARK)  # not only on the first line: cat and shuf move it
+                        data = data.removeprefix(MARK)  # on any line: cat and shuf move the byte order mark
                         if data and not data.isspace():
                             yield Line(name, number if numbered else 0, data)
                         if progress.shown:
@@ -267,7 +267,7 @@ class Stream:
                         if position >= self._end:
                             return
                     bytes_before += _position(stream)
-                if is_share:
+                if is_share:  # the file ended before the share did
                     problem = "changed while it was read: it has become shorter; run again"
                     raise DataError(problem, place=name, code="unreadable")
 
@@ -366,6 +366,7 @@ def _number_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
 def _position(stream: IO[bytes]) -> int:
     """Return how many bytes of a file on disk have been read through `stream`, which may unpack them; 0 if the system
     does not tell (a pipe)."""
+    # `opened_files.ChunkReader`, which unpacks, has the file behind it as `fileobj`
     file: Any = getattr(getattr(stream, "raw", None), "fileobj", stream)
     with suppress(OSError, ValueError):
         return int(file.tell())

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from hoicli.errors import DataError, Place, arg, did_you_mean, not_json
-from hoicli.io.file_claims import reads
+from hoicli.io.file_claims import register_input
 from hoicli.io.opened_files import open_input, readable, refuse_repeated_key
 from hoicli.io.plugins import Plugin
 from hoicli.vocabulary.labels import (
@@ -55,7 +55,7 @@ def read_dataset(dataset: str, taken: Collection[str]) -> Vocabulary:
     """Return the vocabulary in a dataset's file. taken: names that the dataset may not have. Raises `DataError` with
     the file, the field, what is wrong and what to do."""
     path = Path(dataset)
-    reads(path)  # a file that was read before, too
+    register_input(path)  # a file that was read before, too
     data = _read_pipe(dataset, path.stat().st_ino) if path.is_fifo() else _content(dataset)
     return _build_vocabulary(data, dataset, dataset, "", frozenset(taken))
 
