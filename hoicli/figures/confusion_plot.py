@@ -69,8 +69,9 @@ class ConfusionMap:
 
 
 def order_names(shares: Floats) -> list[int]:
-    """Return an order of N names in which confused names are neighbours, as a list of the numbers 0 to N - 1. shares
-    [N, N]: those of a `ConfusionMap`; the same shares always give the same order."""
+    """Return an order of N names in which confused names are neighbours, as a list of the numbers 0 to N - 1. The
+    same shares always give the same order. shares [N, N]: what percent of the units annotated as each name were
+    predicted as each other one."""
     if len(shares) < 3:
         return list(range(len(shares)))
     from scipy.cluster.hierarchy import leaves_list, linkage
