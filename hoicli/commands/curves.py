@@ -58,13 +58,13 @@ def curves(
     from hoicli.interface.inputs import Inputs
 
     protocol_names, dataset_name = names_of(protocol), text_of(dataset)
-    row = one_protocol(protocol_names, dataset_name)
-    protocol_dataset = None if row is None else row.dataset
+    chosen_protocol = one_protocol(protocol_names, dataset_name)
+    protocol_dataset = None if chosen_protocol is None else chosen_protocol.dataset
     inputs = Inputs(dataset_name, shared, within=protocol_dataset or "hico")
     models = inputs.models(predictions, name)
     tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
     vocabulary = load(dataset_name or protocol_dataset or models[0].dataset or "hico")
-    chosen = [row or main_protocol(vocabulary)]
+    chosen = [chosen_protocol or main_protocol(vocabulary)]
     single_classes = classes_named(names_of(interaction), class_vocabulary(vocabulary, chosen[0]))
     views, named = inputs.views(vocabulary), explicit(protocol_names)
     truth = None if gt is None else inputs.read_truth(gt, vocabulary)

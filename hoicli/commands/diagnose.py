@@ -93,8 +93,10 @@ def diagnose(
         problem = f"shows the one repair of a ground truth; leave out {arg('independent')}"
         raise UsageError(f"{arg('emit', emit)}: {problem}")
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
-    row = diagnosing(names_of(protocol), text_of(dataset), as_released=as_released, no_interaction=with_no_interaction)
-    dataset_name = text_of(dataset) or (row.dataset if row is not None else None)
+    chosen_protocol = diagnosing(
+        names_of(protocol), text_of(dataset), as_released=as_released, no_interaction=with_no_interaction
+    )
+    dataset_name = text_of(dataset) or (chosen_protocol.dataset if chosen_protocol is not None else None)
     inputs = Inputs(dataset_name, shared, within="hico")
     policy, filters = inputs.policy, inputs.filters
     models = inputs.models(predictions, name)
@@ -104,7 +106,7 @@ def diagnose(
     order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
     truth = None if gt is None else inputs.truth(gt)
     settings = settle_options(
-        models, truth, dataset_name, filters, policy, reading=reading, views_of=inputs.views, protocol=row
+        models, truth, dataset_name, filters, policy, reading=reading, views_of=inputs.views, protocol=chosen_protocol
     )
     if emit:
         emitted = emitted_predictions(models[0], settings, filters, policy, reading)

@@ -79,18 +79,20 @@ def explore(
     if path is not None and images is not None and is_file(path):
         problem = f"one file holds no pictures; leave it out, or give {arg('output', like='DIR')}"
         raise UsageError(f"{arg('images', text_of(images))}: {problem}")
-    row = diagnosing(names_of(protocol), dataset_name)
-    dataset_name = dataset_name or (row.dataset if row else None)
+    chosen_protocol = diagnosing(names_of(protocol), dataset_name)
+    dataset_name = dataset_name or (chosen_protocol.dataset if chosen_protocol else None)
     vocabulary = load(dataset_name or "hico")
-    row = row or protocol_of(vocabulary)
+    chosen_protocol = chosen_protocol or protocol_of(vocabulary)
     slices = parse_slices(names_of(slice) or SLICES.split(","), vocabulary)
     if class_slices := [slice_.name for slice_ in slices if slice_.of == CLASSES]:
         problem = f"the page filters by verb, {vocabulary.qualifier} and frequency anyway; leave it out"
         raise UsageError(f"{arg('slice', ','.join(class_slices))}: {problem}")
-    if slice and (unusable := [slice_.name for slice_ in slices if not has(row, slice_)]):
-        problem = f"{row.name} goes by the person first, and may need no object; use people, pairs or a file"
+    if slice and (unusable := [slice_.name for slice_ in slices if not has(chosen_protocol, slice_)]):
+        problem = (
+            f"{chosen_protocol.name} goes by the person first, and may need no object; use people, pairs or a file"
+        )
         raise UsageError(f"{arg('slice', ','.join(unusable))}: {problem}")
-    slices = [slice_ for slice_ in slices if has(row, slice_)]
+    slices = [slice_ for slice_ in slices if has(chosen_protocol, slice_)]
     resampling = Resampling.from_options(bootstrap, seed, or_none=True)
     inputs = Inputs(dataset_name, shared, within="hico")
     models = inputs.models(predictions, name)
@@ -99,7 +101,7 @@ def explore(
     for model in models:
         model.refuse_match_records("explore")
     protocols = chosen_protocols((), vocabulary.path or vocabulary.name)
-    request = Asked(vocabulary, row, protocols, slices, slice is not None, inputs.filters, resampling)
+    request = Asked(vocabulary, chosen_protocol, protocols, slices, slice is not None, inputs.filters, resampling)
     truth, folder = inputs.truth(gt), text_of(images)
     with truth.rereadable():
         measured = measure(models, truth, request, inputs.policy)

@@ -89,18 +89,18 @@ def pairstats(
     models = inputs.models(predictions, name)
     tags = tags_of(tag, *(["model"] if models[0].tagged else []))
     settings = sweeps(numbers_of("nms_sweep", nms_sweep), numbers_of("det_threshold", det_threshold))
-    row = chosen or protocol_of(vocabulary)
-    if as_released and row.person_first:
+    chosen_protocol = chosen or protocol_of(vocabulary)
+    if as_released and chosen_protocol.person_first:
         # neu-vi/Diag-HOI pair_localization.py calls `get_overlap` with single boxes where it needs lists of boxes
         problem = "for HICO-DET only; the released pair statistics of vcoco fail at their first pair"
         raise UsageError(f"{arg('as_released')}: {problem}")
     truth = inputs.read_truth(gt, vocabulary)
-    choose_computable(truth, [row])
+    choose_computable(truth, [chosen_protocol])
     rows: list[Row] = []
     for model in models:
         statistics = pair_statistics(
             model.refuse_match_records("pairstats"), truth, settings, inputs.policy,
-            protocol=row, one_to_one=one_to_one, as_released=as_released,
+            protocol=chosen_protocol, one_to_one=one_to_one, as_released=as_released,
             triplet_scores=verb_score == "triplet", interactiveness=interactiveness,
         )  # fmt: skip
         check_counted(statistics.tally, vocabulary, model.name, allowed=inputs.filters.allow_uncounted)
