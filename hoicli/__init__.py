@@ -33,12 +33,14 @@ _MODULES = {
     "CORRUPTIONS": "corruption.catalogue",
     "DATASETS": "vocabulary.datasets",
 }  # fmt: skip
-"""The module that has each name; `__init__.pyi` says the same to type checkers."""
+"""The module, inside hoicli, that has each public name; `__init__.pyi` says the same to type checkers."""
 
 __all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> object:
+    """Import and return a name of the package when it is first used; keep it as an attribute. Raises `AttributeError`
+    for a name that the package does not have."""
     if name == "errors":
         return import_module("hoicli.errors")  # which stays as an attribute
     if name not in _MODULES:
@@ -49,4 +51,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
+    """Return the package's public names, those not yet imported, too: for the Tab key."""
     return sorted([*__all__, "errors", "__version__", "__doc__"])

@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 
 from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError, did_you_mean
 from hoicli.io import process
-from hoicli.io.messages import log_as_asked, report
+from hoicli.io.messages import report, set_log_options
 from hoicli.io.process import close_stdout_quietly, hold_standard_streams
 from hoicli.version import __version__
 
@@ -70,40 +70,47 @@ EXIT_SIGNAL = 128
 """The exit code of a process ended by a signal is this plus the signal's number, as in shells."""
 
 COLLECTED_AFTER = 10_000
-"""New objects after which Python looks for garbage in cycles. Its own 700 take a tenth of the start-up, which creates a
-hundred thousand objects that stay."""
+"""After how many new objects Python looks for garbage in reference cycles. Its default of 700 would take a tenth of the
+start-up, which creates a hundred thousand objects that stay."""
 
 # The base class of typer's usage errors: some typer versions import it from click, others have their own copy.
 _CallError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
 class LazyGroup(TyperGroup):
-    """Commands live in `hoicli.commands.NAME`, which declares one (`interface.command`)."""
+    """The group of all commands. A command's module, `hoicli.commands.NAME`, is imported only when the command is
+    needed; importing it declares the command (`interface.command`)."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        params: list[Any] = import_module("hoicli.interface.shell").keep_words(super().get_params(ctx))
+        """Return typer's parameters, without typer's slow conversion of their values."""
+        params: list[Any] = import_module("hoicli.interface.shell").keep_texts(super().get_params(ctx))
         return params
 
     def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
         return list(COMMANDS)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The list in `hoicli --help`, without importing a command."""
+        """Write the list of commands in `hoicli --help`, without importing a command."""
         for title, lines in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl(list(lines.items()))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command as typer does; for a word that is not a command, the message suggests one that begins so
-        (or with which the word begins: `evaluate`), else the one with the most similar spelling."""
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
-            word = args[0]
-            near = [name for name in COMMANDS if word and (word.startswith(name) or name.startswith(word))]
-            meant = did_you_mean(near[0] if near else word, COMMANDS, "hoicli --help lists them")
-            raise UsageError(f"no command {word!r}; {meant}")
+        """Return (name, command, its arguments) of a command line, as typer does. Raises `UsageError` for a name that
+        is no command. Its message suggests a command that begins like it (`eval` for `ev` or `evaluate`), else the one
+        with the most similar spelling."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            similar = [
+                command for command in COMMANDS if name and (name.startswith(command) or command.startswith(name))
+            ]
+            suggestion = did_you_mean(similar[0] if similar else name, COMMANDS, "hoicli --help lists them")
+            raise UsageError(f"no command {name!r}; {suggestion}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import the module of a command and return the command as typer has it; None for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"hoicli.commands.{cmd_name.replace('-', '_')}").__name__
@@ -126,6 +133,7 @@ app = typer.Typer(
 
 
 def _show_version(value: bool) -> None:
+    """Print the version and end, if `value`: --version was given."""
     if value:
         print(f"hoicli {__version__}")
         raise typer.Exit
@@ -135,33 +143,34 @@ def _show_version(value: bool) -> None:
 def _options(
     version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Print the version."),
 ) -> None:
-    """Options of hoicli itself."""
+    """Declare the options of hoicli itself, before the command's name."""
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run one command line and return its exit code: 0 done, that of the error (`errors.CODES`), 128 plus its number
-    after a caught signal (`hoicli.io.process`).
+    """Run one command line and return its exit code: 0 if it is done, that of the error (`errors.CODES`), or 128 plus
+    the number of the signal that ended it.
 
-    Every failure is one line on stderr. HOICLI_DEBUG=1 shows the traceback of an internal error.
+    arguments: without "hoicli"; None for those of this process. Every failure is one line on stderr. HOICLI_DEBUG=1
+    shows the traceback of an internal error.
     """
     # hoicli does no linear algebra: without this, NumPy's import starts threads that only cost time.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if os.path.expanduser("~") == "~":  # in a container the user may have no name: libraries do not load without a home
         os.environ["HOME"] = os.sep
-    words = sys.argv[1:] if arguments is None else list(arguments)
-    with log_as_asked(words):
-        return _written_out(_outcome(words))
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    with set_log_options(arguments):
+        return _flush_stdout(_run_command_line(arguments))
 
 
-def _outcome(words: list[str]) -> int:
+def _run_command_line(arguments: list[str]) -> int:
     """Run a command line, print the message of a failure, and return the exit code."""
     try:
         command = typer.main.get_command(app)
-        if "_HOICLI_COMPLETE" in os.environ:  # the shell asks, at the Tab key
+        if "_HOICLI_COMPLETE" in os.environ:  # the user pressed the Tab key, and the shell asks for completions
             command.main(prog_name="hoicli")
-        if words[:1] == ["help"]:  # hoicli help eval
-            words = [*words[1:2], "--help"]
-        with command.make_context("hoicli", [*words] or ["--help"]) as context:
+        if arguments[:1] == ["help"]:  # hoicli help eval
+            arguments = [*arguments[1:2], "--help"]
+        with command.make_context("hoicli", [*arguments] or ["--help"]) as context:
             command.invoke(context)
         return 0
     except typer.Exit as done:
@@ -172,7 +181,7 @@ def _outcome(words: list[str]) -> int:
     except HoicliError as error:
         return _fail(error)
     except _CallError as error:
-        name = " ".join(["hoicli", *(word for word in words[:1] if word in COMMANDS)])
+        name = " ".join(["hoicli", *(argument for argument in arguments[:1] if argument in COMMANDS)])
         message = " ".join(error.format_message().split())
         return _fail(UsageError(f"{message} ({name} --help shows how)", place=Place(name)))
     except process.EndedError as ended:
@@ -185,7 +194,7 @@ def _outcome(words: list[str]) -> int:
     except MemoryError:
         problem = "out of memory; split the input (one line is one image) or use a larger machine"
         return _fail(DataError(problem, code="out-of-memory"))
-    except UnicodeEncodeError as error:  # half of a character in the name of a file or in an option
+    except UnicodeEncodeError as error:  # the name of a file, or an option, has bytes that are no UTF-8
         quoted = error.object[max(0, error.start - 20) : error.end].split()[-1]
         problem = f"{quoted} is no UTF-8 and cannot be written; rename what is called so"
         return _fail(DataError(problem, code="unwritable"))
@@ -199,14 +208,15 @@ def _outcome(words: list[str]) -> int:
 
 
 def _fail(error: HoicliError) -> int:
-    """Tell the error, if it says anything, and return its exit code."""
+    """Print the error's message, if it has one, and return its exit code."""
     if error.problem:
         report(error)
     return EXITS.get(error.code, 1)
 
 
-def _written_out(code: int) -> int:
-    """Flush stdout and return the exit code; only now may a full disk or a closed pipe show."""
+def _flush_stdout(code: int) -> int:
+    """Flush stdout and return the exit code of the run: `code`, or that of an error of writing, since a full disk may
+    show only now. A closed pipe (`hoicli ... | head`) is no error."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -220,17 +230,18 @@ def _written_out(code: int) -> int:
 
 
 def main() -> None:
-    """The `hoicli` command."""
+    """Run the `hoicli` command as this process, and end the process with its exit code."""
     process.alone = True
     gc.set_threshold(COLLECTED_AFTER)
-    process.catch()
+    process.catch_signals()
     try:
         hold_standard_streams()
         code = run()
-        process.let_go()  # nothing is left to clean up
+        process.release_signals()  # nothing is left to clean up
     except KeyboardInterrupt as ended:  # it came outside `run`
         code = EXIT_SIGNAL + getattr(ended, "number", signal.SIGINT)
-    if code - EXIT_SIGNAL in process.ENDING:  # so that a shell sees 128 + number, and a scheduler its own signal
-        process.let_go()
+    # end by the same signal: a shell then sees 128 + number, and a scheduler its own signal
+    if code - EXIT_SIGNAL in process.ENDING:
+        process.release_signals()
         os.kill(os.getpid(), code - EXIT_SIGNAL)
     sys.exit(code)

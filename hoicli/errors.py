@@ -48,20 +48,21 @@ CODES = {
     3: {"worse": "`compare --fail-if-worse`: a model is worse than the baseline"},
     130: {"interrupted": "ended by Ctrl-C (130) or a signal (143 for SIGTERM, 129 for SIGHUP)"},
 }
-"""What errors are about: exit code, code, meaning. docs/errors.md has an example of each."""
+"""The codes of errors by exit code, each with its meaning. docs/errors.md has an example of each."""
 
 LONGEST = 1000
-"""Characters of a message: a few lines of a terminal, even if the message quotes a bad label of a megabyte."""
+"""The most characters of a message: a few lines of a terminal, even if it quotes a bad label of a megabyte."""
 
 IN_PYTHON = ContextVar("IN_PYTHON", default=False)
 """Whether the call came from Python: messages then name arguments, and not the shell's options."""
 
 
 def arg(name: str, value: object = None, *, like: str = "") -> str:
-    """An option as the caller wrote it: `--top-k 3` in the shell, `top_k=3` in Python. Without a value, its name alone.
+    """Return how a message writes an option: `--top-k 3` in the shell, `top_k=3` in a call from Python; without a
+    value, its name alone.
 
-    name: of the parameter (`top_k`; `from_`, since `from` is Python's own word). like: what the shell's help shows in
-    place of a value (`FILE`).
+    name: the parameter's (`top_k`; `from_`, since `from` is a keyword of Python). like: in the shell, what stands in
+    place of a value (`--gt FILE`).
     """
     number = write_number(value) if isinstance(value, float) else None
     if IN_PYTHON.get():
@@ -73,14 +74,14 @@ def arg(name: str, value: object = None, *, like: str = "") -> str:
 
 
 def write_number(value: float) -> str:
-    """Return the shortest text that reads back as the same number: what signatures, tags and messages write of a
-    setting. Whole numbers have no point, and zero has no sign."""
-    return repr(float(value) + 0.0).removesuffix(".0")
+    """Return the shortest text that reads back as the same number, for settings in signatures, tags and messages. A
+    whole number has no decimal point, and zero has no sign."""
+    return repr(float(value) + 0.0).removesuffix(".0")  # -0.0 + 0.0 is 0.0
 
 
 def visible(text: str) -> str:
-    """A text that shows all it holds: control characters, line ends, marks that turn the direction of writing,
-    invisible spaces and lone surrogates stand as Python writes them (`\\x1b`, `\\n`, `\\u202e`)."""
+    """Return a text with every character that would not be seen written as Python does (`\\x1b`, `\\n`, `\\u202e`):
+    control characters, line ends, marks that turn the direction of writing, invisible spaces, lone surrogates."""
     if text.isprintable():
         return text
     return "".join(
@@ -89,18 +90,20 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """A message that is safe to show even if it quotes a file: visible, and cut to a readable length."""
+    """Return a message that is safe to print even if it quotes a file: one line of visible characters, at most LONGEST.
+    A longer one keeps its beginning, which says where, and its end, which says what to do."""
     text = visible(text)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 310]} ... {text[-300:]}"  # the place, and what to do
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 310]} ... {text[-300:]}"
 
 
 MOST_LIKE, LONGEST_LIKE = 2_000, 60
-"""Names among which, and the length up to which, `nearest` looks: difflib's time grows with their number and with the
-square of their length."""
+"""The most names that `nearest` compares, and the longest name: the time of difflib grows with their number and with
+the square of their length."""
 
 
 def nearest(name: str, names: Collection[str]) -> list[str]:
-    """The known name that is most like this one, if one is alike and looking costs little; else nothing."""
+    """Return a list of the known name that is spelt most like `name`; [] if none is similar, or if there are too many
+    or too long names to compare. names: the known ones."""
     if len(name) > LONGEST_LIKE or len(names) > MOST_LIKE:
         return []
     from difflib import get_close_matches
@@ -109,36 +112,41 @@ def nearest(name: str, names: Collection[str]) -> list[str]:
 
 
 def did_you_mean(name: str, names: Collection[str], otherwise: str = "") -> str:
-    """The end of a message about an unknown name: a question with the most similar known one, if there is one."""
-    near = nearest(name, names)
-    return f"did you mean {near[0]!r}?" if near else otherwise
+    """Return the end of a message about an unknown name: "did you mean ...?" with the most similar known name, or the
+    text `otherwise` if none is similar."""
+    similar = nearest(name, names)
+    return f"did you mean {similar[0]!r}?" if similar else otherwise
 
 
 class Place(str):
-    """Where an error is, as messages show it. file: the file, None if it is in none; line: its line, from 1."""
+    """Where an error is: a text, as messages show it, which knows its parts. file: the file's name, None if the error
+    is in no file; line: the number of the line, from 1, None if the file has no lines."""
 
     file: str | None = None
     line: int | None = None
 
     @classmethod
     def in_file(cls, file: str, at: int | str) -> Place:
-        """`file:line`, as compilers and editors write it; `file: at` in a file that has no lines."""
+        """Return the place `at` in a file: `file:line` for a line's number, as compilers and editors write it; `file:
+        at` for a text, in a file that has no lines."""
         place = cls(f"{file}: {at}" if isinstance(at, str) else f"{file}:{at}")
         place.file, place.line = file, at if isinstance(at, int) else None
         return place
 
 
 _QUOTED = re.compile(r"""(?<!\w)(['"])(?:\\.|(?!\1).)*\1""", re.DOTALL)
+"""A quoted text in a message."""
 
 
 class HoicliError(Exception):
-    """Base of everything hoicli raises on purpose; `str()` is the one line a user sees.
+    """The base class of all errors that hoicli raises on purpose. `str()` is the one line that a user sees.
 
-    problem: what is wrong, and after its first semicolon what to do about it; place: where (file:line); field: of the
-    record; code: the kind of error, one of CODES.
+    problem: what is wrong, then a semicolon and what to do about it; place: where, such as file:line; field: the
+    record's field that is wrong; code: the kind of error, one of CODES.
     """
 
     def __init__(self, problem: str, *, place: str = "", field: str = "", code: str = "internal") -> None:
+        """Make an error whose text is "place: field: problem", without the parts that are empty."""
         self.problem = problem
         self.place = place
         self.field = field
@@ -147,13 +155,14 @@ class HoicliError(Exception):
 
     @property
     def hint(self) -> str:
-        """Return what to do about it; "" if the problem says only what is wrong."""
-        unquoted = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), self.problem)
-        at = unquoted.find("; ")
-        return "" if at < 0 else self.problem[at + 2 :]
+        """Return what to do about the error: the part of `problem` after its first semicolon; "" if there is none."""
+        # a semicolon in a quoted name does not count
+        without_quotes = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), self.problem)
+        semicolon = without_quotes.find("; ")
+        return "" if semicolon < 0 else self.problem[semicolon + 2 :]
 
     def data(self) -> dict[str, object]:
-        """Its parts, None where there is none, for programs (`--log json`)."""
+        """Return the parts of the error by name, None for an empty one: what --log json prints for programs."""
         place = self.place
         return {
             "code": self.code,
@@ -166,28 +175,32 @@ class HoicliError(Exception):
 
 
 class DataError(HoicliError):
-    """The data is wrong."""
+    """The error that input data is wrong, or that reading or writing fails."""
 
     def __init__(self, problem: str, *, place: str = "", field: str = "", code: str = MALFORMED) -> None:
+        """Make an error; the parameters are those of `HoicliError`."""
         super().__init__(problem, place=place, field=field, code=code)
 
     def add_place(self, place: str) -> DataError:
-        """Return the same error, at `place` if it has none of its own."""
+        """Return the error itself if it says where it is, else one that is the same but is at `place`."""
         return self if self.place else DataError(self.problem, place=place, field=self.field, code=self.code)
 
 
 def not_json(error: JSONDecodeError, file: str, mend: str) -> DataError:
-    """The error of a file that is one JSON document, at the line where it stops being JSON."""
+    """Return the error that a file, which should be one JSON document, is not. error: of the JSON reader; its line is
+    the error's place; mend: what to do, for the message."""
     problem = f"not JSON ({error.msg}, column {error.colno}); {mend}"
     return DataError(problem, place=Place.in_file(file, error.lineno), code="damaged")
 
 
 class UsageError(HoicliError):
-    """The call is wrong: an option that does not exist, does not fit another, or has an impossible value."""
+    """The error that a call is wrong: an option does not exist, does not fit another, or has an impossible value."""
 
     def __init__(self, problem: str, *, place: str = "", code: str = BAD_CALL) -> None:
+        """Make an error; the parameters are those of `HoicliError`."""
         super().__init__(problem, place=place, code=code)
 
 
 class HoicliWarning(UserWarning):
-    """Predictions are suspicious, as a network's before it has learnt anything: there is a number all the same."""
+    """The warning that predictions are suspicious, such as those of a network that has learnt nothing yet. Results are
+    computed all the same."""

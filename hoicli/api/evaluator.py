@@ -25,7 +25,7 @@ from hoicli.evaluation.matching import Batch, Outcomes, match_all
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import chosen_protocols, explicit
 from hoicli.interface.command import python_call, wrap_for_python
-from hoicli.interface.inputs import VIEW_TAGS, Inputs
+from hoicli.interface.inputs import IOU_TAG, SLICE_TAGS, Inputs
 from hoicli.interface.option_values import chosen_of, names_of, tags_of, text_of
 from hoicli.interface.options import Given, Names, Path, Tags, Unpack, Viewed
 from hoicli.interface.results import Records, Result
@@ -145,7 +145,7 @@ class Evaluator:
         """
         if split:
             self._vocabulary.split(split)
-        tags, metrics = tags_of(tag, *VIEW_TAGS), chosen_of("metric", metric, METRICS)
+        tags, metrics = tags_of(tag, IOU_TAG, *SLICE_TAGS), chosen_of("metric", metric, METRICS)
         resampling = Resampling.from_rounds(bootstrap, seed)
         if not self._images:
             raise DataError("no image was updated", place="compute()", code="empty")

@@ -34,18 +34,18 @@ SEED = Count(0, 2**32 - 1)
 def agree(
     ratings: Annotated[Given | None, Piped("RATINGS...")] = None,
     *,
-    levels: Annotated[int, Option("K", mark=LEVELS)] = 5,
+    levels: Annotated[int, Option("K", check=LEVELS)] = 5,
     models: Annotated[Names, Option("NAME,...", repeated=True)] = None,
     subsets: bool = False,
     merge: Annotated[str | None, Option(one_of="shoe.settings:RULES")] = None,
     group: Annotated[str | None, Option("KEY")] = None,
     distribution: bool = False,
     votes: bool = False,
-    again: Annotated[Given | None, Option("FILE", mark=READ)] = None,
+    again: Annotated[Given | None, Option("FILE", check=READ)] = None,
     bootstrap: Annotated[
         int | None, options.bootstrap("kappa, alpha, AC1, AC2, agreement and updates", "the items")
     ] = None,
-    seed: Annotated[int, Option("N", "The seed of the permutations and resamples.", mark=SEED)] = 0,
+    seed: Annotated[int, Option("N", "The seed of the permutations and resamples.", check=SEED)] = 0,
     plot_kind: Annotated[str, Option(one_of="figures.rating_plots:PLOTS")] = "distribution",
     on_error: options.OnError = "stop",
     tag: options.Tag = None,
@@ -84,11 +84,11 @@ def agree(
         levels, seed, merge, Resampling.from_rounds(bootstrap, seed), subsets, distribution, votes, group or ""
     )
     tags, policy = tags_of(tag), policy_of(on_error)
-    how: Any = {"levels": levels, "policy": policy, "group": settings.group}
-    named = [name for name in names_of(models) if name]
-    table = read_ratings(lines(ratings, "ratings", "ratings", "RATINGS"), models=named, **how)
-    second = None if again is None else read_ratings(lines(again, "again", "again", "again"), **how)
-    rows = policy.sign_skipped(list(agreement_rows(table, settings, again=second, tags=tags)))
+    read_options: Any = {"levels": levels, "policy": policy, "group": settings.group}
+    model_names = [name for name in names_of(models) if name]
+    table = read_ratings(lines(ratings, "ratings", "ratings", "RATINGS"), models=model_names, **read_options)
+    second_table = None if again is None else read_ratings(lines(again, "again", "again", "again"), **read_options)
+    rows = policy.sign_skipped(list(agreement_rows(table, settings, again=second_table, tags=tags)))
 
     return Result(
         rows,

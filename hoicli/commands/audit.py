@@ -29,13 +29,13 @@ from hoicli.vocabulary.datasets import load
 )
 def audit(
     gt: options.Truth = None,
-    predictions: Annotated[Streams | None, Argument("PREDS...", mark=READ)] = None,
+    predictions: Annotated[Streams | None, Argument("PREDS...", check=READ)] = None,
     *,
     dataset: options.Dataset = None,
     protocol: Annotated[str | None, Option("NAME", offer="evaluation.protocols:PROTOCOLS")] = None,
     name: options.ModelNames = None,
     same: Annotated[float, Option("T")] = 0.7,
-    votes: Annotated[int | None, Option("N", mark=Count(1, 1000))] = None,
+    votes: Annotated[int | None, Option("N", check=Count(1, 1000))] = None,
     sure: Annotated[float, Option("T")] = 0.2,
     top: Annotated[int | str, Option("N")] = 100,
     tag: options.Tag = None,
@@ -62,22 +62,24 @@ def audit(
     from hoicli.validation.ground_truth_audit import Audit
 
     gt, dataset_name, limit = require_truth(gt, "audit"), text_of(dataset), count_of("top", top)
-    row = one_protocol([protocol] if protocol else [], dataset_name)
-    vocabulary = load(dataset_name or (row.dataset if row else "hico"))
-    row = row or main_protocol(vocabulary)
-    if predictions and row.whole_image:
-        raise UsageError(f"{arg('protocol', row.name)}: has no boxes; name another, or give the ground truth alone")
-    tags, inputs = (
-        tags_of(tag, "model", "annotations"),
-        Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name),
-    )
+    chosen_protocol = one_protocol([protocol] if protocol else [], dataset_name)
+    vocabulary = load(dataset_name or (chosen_protocol.dataset if chosen_protocol else "hico"))
+    chosen_protocol = chosen_protocol or main_protocol(vocabulary)
+    if predictions and chosen_protocol.whole_image:
+        raise UsageError(
+            f"{arg('protocol', chosen_protocol.name)}: has no boxes; name another, or give the ground truth alone"
+        )
+    tags = tags_of(tag, "model", "annotations")
+    inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name)
     models = inputs.models(predictions, name) if predictions else []
     rules = Rules(same, votes, sure)
     rules.set_votes(len(models))
     for model in models:
         model.refuse_match_records("audit")
     streams = [(model.model, model) for model in models]
-    audited = Audit(inputs.read_truth(gt, vocabulary), row, rules, streams, inputs.filters, inputs.policy, tags)
+    audited = Audit(
+        inputs.read_truth(gt, vocabulary), chosen_protocol, rules, streams, inputs.filters, inputs.policy, tags
+    )
     rows = list(audited.candidates(limit))
     if audited.more:
         note(audited.more)

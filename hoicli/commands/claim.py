@@ -60,18 +60,16 @@ def claim(
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.tables.published import published_lines_with
 
-    truth, names, dataset_name, limit = (
-        require_truth(gt, "claim"),
-        names_of(protocol),
-        text_of(dataset),
-        count_of("top", top),
-    )
+    truth = require_truth(gt, "claim")
+    names, dataset_name = names_of(protocol), text_of(dataset)
+    limit = count_of("top", top)
     if numbers is None:
         raise UsageError("claim: give the numbers after the predictions, as 46.06/43.72/46.76")
-    streams = predictions if isinstance(predictions, list | tuple) else ()
-    loose = [word for word in streams if isinstance(word, str) and is_number(word) and not os.path.exists(word)]
-    if loose:
-        raise UsageError(f"claim: give the numbers as one word: {'/'.join([*loose, numbers])}")
+    # numbers with spaces between: the shell takes all but the last as files of predictions
+    paths = [path for path in predictions if isinstance(path, str)] if isinstance(predictions, list | tuple) else []
+    numbers_as_paths = [path for path in paths if is_number(path) and not os.path.exists(path)]
+    if numbers_as_paths:
+        raise UsageError(f"claim: give the numbers as one word: {'/'.join([*numbers_as_paths, numbers])}")
     claimed, thresholds = Claim.parse(numbers), names_of(",".join(texts_of(nms)))
     top_ks = counts_of("top_k", top_k)
     chosen = chosen_protocols(names, dataset_name)
@@ -83,8 +81,8 @@ def claim(
         tags=tags, split=vocabulary.split(split) if split else None, named=explicit(names),
         allow_uncounted=inputs.filters.allow_uncounted,
     )  # fmt: skip
-    fitting = sum(bool(tried.rounding) for tried in settings)
-    shown_settings = settings[: None if limit is None else max(limit, fitting)]
+    fitting_count = sum(bool(tried.rounding) for tried in settings)  # they are the first ones
+    shown_settings = settings[: None if limit is None else max(limit, fitting_count)]
     printed = published_lines_with((tried.printed for tried in settings), vocabulary.signed)
     above = [claim_sentence(claimed, settings), *(f"published with these numbers: {line}" for line in printed)]
     rows = inputs.policy.sign_skipped(list(chain.from_iterable(tried.rows() for tried in shown_settings)))

@@ -17,6 +17,7 @@ from hoicli.interface.results import Result
 from hoicli.vocabulary.datasets import load
 
 _Row = dict[str, Any]
+"""A result row."""
 
 
 @command(
@@ -41,7 +42,7 @@ def compare(
     name: options.ModelNames = None,
     split: options.Split = None,
     ignore_no_interaction: options.IgnoreNoInteraction = False,
-    bootstrap: Annotated[int, Option("N", mark=options.ROUNDS_OR_NONE)] = 1000,
+    bootstrap: Annotated[int, Option("N", check=options.ROUNDS_OR_NONE)] = 1000,
     seed: options.Seed = 0,
     errors: bool = True,
     per_class: bool = False,
@@ -81,12 +82,9 @@ def compare(
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.resampling.draws import Resampling
 
-    gt, dataset_name, names, limit = (
-        require_truth(gt, "compare"),
-        text_of(dataset),
-        names_of(protocol),
-        count_of("top", top),
-    )
+    gt = require_truth(gt, "compare")
+    dataset_name, names = text_of(dataset), names_of(protocol)
+    limit = count_of("top", top)
     limit = sys.maxsize if limit is None else limit
     resampling = Resampling.from_options(bootstrap, seed, or_none=True)
     if margin is not None and not (fail_if_worse and 0 <= margin < inf):
@@ -94,9 +92,10 @@ def compare(
         raise UsageError(f"{arg('margin', margin)}: {problem}")
     if fail_if_worse and not bootstrap:
         raise UsageError(f"{arg('fail_if_worse')} goes by the interval: leave {arg('bootstrap', 0)} out")
-    chosen = (
-        [] if metric else chosen_protocols(names or [main_protocol(load(dataset_name or "hico")).name], dataset_name)
-    )
+    chosen = []  # of SHOE's metrics there are no protocols
+    if not metric:
+        protocol_names = names or [main_protocol(load(dataset_name or "hico")).name]
+        chosen = chosen_protocols(protocol_names, dataset_name)
     inputs = Inputs(dataset_name, shared, within=chosen[0].dataset if chosen else "hico")
     policy, filters = inputs.policy, inputs.filters
     models = inputs.models(predictions, name, what="two or more PREDS")
@@ -136,10 +135,9 @@ def compare(
             )
         )  # fmt: skip
     rows = policy.sign_skipped(rows)
-    above = answers(rows)  # of all of them
-    rows = list(
-        _first(rows, {"image_diff": limit} if per_class else {"image_diff": limit, "AP_diff": limit, RECALL: 0})
-    )
+    above = answers(rows)  # they need the rows that are then left out
+    limits = {"image_diff": limit} if per_class else {"image_diff": limit, "AP_diff": limit, RECALL: 0}
+    rows = list(_limit_rows(rows, limits))
     return Result(
         rows,
         above=above,
@@ -148,11 +146,12 @@ def compare(
     )
 
 
-def _first(rows: Iterable[_Row], limits: Mapping[str, int]) -> Iterator[_Row]:
-    """The rows without those of a metric that come after the first so many of one comparison."""
-    met = Counter[tuple[str, ...]]()
+def _limit_rows(rows: Iterable[_Row], limits: Mapping[str, int]) -> Iterator[_Row]:
+    """Yield rows, but of each comparison (of two models, by a protocol) only the first ones of some metrics. limits:
+    how many of a metric; of metrics that are not in it, all."""
+    counts = Counter[tuple[str, ...]]()
     for row in rows:
-        of = row["metric"], row["protocol"], *row["tags"].values()
-        met[of] += 1
-        if met[of] <= limits.get(row["metric"], sys.maxsize):
+        comparison = row["metric"], row["protocol"], *row["tags"].values()
+        counts[comparison] += 1
+        if counts[comparison] <= limits.get(row["metric"], sys.maxsize):
             yield row

@@ -53,23 +53,26 @@ def confusion(
     from hoicli.interface.inputs import Inputs, require_truth
 
     gt, limit = require_truth(gt, "confusion"), count_of("top", top)
-    row = choose_diagnosis_protocol(names_of(protocol), text_of(dataset))
-    dataset_name = text_of(dataset) or (row.dataset if row is not None else None)
+    chosen_protocol = choose_diagnosis_protocol(names_of(protocol), text_of(dataset))
+    dataset_name = text_of(dataset) or (chosen_protocol.dataset if chosen_protocol is not None else None)
     inputs = Inputs(dataset_name, shared, within="hico")
     models = [model.refuse_match_records("confusion") for model in inputs.models(predictions, name)]
     tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
     vocabulary = load(dataset_name or "hico")
-    views, row = inputs.views(vocabulary), row or protocol_of(vocabulary)
-    confused = confused_models(models, inputs.read_truth(gt, vocabulary), row, inputs.filters, inputs.policy, views)
-    found_by = [(model, model.cells()) for model in confused]
-    rows = list(chain.from_iterable(model.rows(cells, top=limit, tags=tags) for model, cells in found_by))
+    views, chosen_protocol = inputs.views(vocabulary), chosen_protocol or protocol_of(vocabulary)
+    confused = confused_models(
+        models, inputs.read_truth(gt, vocabulary), chosen_protocol, inputs.filters, inputs.policy, views
+    )
+    cells_of_models = [(model, model.cells()) for model in confused]
+    rows = list(chain.from_iterable(model.rows(cells, top=limit, tags=tags) for model, cells in cells_of_models))
     rows = inputs.policy.sign_skipped(rows)
 
     def draw(path: str, look: Look) -> None:
+        """Draw the heat maps of all models into a file."""
         from hoicli.figures.confusion_plot import plot_confusion
         from hoicli.figures.shown import caveats_of
 
-        panels = list(chain.from_iterable(model.panels(cells) for model, cells in found_by))
+        panels = list(chain.from_iterable(model.panels(cells) for model, cells in cells_of_models))
         plot_confusion(panels, path, look, caveats=caveats_of(rows))
 
     return Result(rows, draw=draw)

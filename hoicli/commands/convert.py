@@ -39,23 +39,23 @@ LOGITS = "Options of --from logits (raw outputs)"
     see=["validate", "match", "eval", "prompts"],
 )
 def convert(
-    source: Annotated[Given | None, options.Argument("PATH...", mark=READ)] = None,
+    source: Annotated[Given | None, options.Argument("PATH...", check=READ)] = None,
     *,
     from_: Annotated[str | None, Option("NAME", one_of=choices.readable_formats)] = None,
     to: Annotated[str | None, Option("NAME", one_of=choices.writable_formats)] = None,
-    image_list: Annotated[options.Path | None, Option("FILE", mark=READ)] = None,
+    image_list: Annotated[options.Path | None, Option("FILE", check=READ)] = None,
     id_: Annotated[str | None, Option("NAME", one_of="records.names:ID_RULES")] = None,
     part: Annotated[str, Option(one_of=("test", "train"))] = "test",
     dataset: Annotated[
         options.Path | None,
         options.dataset(f"{options.A_DATASET}; a format that belongs to one dataset needs no --dataset."),
     ] = None,
-    verb_base: Annotated[int | None, Option("0|1", offer=(0, 1), mark=Count(0, 1))] = None,
+    verb_base: Annotated[int | None, Option("0|1", offer=(0, 1), check=Count(0, 1))] = None,
     object_order: Annotated[str | None, Option("NAME", one_of="converters.numbers:OBJECT_ORDERS")] = None,
     to_object_order: Annotated[str | None, Option("NAME", one_of=("alphabetical", "coco"))] = None,
     box_form: Annotated[str | None, Option("NAME", one_of="converters.numbers:BOX_FORMS")] = None,
     coords: Annotated[str | None, Option("NAME", offer=choices.ANSWER_COORDS, panel=ANSWERS)] = None,
-    boxes: Annotated[options.Path | None, Option("FILE", mark=READ, panel=ANSWERS)] = None,
+    boxes: Annotated[options.Path | None, Option("FILE", check=READ, panel=ANSWERS)] = None,
     to_vocabulary: Annotated[bool, Option(panel=ANSWERS)] = False,
     scores: Annotated[str | None, Option("NAME", one_of=("said", "tokens", "ones"), panel=ANSWERS)] = None,
     activation: Annotated[str | None, Option("NAME", one_of=("sigmoid", "softmax"), panel=LOGITS)] = None,
@@ -108,14 +108,14 @@ def convert(
     from hoicli.io.messages import Progress
 
     if list_:
-        return instead(_formats())
+        return instead(_list_formats())
     if source is None:
         listed = "(hoicli convert --list shows the formats)"
         raise UsageError(f"convert: give a PATH to convert, or - for stdin {listed}")
     if to_object_order is not None and to != "pocket":
         problem = f"is for {arg('to', 'pocket')}, which two projects read in two orders"
         raise UsageError(f"{arg('to_object_order', to_object_order)} {problem}")
-    chosen: dict[str, object] = {
+    format_options: dict[str, object] = {
         "verb_base": verb_base, "object_order": object_order, "box_form": box_form,
         "coords": coords, "boxes": text_of(boxes), "to_vocabulary": to_vocabulary or None, "scores": scores,
         "activation": activation, "lambda_": lambda_, "threshold": threshold,
@@ -128,7 +128,7 @@ def convert(
         id_rule=id_ or "",
         target=to or "",
         target_order=to_object_order or "",
-        options={name: value for name, value in chosen.items() if value is not None},
+        options={name: value for name, value in format_options.items() if value is not None},
     )
     if image_list is not None:
         read_image_list(text_of(image_list) or "", context)
@@ -138,33 +138,35 @@ def convert(
         raise UsageError(f"{arg('to', to)}: name the file with {arg('output')}")
 
     @contextmanager
-    def reading() -> Iterator[Iterator[tuple[str, Record, bytes]]]:
+    def converting() -> Iterator[Iterator[tuple[str, Record, bytes]]]:
+        """Give an iterator of (image id, record, its line of JSON), which converts while the block iterates over it."""
         pause = nullcontext() if IN_PYTHON.get() else no_garbage_collection()
         files = written_to_files(source, "source", context.vocabulary)
         with files as paths, pause, Progress("convert", unit=" images") as progress:
             yield conversion.convert_files(paths, progress)
 
     if to is not None:
-        with reading() as opened:
-            FORMATS[to].converter.write((record for _, record, _ in opened), target, context)
+        with converting() as converted:
+            FORMATS[to].converter.write((record for _, record, _ in converted), target, context)
         conversion.report()
         return instead(Notes())
 
-    def write_lines() -> Iterator[bytes]:
-        with reading() as opened:
-            yield from (line for _, _, line in opened)
+    def converted_lines() -> Iterator[bytes]:
+        """Yield the lines of JSON; then report what was shifted, assumed or left out."""
+        with converting() as converted:
+            yield from (line for _, _, line in converted)
         conversion.report()
 
-    return Records(write_lines())
+    return Records(converted_lines())
 
 
-def _formats() -> str:
-    """The formats, a line each."""
+def _list_formats() -> str:
+    """Return the text of --list: each format's name, whether it is read and written, what it holds, a description."""
     from hoicli.converters.formats import FORMATS
 
     width = max(map(len, FORMATS))
     rows = []
     for row in FORMATS.values():
-        ways = "/".join(way for way, has in (("from", row.reads), ("to", row.writes)) if has)
-        rows.append(f"{row.name:<{width}}  {ways:<7}  {row.holds:<12}  {row.description}\n")
+        directions = "/".join(option for option, exists in (("from", row.reads), ("to", row.writes)) if exists)
+        rows.append(f"{row.name:<{width}}  {directions:<7}  {row.holds:<12}  {row.description}\n")
     return "".join(rows)

@@ -48,19 +48,19 @@ if TYPE_CHECKING:
 def corrupt_records(
     sources: Annotated[Given | None, Piped("RECORDS...|IMAGES...")] = None,
     *,
-    images: Annotated[options.Path, Option("DIR", mark=READ_FOLDER)] = ".",
-    save_images: Annotated[options.Path | None, Option("DIR", mark=FOLDER)] = None,
+    images: Annotated[options.Path, Option("DIR", check=READ_FOLDER)] = ".",
+    save_images: Annotated[options.Path | None, Option("DIR", check=FOLDER)] = None,
     records_only: bool = False,
     corruption: Annotated[Names, Option("NAME", offer=choices.corruptions, several=True)] = None,
     severity: Annotated[
         str | int | Sequence[str | int] | None, Option("1-5", offer=choices.SEVERITIES, several=True)
     ] = None,
-    recipe: Annotated[options.Path, Option("NAME|FILE.json", offer=choices.RECIPES, mark=READ_JSON)] = RECIPE,
+    recipe: Annotated[options.Path, Option("NAME|FILE.json", offer=choices.RECIPES, check=READ_JSON)] = RECIPE,
     boxes: Annotated[str, Option("moved|kept", one_of=("moved", "kept"))] = "moved",
     seed: Annotated[int, Option("N")] = 0,
-    jobs: Annotated[int | None, Option("N", mark=options.JOBS)] = None,
+    jobs: Annotated[int | None, Option("N", check=options.JOBS)] = None,
     shard: Annotated[str | None, Option("K/N")] = None,
-    preview: Annotated[options.Path | None, Option("IMAGE", mark=READ)] = None,
+    preview: Annotated[options.Path | None, Option("IMAGE", check=READ)] = None,
     list_: bool = False,
     output: Annotated[str, options.output(OUTPUT)] = "-",
     **shared: Unpack[Files],
@@ -124,7 +124,7 @@ def corrupt_records(
 
 
 def require_libraries(who: str = "corrupt") -> None:
-    """Raises `UsageError` without OpenCV or Pillow, which `who` needs."""
+    """Raise `UsageError` if OpenCV or Pillow is not installed. who: what needs them, for the message."""
     try:
         import cv2  # noqa: F401
         import PIL.Image  # noqa: F401
@@ -134,28 +134,33 @@ def require_libraries(who: str = "corrupt") -> None:
 
 
 def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job]:
-    """The job of each image or record; bad records go to the policy."""
+    """Yield a job for each image file or record in the sources: what to corrupt, and how. sources: paths or records,
+    None for stdin; plan: the settings of all jobs. A bad record raises `DataError` or is skipped, as --on-error
+    says."""
     from hoicli.corruption.engine import path_job, record_job
     from hoicli.interface.inputs import piped_paths
     from hoicli.records.names import PICTURE_ENDINGS
 
     paths = piped_paths(sources, "RECORDS or IMAGES", "sources")
-    streams: Iterable[Any] = [sources] if paths is None else paths
-    for stream in streams:
-        if isinstance(stream, str) and Path(stream).suffix.lower() in PICTURE_ENDINGS:
-            yield path_job(stream, plan)
+    each_source: Iterable[Any] = [sources] if paths is None else paths
+    for source in each_source:
+        if isinstance(source, str) and Path(source).suffix.lower() in PICTURE_ENDINGS:
+            yield path_job(source, plan)
             continue
-        for line in inputs.records(stream, "records", "RECORDS or IMAGES", name="sources").refuse_empty():
+        for line in inputs.records(source, "records", "RECORDS or IMAGES", name="sources").refuse_empty():
             with inputs.policy.item():
                 yield record_job(line, plan)
 
 
 def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:
-    """(corruption, severity) of every requested version, in the order of the table; all are those of the recipe."""
+    """Return (corruption, severity) of every version of an image to make, in the order of the recipe. names: of
+    corruptions; "all" stands for all usual ones of the recipe. severities: texts such as "3", "2-4" or "all". Raises
+    `UsageError` for any other."""
     chosen: set[int] = set()
-    for word in severities or [""]:
-        span = re.fullmatch("([1-5])(?:-([1-5]))?", word)
-        levels = SEVERITIES if word == "all" else range(int(span[1]), int(span[2] or span[1]) + 1) if span else ()
+    for text in severities or [""]:
+        levels: Iterable[int] = SEVERITIES if text == "all" else ()
+        if numbers := re.fullmatch("([1-5])(?:-([1-5]))?", text):
+            levels = range(int(numbers[1]), int(numbers[2] or numbers[1]) + 1)
         if not levels:
             problem = "give 1 to 5, several with commas, a range like 2-4, or all"
             raise UsageError(f"{arg('severity', ','.join(severities))}: {problem}")
@@ -165,7 +170,8 @@ def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tup
 
 
 def _shard(text: str | None) -> tuple[int, int]:
-    """(number of the shard from 1, number of shards)."""
+    """Return (K, N) of a text K/N: which part of the images, from 1, and of how many; (1, 1) for None. Raises
+    `UsageError` for anything else."""
     match = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", text or "1/1")
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise UsageError(f"{arg('shard', text)}: write K/N, K from 1 to N, for example 3/16")
@@ -173,28 +179,32 @@ def _shard(text: str | None) -> tuple[int, int]:
 
 
 def _list_corruptions(recipe: Recipe) -> Result:
-    """The table of a recipe's corruptions, and on stderr where its constants come from."""
+    """Return the rows of --list, a recipe's corruptions with their constants; print a note where these come from."""
     from hoicli.io.plugins import names
 
-    rows, short = [], []  # a table for reading leaves the long columns out
+    rows, short_rows = [], []  # tables have the short ones, without the long columns
     for name, levels in recipe.levels.items():
         if (row := named(name)) is None:
             continue
-        about: dict[str, Any] = {"corruption": name, "family": row.family, "description": row.description}
-        about["constants"] = list(row.constants)
-        severities = {f"severity_{number}": level for number, level in enumerate(levels, start=1)}
+        description: dict[str, Any] = {"corruption": name, "family": row.family, "description": row.description}
+        description["constants"] = list(row.constants)
+        values_of_severities = {f"severity_{number}": values for number, values in enumerate(levels, start=1)}
         source = {RECIPE: row.source, IMAGENET_C: row.published_in}.get(recipe.name, "a file")
-        by_name = {key: dict(zip(row.constants, level, strict=True)) for key, level in severities.items()}
-        rows.append({**about, **by_name, "source": source, "recipe": recipe.recipe_text(name)})
-        short.append(about | {key: "/".join(map(str, level)) for key, level in severities.items()})
+        constants_of_severities, texts_of_severities = {}, {}
+        for key, values in values_of_severities.items():
+            constants_of_severities[key] = dict(zip(row.constants, values, strict=True))
+            texts_of_severities[key] = "/".join(map(str, values))
+        rows.append({**description, **constants_of_severities, "source": source, "recipe": recipe.recipe_text(name)})
+        short_rows.append(description | texts_of_severities)
     note(f"RoHOI-style, recipe {recipe.name}: RoHOI's paper publishes no constants; these are {recipe.words}")
     if added := [name for name in names("corruptions") if name not in recipe.levels]:
         note(f"installed packages add {', '.join(added)}: {arg('corruption')} names them")
-    return Result(rows, blocks=lambda notation: [rows if notation == "jsonl" else short])
+    return Result(rows, blocks=lambda notation: [rows if notation == "jsonl" else short_rows])
 
 
 def _preview(image: str, output: str, seed: int, recipe: Recipe) -> None:
-    """Write the contact sheet of one image."""
+    """Write a picture of an image clean and with all corruptions at all severities. image: its path; output: the path
+    of the picture. Raises `UsageError` for an output that is neither .png nor .jpg, `DataError` for a bad image."""
     from hoicli.io.opened_files import readable
 
     suffix = Path(output).suffix.lower()

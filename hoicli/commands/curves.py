@@ -58,20 +58,22 @@ def curves(
     from hoicli.interface.inputs import Inputs
 
     protocol_names, dataset_name = names_of(protocol), text_of(dataset)
-    row = one_protocol(protocol_names, dataset_name)
-    of_named = None if row is None else row.dataset
-    inputs = Inputs(dataset_name, shared, within=of_named or "hico")
+    chosen_protocol = one_protocol(protocol_names, dataset_name)
+    protocol_dataset = None if chosen_protocol is None else chosen_protocol.dataset
+    inputs = Inputs(dataset_name, shared, within=protocol_dataset or "hico")
     models = inputs.models(predictions, name)
     tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
-    vocabulary = load(dataset_name or of_named or models[0].dataset or "hico")
-    chosen = [row or main_protocol(vocabulary)]
-    single = classes_named(names_of(interaction), class_vocabulary(vocabulary, chosen[0]))
+    vocabulary = load(dataset_name or protocol_dataset or models[0].dataset or "hico")
+    chosen = [chosen_protocol or main_protocol(vocabulary)]
+    single_classes = classes_named(names_of(interaction), class_vocabulary(vocabulary, chosen[0]))
     views, named = inputs.views(vocabulary), explicit(protocol_names)
     truth = None if gt is None else inputs.read_truth(gt, vocabulary)
-    of = chosen, vocabulary, inputs.filters, inputs.policy, None if per_class else single
+    settings = chosen, vocabulary, inputs.filters, inputs.policy, None if per_class else single_classes
     rows: list[Row] = []
     for model in models:
         model_tags = {"model": model.model, **tags} if model.tagged else tags
-        rows += curve_rows(model, truth, *of, named=named, views=views, tags=model_tags)
+        rows += curve_rows(model, truth, *settings, named=named, views=views, tags=model_tags)
     rows = inputs.policy.sign_skipped(rows)
-    return Result(rows, draw=lambda path, look: choices.table("figures.curve_plots:plot_curves")(rows, path, look))
+    return Result(
+        rows, draw=lambda path, look: choices.load_object("figures.curve_plots:plot_curves")(rows, path, look)
+    )

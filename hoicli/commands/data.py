@@ -27,7 +27,7 @@ from hoicli.interface.results import Result
 def data(
     action: Annotated[str, Argument("ACTION", one_of=("list", "add", "fetch"))] = "list",
     name: Annotated[str | None, Argument("NAME", "DATASET:PART, such as hico:test.", offer=choices.NAMED_TRUTH)] = None,
-    files: Annotated[options.Path | list[str] | None, Argument("FILE...", mark=Read())] = None,
+    files: Annotated[options.Path | list[str] | None, Argument("FILE...", check=Read())] = None,
     *,
     from_: Annotated[str | None, Option("NAME", one_of=choices.readable_formats)] = None,
     dataset: Annotated[options.Path | None, options.dataset()] = None,
@@ -61,5 +61,5 @@ def data(
     else:
         paths = [files] if isinstance(files, str | os.PathLike) else files or []
         added = store.add(name, [os.fspath(path) for path in paths], dataset=text_of(dataset), source_format=from_)
-    path = str(added)  # which the command prints alone, whatever --format says
+    path = str(added)  # the command prints this alone, whatever --format says
     return Result([{"name": name, "path": path}], rendered=lambda _: f"{path}\n".encode(errors="surrogateescape"))

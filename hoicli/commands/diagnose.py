@@ -85,21 +85,19 @@ def diagnose(
         raise UsageError(f"{arg('progressive')}: {problem}")
     if as_released and (shared["iou"] or shared["slice"]):
         raise UsageError(f"{arg('as_released')}: the released code has neither {arg('iou')} nor {arg('slice')}")
-    unseen = {"progressive": progressive, "per_class": per_class, "tag": tag}
-    if emit and any(unseen.values()):
-        option_texts = ", ".join(arg(option) for option, value in unseen.items() if value)
-        raise UsageError(
-            f"{option_texts}: is for result rows, which {arg('emit', emit)} does not write; leave one of them out"
-        )
+    row_options = {"progressive": progressive, "per_class": per_class, "tag": tag}
+    if emit and any(row_options.values()):
+        option_texts = ", ".join(arg(option) for option, value in row_options.items() if value)
+        problem = f"is for result rows, which {arg('emit', emit)} does not write; leave one of them out"
+        raise UsageError(f"{option_texts}: {problem}")
     if independent and emit:
         problem = f"shows the one repair of a ground truth; leave out {arg('independent')}"
         raise UsageError(f"{arg('emit', emit)}: {problem}")
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
-    counted = with_no_interaction
-    row = choose_diagnosis_protocol(
-        names_of(protocol), text_of(dataset), as_released=as_released, no_interaction=counted
+    chosen_protocol = choose_diagnosis_protocol(
+        names_of(protocol), text_of(dataset), as_released=as_released, no_interaction=with_no_interaction
     )
-    dataset_name = text_of(dataset) or (row.dataset if row is not None else None)
+    dataset_name = text_of(dataset) or (chosen_protocol.dataset if chosen_protocol is not None else None)
     inputs = Inputs(dataset_name, shared, within="hico")
     policy, filters = inputs.policy, inputs.filters
     models = inputs.models(predictions, name)
@@ -108,21 +106,25 @@ def diagnose(
     tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
     order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
     truth = None if gt is None else inputs.truth(gt)
-    of = settle_options(
-        models, truth, dataset_name, filters, policy, reading=reading, views_of=inputs.views, protocol=row
+    settings = settle_options(
+        models, truth, dataset_name, filters, policy, reading=reading, views_of=inputs.views, protocol=chosen_protocol
     )
     if emit:
-        emitted = emitted_predictions(models[0], of, filters, policy, reading)
+        emitted = emitted_predictions(models[0], settings, filters, policy, reading)
         return instead(Records(policy.report_at_end(emitted, some_left=True)))
-    diagnosed = diagnose_models(models, of, filters, policy, reading)
+    diagnosed = diagnose_models(models, settings, filters, policy, reading)
     rows = list(chain.from_iterable(model.rows(per_class=per_class, order=order, tags=tags) for model in diagnosed))
     rows = policy.sign_skipped(rows)
 
     def draw(path: str, look: Look) -> None:
+        """Draw the gains and the types of errors of all models into a file."""
         from hoicli.figures.diagnosis_plot import plot_diagnosis
 
-        plotted = [result | {"model": model.label} for model in diagnosed for result in model.plotted]
-        plot_diagnosis(plotted, {model.label: model.diagnosis.composition() for model in diagnosed}, path, look)
+        plotted_rows = []
+        for model in diagnosed:
+            plotted_rows += [row | {"model": model.label} for row in model.plotted]
+        compositions = {model.label: model.diagnosis.composition() for model in diagnosed}
+        plot_diagnosis(plotted_rows, compositions, path, look)
 
     hint = "the deltas do not add up to 100 - mAP: errors overlap (--explain says what each oracle fixes)"
     return Result(rows, draw=draw, hint=hint)

@@ -19,32 +19,33 @@ from hoicli.interface.results import Result, instead
 from hoicli.version import __version__
 
 OK, MISSING, PROBLEM = "ok", "missing", "problem"
-"""missing: hoicli works without it; problem: hoicli does not work as it should."""
+"""The status of a check. missing: hoicli works without it; problem: hoicli does not work as it should."""
 
 DEPENDENCIES = ("typer", "orjson", "numpy", "scipy", "nltk", "tqdm")
-"""What pyproject.toml requires, by module (tests/project/test_doctor.py holds both tables to it)."""
+"""The packages that pyproject.toml requires, by the module to import (tests/project/test_doctor.py compares both)."""
 
 EXTRAS = {
     "images": (("cv2", "PIL.Image"), "corrupt, mask --images and their pictures"),
     "plot": (("matplotlib",), "--plot of diagnose, pairstats, curves, confusion, robust and agree"),
     "cluster": (("dask", "fsspec"), "fixtures/scale/engine.py: Dask, and files on s3:// and the like"),
 }
-"""Each extra: the modules it brings, and what needs them."""
+"""Each optional group of packages (extra): the modules it brings, and what needs them."""
 
 DATA = Path(__file__).parent.parent
+"""The folder of the package hoicli."""
 FORMATS = DATA / "formats" if (DATA / "formats").is_dir() else DATA.parent / "formats"
 """The JSON Schemas: inside the installed package, or at the top of a checkout."""
 CHECKSUMS = "data.sha256"
-"""In DATA, as sha256sum writes it: every embedded data file."""
+"""The file in DATA with the checksum of every embedded data file, as sha256sum writes it."""
 
 
 def kinds() -> list[str]:
-    """The record kinds that have a schema."""
+    """Return the sorted kinds of records that have a JSON Schema: ground_truth, match, ..."""
     return sorted(path.name.removesuffix(".schema.json") for path in FORMATS.glob("*.schema.json"))
 
 
 def schema_text(kind: str) -> str:
-    """The schema of a kind (one of `kinds()`), as it stands in FORMATS."""
+    """Return the JSON Schema of a kind of records (one of `kinds()`), as text."""
     return (FORMATS / f"{kind}.schema.json").read_text(encoding="utf-8")
 
 
@@ -79,38 +80,39 @@ def doctor(*, schema: Annotated[str | None, Option("KIND", one_of=kinds)] = None
 
 
 def examine() -> Iterator[tuple[str, str, str, str]]:
-    """(check, status, what was found, what to do about it) of each in turn. None uses the network or prints a secret.
-    Every dependency is imported, since an installed one may fail to load."""
+    """Make all checks, and yield of each (check, status, what was found, what to do about it). None uses the network or
+    prints a secret. Every dependency is imported, since an installed one may fail to load."""
     yield "hoicli", OK, __version__, ""
     yield "python", OK, f"{platform.python_implementation()} {platform.python_version()}", ""
     parts = (platform.system(), platform.release(), platform.machine(), " ".join(platform.libc_ver()).strip())
     yield "platform", OK, " ".join(part for part in parts if part), ""
     for module in DEPENDENCIES:
-        value, sound = _version(module)
-        yield module, OK if sound else PROBLEM, value, "" if sound else f"pip install --force-reinstall {module}"
+        value, loads = _version(module)
+        yield module, OK if loads else PROBLEM, value, "" if loads else f"pip install --force-reinstall {module}"
     for extra, (modules, use) in EXTRAS.items():
         versions = {module.partition(".")[0]: _version(module) for module in modules}
-        sound = all(sound for _, sound in versions.values())
+        all_load = all(loads for _, loads in versions.values())
         value = ", ".join(f"{module} {value}" for module, (value, _) in versions.items())
-        advice = "" if sound else f"for {use}: pip install 'hoicli[{extra}]'"
-        yield f"extra {extra}", OK if sound else MISSING, value, advice
-    value, sound = checksums()
-    yield "data files", OK if sound else PROBLEM, value, "" if sound else "install hoicli again"
+        advice = "" if all_load else f"for {use}: pip install 'hoicli[{extra}]'"
+        yield f"extra {extra}", OK if all_load else MISSING, value, advice
+    value, unchanged = checksums()
+    yield "data files", OK if unchanged else PROBLEM, value, "" if unchanged else "install hoicli again"
 
 
 def _version(module: str) -> tuple[str, bool]:
-    """(the version of a module, or why it does not load; whether it loads)."""
+    """Import a module, and return (its version, or why it does not load; whether it loads)."""
     try:
-        with redirect_stderr(StringIO()):  # of what a library misses by the way
+        with redirect_stderr(StringIO()):  # some libraries print there that an optional part is missing
             loaded = import_module(module)
     except Exception as error:  # noqa: BLE001 (a broken library may raise anything)
         return f"does not load: {(str(error).splitlines() or [''])[0][:200]}", False
-    whole = sys.modules[module.partition(".")[0]]
-    return str(getattr(whole, "__version__", None) or getattr(loaded, "__version__", "?")), True
+    package = sys.modules[module.partition(".")[0]]
+    return str(getattr(package, "__version__", None) or getattr(loaded, "__version__", "?")), True
 
 
 def checksums() -> tuple[str, bool]:
-    """(what is wrong with the embedded data, or how much there is; whether it is what was published)."""
+    """Compare the embedded data files with their published checksums, and return (what is wrong, or how many files
+    there are; whether all are as published)."""
     expected = [line.split(maxsplit=1) for line in (DATA / CHECKSUMS).read_text(encoding="utf-8").splitlines()]
     wrong = [
         f"{name} is missing, or not what was published"

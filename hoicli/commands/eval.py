@@ -88,51 +88,44 @@ def evaluate(
     if explain and (predictions is not None or gt is not None):
         raise UsageError(f"{arg('explain')} reads nothing: leave out PREDS and {arg('gt')}, or {arg('explain')}")
     if boxes:
-        of_triplets: dict[str, object] = {"split": split, "metric": metric, "bootstrap": bootstrap}
-        of_triplets |= {name: shared[name] for name in ("iou", "slice", "top_k", "nms")}
-        of_triplets["ignore_no_interaction"] = ignore_no_interaction or None
-        if others := [arg(name) for name, value in of_triplets.items() if value is not None]:
-            raise UsageError(f"{', '.join(others)}: for triplets, not for {arg('boxes')}; leave out one or the other")
+        triplet_options: dict[str, object] = {"split": split, "metric": metric, "bootstrap": bootstrap}
+        triplet_options |= {name: shared[name] for name in ("iou", "slice", "top_k", "nms")}
+        triplet_options["ignore_no_interaction"] = ignore_no_interaction or None
+        if options_given := [arg(name) for name, value in triplet_options.items() if value is not None]:
+            problem = f"for triplets, not for {arg('boxes')}; leave out one or the other"
+            raise UsageError(f"{', '.join(options_given)}: {problem}")
         inputs, vocabulary = Inputs(dataset_name, shared, within="hico"), load(dataset_name or "hico")
         truth = None if explain else require_truth(gt, "eval --boxes")
         return _evaluate_boxes(names, vocabulary, inputs, truth, predictions, same, tags_of(tag), per_class)
     if same is not None:
         raise UsageError(f"{arg('same')}: is for {arg('boxes')}; leave it out")
-    if of_boxes := [
-        part for part in chain.from_iterable(name.split(",") for name in names) if part.strip() in BOX_RULES
-    ]:
-        raise UsageError(f"{arg('protocol', of_boxes[0])}: is for {arg('boxes')}, which evaluates boxes alone; add it")
+    if box_protocols := [name for name in names if name in BOX_RULES]:
+        problem = f"is for {arg('boxes')}, which evaluates boxes alone; add it"
+        raise UsageError(f"{arg('protocol', box_protocols[0])}: {problem}")
     if explain:
-        return _explain_protocols(
-            list(chain.from_iterable(chosen_protocols([name], dataset_name) for name in (names or ["all"]))),
-            dataset_name,
-        )
+        protocols = [chosen_protocols([name], dataset_name) for name in names or ["all"]]
+        return _explain_protocols(list(chain.from_iterable(protocols)), dataset_name)
     chosen = chosen_protocols(names, dataset_name)
-    own_vocabulary = load(dataset_name or chosen[0].dataset)
-    inputs = Inputs(dataset_name, shared, within=own_vocabulary.path or own_vocabulary.name)
-    views = inputs.views(own_vocabulary)
+    vocabulary = load(dataset_name or chosen[0].dataset)
+    inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name)
+    views = inputs.views(vocabulary)
     metrics = chosen_of("metric", metric, METRICS)
     check_metrics(metrics, chosen)
     if split:
-        own_vocabulary.split(split)  # an unknown split fails before the work
+        vocabulary.split(split)  # raises for an unknown split, before the work
     tags, resampling = inputs.tags(tag), Resampling.from_rounds(bootstrap, seed)
-    streams = inputs.predictions(predictions), None if gt is None else inputs.truth(gt)
+    stream, truth_stream = inputs.predictions(predictions), None if gt is None else inputs.truth(gt)
     each_tally = list(
         tallies(
-            *streams,
-            chosen,
-            inputs.filters,
-            inputs.policy,
-            named=explicit(names),
-            views=views,
-            vocabulary=own_vocabulary,
+            stream, truth_stream, chosen, inputs.filters, inputs.policy,
+            named=explicit(names), views=views, vocabulary=vocabulary,
         )
-    )
+    )  # fmt: skip
 
-    maker = partial(rows_of, each_tally, split, ignore_no_interaction, resampling, tags, views.of_classes)
-    signed = inputs.policy.sign_skipped
-    result_rows = signed(maker(per_class=per_class, metrics=metrics))
-    return Result(result_rows, classes=lambda: signed([row for row in maker(per_class=True) if "verb" in row]))
+    make_rows = partial(rows_of, each_tally, split, ignore_no_interaction, resampling, tags, views.of_classes)
+    sign_rows = inputs.policy.sign_skipped
+    result_rows = sign_rows(make_rows(per_class=per_class, metrics=metrics))
+    return Result(result_rows, classes=lambda: sign_rows([row for row in make_rows(per_class=True) if "verb" in row]))
 
 
 def _evaluate_boxes(
@@ -145,7 +138,11 @@ def _evaluate_boxes(
     tags: Mapping[str, str],
     per_class: bool,
 ) -> Result:
-    """The rows of boxes by the rules of these names; without `gt` what these do."""
+    """Return the result of --boxes: AP and recall of a detector's own boxes by the protocols for boxes of these names
+    (none: all). Without `gt`, return the text that explains these protocols.
+
+    same: annotated boxes of one label with at least this IoU count as one; None for the dataset's default. tags: of all
+    rows. per_class: whether every label has rows."""
     from hoicli.evaluation.box_rules import BOX_RULES, DRAWN_ANEW
     from hoicli.evaluation.detector_boxes import evaluated_boxes
     from hoicli.validation.duplicates import drawn_once
@@ -159,14 +156,16 @@ def _evaluate_boxes(
         raise UsageError(f"{arg('same', same)}: the threshold is an overlap, above 0 and at most 1")
     stream = inputs.predictions(predictions).refuse_match_records("eval --boxes")
     truth = inputs.read_truth(gt, vocabulary)
-    once = drawn_once(truth, same)
-    if not once.all():
-        note(f"{once.sum():,} of {len(once):,} annotated boxes count in AP, others repeat one ({arg('same', same)})")
-    evaluation = evaluated_boxes(stream, truth, rules[0], inputs.policy, once)
-    rows = partial(evaluation.rows, rules, {"same": same} if same < 1 else {}, tags)
-    signed = inputs.policy.sign_skipped
-    result_rows = signed([*rows(per_class=per_class)])
-    return Result(result_rows, classes=lambda: signed([row for row in rows(per_class=True) if "object" in row]))
+    counts = drawn_once(truth, same)  # whether each annotated box counts, and repeats no other
+    if not counts.all():
+        note(
+            f"{counts.sum():,} of {len(counts):,} annotated boxes count in AP, others repeat one ({arg('same', same)})"
+        )
+    evaluation = evaluated_boxes(stream, truth, rules[0], inputs.policy, counts)
+    make_rows = partial(evaluation.rows, rules, {"same": same} if same < 1 else {}, tags)
+    sign_rows = inputs.policy.sign_skipped
+    result_rows = sign_rows([*make_rows(per_class=per_class)])
+    return Result(result_rows, classes=lambda: sign_rows([row for row in make_rows(per_class=True) if "object" in row]))
 
 
 def rows_of(
@@ -180,7 +179,10 @@ def rows_of(
     per_class: bool,
     metrics: Sequence[str] = (),
 ) -> list[Row]:
-    """The rows of tallies, each with its vocabulary and settings."""
+    """Return the result rows of tallies, which hold the matched predictions of a protocol. tallies: each with its
+    vocabulary and the settings for the rows' signatures; split: a zero-shot split, None for no rows of it; resampling:
+    for intervals, None for none; tags: of all rows; slices: those that select classes, which have rows of their own;
+    per_class: whether every class has rows; metrics: those besides mAP."""
     from hoicli.evaluation.evaluation_rows import Wanted, tally_rows
 
     rows: list[Row] = []
@@ -192,7 +194,8 @@ def rows_of(
 
 
 def _explain_protocols(chosen: list[Protocol], dataset_name: str | None) -> Result:
-    """Return protocols as --protocol FILE reads them; where people read, in words, with what the metrics are."""
+    """Return the result of --explain: as a table, texts that say what protocols do and what the metrics are; as JSON
+    lines, the protocols in the form that --protocol FILE reads."""
     from hoicli.evaluation.protocol_files import explain_protocol, protocol_record
     from hoicli.records.metrics import explain_metrics
     from hoicli.records.parsing import dump
@@ -200,6 +203,7 @@ def _explain_protocols(chosen: list[Protocol], dataset_name: str | None) -> Resu
     records, vocabulary = [protocol_record(row) for row in chosen], load(dataset_name or chosen[0].dataset)
 
     def render(notation: str) -> bytes:
+        """Return what is printed in a --format."""
         if notation == "jsonl":
             return b"".join(map(dump, records))
         protocols = "".join(f"{explain_protocol(row, vocabulary.subjects)}\n" for row in chosen)

@@ -1,4 +1,4 @@
-"""`hoicli explore`: the one page, a summary to hand in and a way to find out why, of one model or two."""
+"""`hoicli explore`: one HTML page about one model or two, with a summary and the errors and images behind it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hoicli.interface.results import Notes
 from hoicli.vocabulary.datasets import load
 
 SLICES = "people,pairs,objects,distance"
-"""What the page filters by, besides its groups of classes, without --slice."""
+"""The parts of the data that the page can filter by if --slice is not given (besides groups of classes)."""
 
 
 @command(
@@ -35,12 +35,12 @@ def explore(
     dataset: options.Dataset = None,
     protocol: Annotated[str | None, Option("NAME", offer="evaluation.protocols:PROTOCOLS")] = None,
     name: options.ModelNames = None,
-    images: Annotated[options.Path | None, Option("DIR", mark=READ_FOLDER)] = None,
+    images: Annotated[options.Path | None, Option("DIR", check=READ_FOLDER)] = None,
     slice: Annotated[Names, Option("NAME", offer=choices.SLICES, several=True)] = None,
-    bootstrap: Annotated[int, Option("N", mark=options.ROUNDS_OR_NONE)] = 1000,
+    bootstrap: Annotated[int, Option("N", check=options.ROUNDS_OR_NONE)] = 1000,
     seed: options.Seed = 0,
     serve: bool = False,
-    output: Annotated[options.Path | None, Option("DIR|FILE.html", mark=PAGE, short="-o")] = None,
+    output: Annotated[options.Path | None, Option("DIR|FILE.html", check=PAGE, short="-o")] = None,
     **shared: Unpack[Filtered],
 ) -> Notes:
     """Make one HTML page: a summary, and the classes, errors and images behind each number.
@@ -79,18 +79,20 @@ def explore(
     if path is not None and images is not None and is_file(path):
         problem = f"one file holds no pictures; leave it out, or give {arg('output', like='DIR')}"
         raise UsageError(f"{arg('images', text_of(images))}: {problem}")
-    row = choose_diagnosis_protocol(names_of(protocol), dataset_name)
-    dataset_name = dataset_name or (row.dataset if row else None)
+    chosen_protocol = choose_diagnosis_protocol(names_of(protocol), dataset_name)
+    dataset_name = dataset_name or (chosen_protocol.dataset if chosen_protocol else None)
     vocabulary = load(dataset_name or "hico")
-    row = row or protocol_of(vocabulary)
+    chosen_protocol = chosen_protocol or protocol_of(vocabulary)
     slices = parse_slices(names_of(slice) or SLICES.split(","), vocabulary)
-    if of_classes := [slice_.name for slice_ in slices if slice_.of == CLASSES]:
+    if class_slices := [slice_.name for slice_ in slices if slice_.of == CLASSES]:
         problem = f"the page filters by verb, {vocabulary.qualifier} and frequency anyway; leave it out"
-        raise UsageError(f"{arg('slice', ','.join(of_classes))}: {problem}")
-    if slice and (without := [slice_.name for slice_ in slices if not slice_applies(slice_, row)]):
-        problem = f"{row.name} goes by the person first, and may need no object; use people, pairs or a file"
-        raise UsageError(f"{arg('slice', ','.join(without))}: {problem}")
-    slices = [slice_ for slice_ in slices if slice_applies(slice_, row)]
+        raise UsageError(f"{arg('slice', ','.join(class_slices))}: {problem}")
+    if slice and (unusable := [slice_.name for slice_ in slices if not slice_applies(slice_, chosen_protocol)]):
+        problem = (
+            f"{chosen_protocol.name} goes by the person first, and may need no object; use people, pairs or a file"
+        )
+        raise UsageError(f"{arg('slice', ','.join(unusable))}: {problem}")
+    slices = [slice_ for slice_ in slices if slice_applies(slice_, chosen_protocol)]
     resampling = Resampling.from_options(bootstrap, seed, or_none=True)
     inputs = Inputs(dataset_name, shared, within="hico")
     models = inputs.models(predictions, name)
@@ -99,7 +101,7 @@ def explore(
     for model in models:
         model.refuse_match_records("explore")
     protocols = chosen_protocols((), vocabulary.path or vocabulary.name)
-    request = PageRequest(vocabulary, row, protocols, slices, slice is not None, inputs.filters, resampling)
+    request = PageRequest(vocabulary, chosen_protocol, protocols, slices, slice is not None, inputs.filters, resampling)
     truth, folder = inputs.truth(gt), text_of(images)
     with truth.rereadable():
         measured = measure(models, truth, request, inputs.policy)

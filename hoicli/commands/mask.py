@@ -37,8 +37,8 @@ def mask(
     *,
     ratio: Annotated[str | float, Option("LEVEL", offer="robustness.masking_levels:RATIOS")] = "middle",
     seed: Annotated[int, Option("N")] = 0,
-    images: Annotated[options.Path | None, Option("DIR", mark=READ_FOLDER)] = None,
-    save_images: Annotated[options.Path | None, Option("DIR", mark=FOLDER)] = None,
+    images: Annotated[options.Path | None, Option("DIR", check=READ_FOLDER)] = None,
+    save_images: Annotated[options.Path | None, Option("DIR", check=FOLDER)] = None,
     rectangles: bool = False,
     pixelate: Annotated[float | None, Option("F")] = None,
     **shared: Unpack[Files],
@@ -82,7 +82,8 @@ def mask(
     inputs = Inputs(None, shared)
     policy, lines = inputs.policy, inputs.records(records, "records", "RECORDS", name="records").refuse_empty()
 
-    def sound() -> Iterator[tuple[Line, Record]]:
+    def read_records() -> Iterator[tuple[Line, Record]]:
+        """Yield (line, its record) of all good records; bad ones are skipped, or raise, as --on-error says."""
         register, files = ImageRegister(), ImageRegister(unit="a file", field="file_name")
         for line in lines:
             with policy.item(line.place):
@@ -93,7 +94,9 @@ def mask(
                 yield line, record
 
     def mask_records() -> Iterator[Record]:
-        for line, record in sound() if target is None else list(sound()):  # all is checked before a file is written
+        """Yield the records with masks, and write the masked images if these are asked for."""
+        # read all before the first image is written, so that a bad record leaves no images behind
+        for line, record in read_records() if target is None else list(read_records()):
             with policy.item(line.place):
                 if source is None or target is None:
                     changed = change.record(record)

@@ -53,9 +53,9 @@ def match(
     gt, names, dataset_name = require_truth(gt, "match"), names_of(protocol), text_of(dataset)
     chosen = chosen_protocols(names, dataset_name)
     named = explicit(names)
-    if whole := [row.name for row in chosen if row.whole_image]:
+    if without_boxes := [row.name for row in chosen if row.whole_image]:
         problem = "rates whole images, without boxes to match; use hoicli eval"
-        raise UsageError(f"{arg('protocol', ', '.join(whole))}: {problem}")
+        raise UsageError(f"{arg('protocol', ', '.join(without_boxes))}: {problem}")
     vocabulary = load(dataset_name or chosen[0].dataset)
     inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name)
     views = inputs.views(vocabulary)
@@ -68,6 +68,8 @@ def match(
         lines = inputs.records(predictions, "predictions", "PREDS", name="predictions", scored=True)
 
     def match_lines() -> Iterator[bytes]:
+        """Yield match records, several lines of JSON at a time. Raises `DataError` at the end if most of the data
+        belongs to no class of the dataset."""
         truth = inputs.read_truth(gt, vocabulary)
         matched = [row for row in views.views_of(choose_computable(truth, chosen, named), named) if not row.mean_of]
         coverage = Coverage()
@@ -75,6 +77,6 @@ def match(
             coverage.merge(batch.coverage)
             yield batch.lines
         inputs.policy.report()
-        coverage.report(truth, matched, lines.name, shard=only_predicted)  # may refuse the whole
+        coverage.report(truth, matched, lines.name, shard=only_predicted)
 
     return Records(match_lines(), piped="match")

@@ -89,47 +89,46 @@ def pairstats(
     models = inputs.models(predictions, name)
     tags = tags_of(tag, *(["model"] if models[0].tagged else []))
     settings = sweeps(numbers_of("nms_sweep", nms_sweep), numbers_of("det_threshold", det_threshold))
-    row = chosen or protocol_of(vocabulary)
-    if as_released and row.person_first:
+    chosen_protocol = chosen or protocol_of(vocabulary)
+    if as_released and chosen_protocol.person_first:
         # neu-vi/Diag-HOI pair_localization.py calls `get_overlap` with single boxes where it needs lists of boxes
         problem = "for HICO-DET only; the released pair statistics of vcoco fail at their first pair"
         raise UsageError(f"{arg('as_released')}: {problem}")
     truth = inputs.read_truth(gt, vocabulary)
-    choose_computable(truth, [row])
+    choose_computable(truth, [chosen_protocol])
     rows: list[Row] = []
     for model in models:
         statistics = pair_statistics(
             model.refuse_match_records("pairstats"), truth, settings, inputs.policy,
-            protocol=row, one_to_one=one_to_one, as_released=as_released,
+            protocol=chosen_protocol, one_to_one=one_to_one, as_released=as_released,
             triplet_scores=verb_score == "triplet", interactiveness=interactiveness,
         )  # fmt: skip
         check_counted(statistics.tally, vocabulary, model.name, allowed=inputs.filters.allow_uncounted)
         model_tags = {"model": model.model, **tags} if model.tagged else tags
         rows += pair_rows(statistics, settings=statistics.tally.leave, tags=model_tags)
-        _tell(statistics, truth, f"{model.model}: " if len(models) > 1 else "")
+        _note_what_is_missing(statistics, truth, f"{model.model}: " if len(models) > 1 else "")
     rows = inputs.policy.sign_skipped(rows)
-    return Result(rows, draw=lambda path, look: choices.table("figures.curve_plots:plot_pairs")(rows, path, look))
+    return Result(rows, draw=lambda path, look: choices.load_object("figures.curve_plots:plot_pairs")(rows, path, look))
 
 
-def _tell(statistics: PairStatistics, truth: GroundTruth, prefix: str) -> None:
-    """Say on stderr what the rows do not: how many images have no predictions, whether the boxes fit, and why a metric
-    is empty."""
+def _note_what_is_missing(statistics: PairStatistics, truth: GroundTruth, prefix: str) -> None:
+    """Print notes about what the rows do not show: how many images have no predictions, whether the boxes fit the
+    images, and why a metric has no value. prefix: the model's name, before each note, if there are several models."""
     from hoicli.pairs.statistic_rows import METRICS
 
     total, counts = len(truth.scenes.image_ids), statistics.gathered.numbers
     images = len(statistics.gathered.lines["image"])
-    if without := total - images:
-        fate = "left out, as released" if statistics.as_released else "their pairs are missed"
-        note(f"{prefix}{without:,} of {total:,} ground-truth images have no predictions: {fate}")
+    if without_predictions := total - images:
+        consequence = "left out, as released" if statistics.as_released else "their pairs are missed"
+        note(f"{prefix}{without_predictions:,} of {total:,} ground-truth images have no predictions: {consequence}")
     if images and not counts["triplets"] + counts["pairs"]:
         note(f"{prefix}the predictions hold no pair: nothing can be found")
-    if others := counts["other subjects"]:
-        who = " or ".join(statistics.vocabulary.subjects)
-        note(
-            f"{prefix}{others:,} of {counts['triplets']:,} triplets have a subject that is no {who}: they are no pairs"
-        )
-    if question := statistics.gathered.fit.doubt(truth.scenes, truth.vocabulary):
-        note(f"{prefix}{question}")
+    if other_subjects := counts["other subjects"]:
+        subjects = " or ".join(statistics.vocabulary.subjects)
+        of_all = f"{other_subjects:,} of {counts['triplets']:,} triplets"
+        note(f"{prefix}{of_all} have a subject that is no {subjects}: they are no pairs")
+    if doubt := statistics.gathered.fit.doubt(truth.scenes, truth.vocabulary):
+        note(f"{prefix}{doubt}")
     for metric, reason in statistics.reasons.items():
         advice = f"; {arg('verb_score', 'triplet')} uses the triplet's score instead"
         note(f"{prefix}no {METRICS[metric].words}: {reason}{advice if 'verb_score' in reason else ''}")

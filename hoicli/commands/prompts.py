@@ -67,7 +67,7 @@ def prompts(
     if frame.kind == "qwen2.5":
         how = "resize the images yourself and use resized:WxH, so that the prompt can say it"
         raise UsageError(f"{arg('coords', coords)}: {how}")
-    words = None if vocabulary == "open" else load(vocabulary)
+    names_listed = None if vocabulary == "open" else load(vocabulary)
     inputs = Inputs(None, shared)
     policy = inputs.policy
     if task == "choice":
@@ -79,8 +79,9 @@ def prompts(
         return Records(question_prompts(paths, frame, text_of(shared["image_list"]), policy))
     lines = inputs.records(images, "images", "IMAGES", name="images").refuse_empty()
 
-    def write_prompts() -> Iterator[Record]:
-        written = without = 0
+    def make_prompts() -> Iterator[Record]:
+        """Yield the prompt of each image; then print a note of how many there were."""
+        written = without_pair = 0
         register = ImageRegister()
         for line in lines:
             with policy.item():
@@ -89,15 +90,15 @@ def prompts(
                     raise problem.error(line.place)
                 register.add(str(record["image_id"]), line)
                 try:
-                    prompt = prompt_of(record, task, frame, words)
+                    prompt = prompt_of(record, task, frame, names_listed)
                 except DataError as error:
                     raise DataError(error.problem, place=line.place, field=error.field or "width") from None
                 if prompt is None:
-                    without += 1
+                    without_pair += 1
                 else:
                     written += 1
                     yield prompt
-        policy.report(some_left=written + without > 0)
-        note(f"{written:,} prompts" + (f"; {without:,} images without a pair have none" if without else ""))
+        policy.report(some_left=written + without_pair > 0)
+        note(f"{written:,} prompts" + (f"; {without_pair:,} images without a pair have none" if without_pair else ""))
 
-    return Records(write_prompts())
+    return Records(make_prompts())

@@ -39,7 +39,7 @@ def shoe_eval(
     bootstrap: Annotated[int | None, options.bootstrap("each of the five numbers")] = None,
     seed: options.Seed = 0,
     per_class: bool = False,
-    reasons: Annotated[options.Path | None, Option("FILE", mark=LINES)] = None,
+    reasons: Annotated[options.Path | None, Option("FILE", check=LINES)] = None,
     delta: Annotated[Numbers, Option("D", panel=PANEL)] = 0.5,
     combine: Annotated[str, Option("HOW", one_of="shoe.settings:COMBINE", panel=PANEL)] = "mean",
     verb_weight: Annotated[float, Option("W", panel=PANEL)] = 0.5,

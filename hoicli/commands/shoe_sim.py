@@ -40,19 +40,19 @@ LLM = "Options of --backend llm (language models)"
 )
 def shoe_sim(
     gt: options.Truth = None,
-    predictions: Annotated[Given | None, Piped("FILE...", mark=Read(only_with=("gt", "merge")))] = None,
+    predictions: Annotated[Given | None, Piped("FILE...", check=Read(only_with=("gt", "merge")))] = None,
     *,
     backend: Annotated[str | None, Option("NAME", one_of="shoe.settings:BACKENDS")] = None,
     dataset: Annotated[options.Path | None, options.dataset()] = None,
-    pairs: Annotated[Given | None, Option("FILE", mark=READ)] = None,
+    pairs: Annotated[Given | None, Option("FILE", check=READ)] = None,
     wordnet: options.WordNet = None,
     merge: Annotated[str | None, Option(one_of="shoe.settings:RULES")] = None,
-    check: Annotated[Given | None, Option("FILE", repeated=True, mark=READ)] = None,
+    check: Annotated[Given | None, Option("FILE", repeated=True, check=READ)] = None,
     base_url: Annotated[str | None, Option("URL", panel=LLM)] = None,
     model: Annotated[Names, Option("NAME", repeated=True, panel=LLM)] = None,
     screen: Annotated[str | None, Option("NAME", panel=LLM)] = None,
-    cache: Annotated[str | None, Option("FILE", mark=APPENDED, panel=LLM)] = None,
-    jobs: Annotated[int, Option("N", mark=options.JOBS, panel=LLM)] = 8,
+    cache: Annotated[str | None, Option("FILE", check=APPENDED, panel=LLM)] = None,
+    jobs: Annotated[int, Option("N", check=options.JOBS, panel=LLM)] = 8,
     dry_run: Annotated[bool, Option(panel=LLM)] = False,
     price: Annotated[str | None, Option("IN,OUT", panel=LLM)] = None,
     **shared: Unpack[Files],
@@ -90,8 +90,8 @@ def shoe_sim(
     policy = inputs.policy
     model_options = base_url or model or screen or cache or dry_run or price
     if merge is not None or backend == "table":
-        others = any(option is not None for option in (gt, pairs, dataset, check))
-        if others or model_options or backend not in (None, "table"):
+        has_other_inputs = any(option is not None for option in (gt, pairs, dataset, check))
+        if has_other_inputs or model_options or backend not in (None, "table"):
             raise UsageError(f"{arg('merge')} joins tables: give it the tables alone")
         from hoicli.shoe.similarity_table import merged_rows
 
@@ -134,13 +134,14 @@ def shoe_sim(
     else:
         work = TableWork(dataset_pairs(dataset_name or "hico"))
     if check is not None:
-        rows, lacking = missing_rows(lines(check, "check", "tables", "tables"), work.pairs, policy)
-        return Records(policy.report_at_end(rows, some_left=True), failed=lacking)
+        rows, error = missing_rows(lines(check, "check", "tables", "tables"), work.pairs, policy)
+        return Records(policy.report_at_end(rows, some_left=True), failed=error)
     if offline is not None:
         return Records(policy.report_at_end(work.rows(rate(offline, work.pairs)), some_left=True))
     from hoicli.shoe.interview import AnswerCache, Interview
 
     def similarity_lines() -> Iterator[Row]:
+        """Ask the models and yield a row for each pair; with --dry-run, only the rows of what that would cost."""
         with closing(AnswerCache(cache)) as answers:
             interview = Interview(endpoint, answers, names, screen, jobs=jobs, skip=policy.skip)
             yield from interview.plan_rows(work, prices) if dry_run else interview.rate_pairs(work, policy)
@@ -151,7 +152,8 @@ def shoe_sim(
 
 
 def _prices(text: str | None) -> tuple[float, float] | None:
-    """The price of a million tokens in, and of a million out."""
+    """Return the prices of a million input tokens and of a million output tokens from the text of --price, "IN,OUT";
+    None without one. Raises `UsageError` for anything else."""
     prices = numbers_of("price", text)
     if text is not None and (len(prices) != 2 or not all(0 <= price < 1e9 for price in prices)):
         raise UsageError(f"{arg('price', text)}: give IN,OUT, the prices of a million tokens")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hoicli.figures.overlays import Overlay
 
 TILE, PICTURE = 480, 1280
-"""Pixels of the longer side of a picture, if nothing else is asked for: in a sheet, and of one in a folder at most."""
+"""The most pixels of the longer side of a picture without --size: of one on a sheet, and of one in a folder."""
 
 
 @command(
@@ -36,18 +36,18 @@ TILE, PICTURE = 480, 1280
 )
 def show(
     gt: options.Truth = None,
-    predictions: Annotated[Streams | None, Argument("PREDS...", mark=READ)] = None,
+    predictions: Annotated[Streams | None, Argument("PREDS...", check=READ)] = None,
     *,
-    images: Annotated[options.Path | None, Option("DIR", mark=READ_FOLDER)] = None,
+    images: Annotated[options.Path | None, Option("DIR", check=READ_FOLDER)] = None,
     image_id: Annotated[Names, Option("NAME", several=True)] = None,
     first: Annotated[int | str, Option("N")] = 24,
     top: Annotated[int | str, Option("N")] = 5,
-    size: Annotated[int | None, Option("PX", mark=Count(64, 8192))] = None,
+    size: Annotated[int | None, Option("PX", check=Count(64, 8192))] = None,
     dataset: Annotated[
         options.Path | None, options.dataset(f"For dumps that are not JSONL: {options.A_DATASET}.")
     ] = None,
     name: options.ModelNames = None,
-    output: Annotated[options.Path | None, Option("FILE|DIR", mark=SHOWN, short="-o")] = None,
+    output: Annotated[options.Path | None, Option("FILE|DIR", check=SHOWN, short="-o")] = None,
     **shared: Unpack[Files],
 ) -> Notes:
     """Draw ground truth, predictions or both on the images: a folder of pictures, or one contact sheet.
@@ -89,28 +89,30 @@ def show(
     inputs.policy.report()
     folder = None if images is None else Path(images)
     overlays = list(choose_images(sources, image_ids, limit, best, folder))
-    drawing = _draw_pictures(overlays, folder, size or (TILE if one_sheet else PICTURE))
+    pictures = _draw_pictures(overlays, folder, size or (TILE if one_sheet else PICTURE))
     if one_sheet:
-        write_output(target, encode_png(sheet(list(drawing))))
+        write_output(target, encode_png(sheet(list(pictures))))
     else:
-        write_pictures(target, overlays, map(encode_png, drawing))
+        write_pictures(target, overlays, map(encode_png, pictures))
     return Notes()
 
 
-def _draw_pictures(overlays: list[Overlay], folder: Path | None, size: int) -> Iterator[Image]:
-    """The pictures one after another, then a note of the images that were not at hand."""
+def _draw_pictures(overlays: list[Overlay], folder: Path | None, longest: int) -> Iterator[Image]:
+    """Yield the drawn picture of each image; then print a note if image files were missing. folder: of the image files,
+    None for blank sheets; longest: the most pixels of a picture's longer side. Raises `DataError` for an image file
+    that does not fit its record."""
     from hoicli.figures.overlays import check_fits, draw_overlay, open_image, tell_missing
     from hoicli.io.messages import Progress
     from hoicli.records.parsing import short
 
     missing = []
     with Progress("drawing", total=len(overlays), unit="image") as progress:
-        for number, item in enumerate(overlays, start=1):
-            picture = open_image(folder, item.file_name)
+        for number, overlay in enumerate(overlays, start=1):
+            picture = open_image(folder, overlay.file_name)
             if picture is None:
-                missing.append(short(item.file_name or f"{item.image_id}, without file_name"))
+                missing.append(short(overlay.file_name or f"{overlay.image_id}, without file_name"))
             else:
-                check_fits(item, picture)
-            yield draw_overlay(item, picture, size)
+                check_fits(overlay, picture)
+            yield draw_overlay(overlay, picture, longest)
             progress.advance_to(number)
     tell_missing(folder, missing, len(overlays))

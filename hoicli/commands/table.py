@@ -79,22 +79,26 @@ def table(
     showing = Showing(intervals, over or "")
     policy = policy_of(on_error)
     stream = Stream([], "rows") if published and rows is None else lines_of(rows, "rows", "rows", "ROWS")
-    before = published_lines(published) if published else []
-    rows_read = read_rows(stream, policy, metrics=names_of(metric), before=before)
+    published_rows = published_lines(published) if published else []
+    rows_read = read_rows(stream, policy, metrics=names_of(metric), before=published_rows)
     policy.report()
     if over is not None and all(over not in row["tags"] for row in rows_read):
         raise UsageError(f"{arg('over', over)}: no row has this tag; hoicli eval --tag {over}=1 puts it there")
-    chosen_layout = LAYOUTS[layout] if layout else None if lines or columns else layout_of(rows_read)
+    chosen_layout = None
+    if layout:
+        chosen_layout = LAYOUTS[layout]
+    elif not lines and not columns:
+        chosen_layout = layout_of(rows_read)
 
     def render(notation: str) -> bytes:
+        """Return what is printed in a --format."""
         if notation == "jsonl":
             return b"".join(map(dump, rows_read))
         if chosen_layout is not None:
-            table_made, rest = arrange_by_layout(rows_read, chosen_layout, replace(showing, n=notation != "csv"))
-            tables = [table_made if notation == "csv" else join_notes(table_made)]
-            rest = [
-                row for row in rest if row["metric"] in {column.metric for column in chosen_layout.columns(rows_read)}
-            ]
+            arranged, rest = arrange_by_layout(rows_read, chosen_layout, replace(showing, n=notation != "csv"))
+            tables = [arranged if notation == "csv" else join_notes(arranged)]
+            metrics_of_layout = {column.metric for column in chosen_layout.columns(rows_read)}
+            rest = [row for row in rest if row["metric"] in metrics_of_layout]
             if rest:
                 note(f"{len(rest):,} rows do not fit the layout {chosen_layout.name}: {describe_rows(rest)}")
         elif lines or columns or over:

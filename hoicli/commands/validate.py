@@ -50,7 +50,7 @@ def validate(
     vocabulary = None if open_vocabulary else load(dataset_name or "hico")
     files_given = {"from_": from_, "image_list": image_list}
     inputs = Inputs(dataset_name, files_given, within=None if open_vocabulary else "hico")
-    checked = []
+    checked = []  # what was found out about each stream; that of `files` is last
     if gt is None:
         stream = inputs.records(files, "records", "FILE", name="files")
         checked.append(validate_images(stream, vocabulary))

@@ -48,11 +48,11 @@ def vlm_eval(
     as_released: Annotated[str | None, Option("NAME", one_of="vlm.task_scores:RELEASED")] = None,
     bootstrap: Annotated[int | None, options.bootstrap("every value")] = None,
     seed: options.Seed = 0,
-    questions: Annotated[options.Path | None, Option("FILE", mark=READ, panel=CHOICE)] = None,
+    questions: Annotated[options.Path | None, Option("FILE", check=READ, panel=CHOICE)] = None,
     dataset: Annotated[options.Path | None, options.dataset(panel=REFER)] = None,
     sim: Annotated[
         Given | None,
-        Option("FILE|NAME", offer=OFFLINE, repeated=True, mark=Read(names=OFFLINE), panel=REFER),
+        Option("FILE|NAME", offer=OFFLINE, repeated=True, check=Read(names=OFFLINE), panel=REFER),
     ] = None,
     needed: Annotated[bool, Option(panel=REFER)] = False,
     on_error: options.OnError = "stop",
@@ -100,9 +100,9 @@ def vlm_eval(
         "choice": {"questions": questions},
         "refer": {"dataset": dataset, "sim": sim, "needed": needed or None},
     }
-    options_by_task = {
-        name: of for of, named in task_options.items() for name, value in named.items() if value is not None
-    }
+    task_of_option: dict[str, str] = {}  # of the options that were given
+    for name, values in task_options.items():
+        task_of_option |= dict.fromkeys((option for option, value in values.items() if value is not None), name)
     resampling = Resampling.from_rounds(bootstrap, seed)
     measure = similarities(sim or "lexical", "vlm-eval")
     paths = piped_paths(answers, "ANSWERS", "answers")
@@ -110,16 +110,16 @@ def vlm_eval(
         raise UsageError("answers: give files")
     tags, policy = tags_of(tag), policy_of(on_error)
     sources = [Source(path) for path in paths]
-    task = task or next(iter(options_by_task.values()), None) or task_in(sources[0])
+    task = task or next(iter(task_of_option.values()), None) or task_in(sources[0])
     if task is None:
         how = f"give {arg('task')} {', '.join(TASKS)} (with {arg('questions', like='FILE')} for choice)"
         detected = "detected interactions: hoicli convert --from vlm, then shoe-eval"
         raise DataError(f"does not say what was asked; {how}; {detected}", place=sources[0].name)
-    others = [arg(name) for name, of in options_by_task.items() if of != task]
+    wrong_options = [arg(option) for option, option_task in task_of_option.items() if option_task != task]
     if as_released is not None and (as_released == "crosshoi-bench") != (task == "choice"):
-        others.append(arg("as_released", as_released))
-    if others:
-        raise UsageError(f"{', '.join(others)}: not for {arg('task', task)}; leave it out")
+        wrong_options.append(arg("as_released", as_released))
+    if wrong_options:
+        raise UsageError(f"{', '.join(wrong_options)}: not for {arg('task', task)}; leave it out")
     released = as_released is not None
     if task == "choice":
         if questions is None:

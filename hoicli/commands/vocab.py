@@ -1,4 +1,4 @@
-"""`hoicli vocab`: the label sets, as rows; and those of records, as the file of a dataset."""
+"""`hoicli vocab`: the labels of datasets, as rows; and the file of a dataset of your own, from its ground truth."""
 
 from __future__ import annotations
 
@@ -30,27 +30,29 @@ LISTS = ("interactions", "verbs", "objects", "splits", "images", "metrics")
 
 @dataclass(frozen=True, repr=False)
 class Labels(Result):
-    """The rows of a dataset's labels, and the names in the order of their numbers, as networks count them."""
+    """The rows of a dataset's labels. In Python, also the names in the order of their numbers, as the outputs of a
+    network have them."""
 
     vocabulary: Vocabulary = field(kw_only=True, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Return (function, arguments) that make the result again, for pickles."""
         return partial(Labels, vocabulary=self.vocabulary), (self.rows, self.notes)
 
     @property
     def verbs(self) -> list[str]:
-        """The verbs by number."""
+        """Return the verbs in the order of their numbers."""
         return list(self.vocabulary.verbs)
 
     @property
     def objects(self) -> list[str]:
-        """The objects by number, in COCO's order where they are COCO's."""
+        """Return the objects in the order of their numbers; COCO's objects in COCO's order."""
         return list(self.vocabulary.objects)
 
     @property
     def valid(self) -> Bools:
-        """[verbs, objects] which pairs are interactions of the dataset. Raises `UsageError` for V-COCO, where a verb
-        takes any object."""
+        """Return [verbs, objects] whether each pair of a verb and an object is an interaction of the dataset. Raises
+        `UsageError` for V-COCO, where a verb takes any object."""
         from hoicli.records.scenes import class_table
 
         if self.vocabulary.roles:
@@ -78,11 +80,11 @@ class Labels(Result):
     listed=lambda values: values["from_"] is None,
 )
 def vocab(
-    dataset: Annotated[options.Path | None, Argument("DATASET", offer=options.DATASETS, mark=READ_DATASET)] = None,
+    dataset: Annotated[options.Path | None, Argument("DATASET", offer=options.DATASETS, check=READ_DATASET)] = None,
     *,
     list_: Annotated[str, Option("WHAT", one_of=LISTS)] = "interactions",
-    from_: Annotated[Given | None, Option("FILE", mark=READ, panel=OWN)] = None,
-    train: Annotated[Given | None, Option("FILE", mark=READ, panel=OWN)] = None,
+    from_: Annotated[Given | None, Option("FILE", check=READ, panel=OWN)] = None,
+    train: Annotated[Given | None, Option("FILE", check=READ, panel=OWN)] = None,
     on_error: options.OnError = "stop",
     senses: Annotated[Names, Option("LABEL", repeated=True)] = None,
     wordnet: options.WordNet = None,
@@ -112,7 +114,7 @@ def vocab(
             further = f"{joined}, and give the training set's with {arg('train')}"
             leave = f"{arg('from_')} writes the file of a dataset: leave DATASET out"
             raise UsageError(f"{dataset}: {further}" if os.path.isfile(os.fspath(dataset)) else leave)
-        return instead(_dataset(from_, train, output, on_error))
+        return instead(_make_dataset(from_, train, output, on_error))
     if train is not None:
         raise UsageError(f"{arg('train')} goes with {arg('from_', like='GT.jsonl')}")
     vocabulary = load(text_of(dataset) or "hico")
@@ -127,7 +129,8 @@ def vocab(
 
 
 def _senses(labels: list[str], wordnet: str | None, vocabulary: Vocabulary) -> list[dict[str, Any]]:
-    """The rows of --senses, and a note of the labels that have none."""
+    """Return the rows of --senses: each WordNet sense of each label. Print a note of labels without any. wordnet:
+    another WordNet than the embedded one, as --wordnet names it."""
     from hoicli.wordnet.lexicon import choose
     from hoicli.wordnet.senses import sense_rows
 
@@ -139,9 +142,10 @@ def _senses(labels: list[str], wordnet: str | None, vocabulary: Vocabulary) -> l
     return list(chain.from_iterable(senses_by_label.values()))
 
 
-def _dataset(truth: Given, train: Given | None, output: str, on_error: str) -> str:
-    """The file of the dataset that ground truth shows, named as the file that is written, else as the first that is
-    read."""
+def _make_dataset(truth: Given, train: Given | None, output: str, on_error: str) -> str:
+    """Return the content of a dataset's file (JSON), made from the labels in ground truth. train: the training set's,
+    for how often each interaction occurs. The dataset is named after the output file, or if that is stdout after the
+    first file of ground truth. Raises `UsageError` if there is no name, `DataError` if there are no triplets."""
     from hoicli.interface.inputs import Inputs, policy_of
     from hoicli.records.seen import Seen, dataset_name, dataset_of, format_content, tell_doubts, unify_spellings
     from hoicli.tables.notations import check_lines
@@ -149,28 +153,30 @@ def _dataset(truth: Given, train: Given | None, output: str, on_error: str) -> s
     check_lines(output, arg("output"), "the file of a dataset is JSON; end the name in .json")
     inputs = Inputs(None, {"on_error": on_error})
     streams = [inputs.truth(truth, name="from_")]
-    streams += [] if train is None else [inputs.truth(train, name="train")]
+    if train is not None:
+        streams.append(inputs.truth(train, name="train"))
     name = dataset_name(streams[0].name if output == "-" else output)
     if not name:
         raise UsageError(f"{arg('from_')}: name the dataset with {arg('output', like='NAME.json')}")
-    parts = [Seen() for _ in streams]
-    for part, stream in zip(parts, streams, strict=True):
-        part.add_stream(stream, policy_of(on_error))
-    parts = unify_spellings(parts)
-    vocabulary_seen = parts[0]
-    if not vocabulary_seen.pairs:
+    labels_seen = [Seen() for _ in streams]  # of the ground truth, then of the training set
+    for labels, stream in zip(labels_seen, streams, strict=True):
+        labels.add_stream(stream, policy_of(on_error))
+    labels_seen = unify_spellings(labels_seen)
+    truth_seen = labels_seen[0]
+    if not truth_seen.pairs:
         problem = "no triplets in it: a dataset's classes are those of its ground truth"
         raise DataError(problem, place=streams[0].name)
-    content = dataset_of(parts, name)
-    tell_doubts(parts)
-    subjects = ", ".join(f"{label} ({count:,})" for label, count in vocabulary_seen.subjects.most_common(5))
-    more = ", ..." if len(vocabulary_seen.subjects) > 5 else ""
-    kinds = ", ".join(f"{len(content[key]):,} {key}" for key in ("verbs", "objects", "interactions"))
-    note(f"{name}: {kinds} in {vocabulary_seen.images:,} images; subjects: {subjects}{more}")
+    content = dataset_of(labels_seen, name)
+    tell_doubts(labels_seen)
+    subjects = ", ".join(f"{label} ({count:,})" for label, count in truth_seen.subjects.most_common(5))
+    more = ", ..." if len(truth_seen.subjects) > 5 else ""
+    numbers = ", ".join(f"{len(content[key]):,} {key}" for key in ("verbs", "objects", "interactions"))
+    note(f"{name}: {numbers} in {truth_seen.images:,} images; subjects: {subjects}{more}")
     return format_content(content)
 
 
 def _rows(vocabulary: Vocabulary, what: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of --list WHAT, one of LISTS."""
     if what == "verbs":
         roles = vocabulary.roles_of if vocabulary.roles else {}
         for number, verb in enumerate(vocabulary.verbs):
@@ -195,6 +201,8 @@ def _rows(vocabulary: Vocabulary, what: str) -> Iterator[dict[str, Any]]:
 
 
 def _object_rows(vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
+    """Yield a row for each object, with its numbers: in SWIG-HOI that of its WordNet noun, in datasets of COCO's
+    objects those of all three numberings, elsewhere its place."""
     if vocabulary.noun_ids:
         for number, (name, noun) in enumerate(vocabulary.noun_ids.items()):
             yield {"id": number, "object": name, "noun_id": noun}
@@ -214,7 +222,8 @@ def _object_rows(vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
 
 
 def _interaction_rows(vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
-    """The classes, each with the groups and sets it belongs to, in a dataset that has them."""
+    """Yield a row for each interaction. If the dataset has them, with its frequency group (rare or not), its number of
+    training instances, its subsets, and the zero-shot splits in which it is unseen."""
     frequency = vocabulary.group_of
     for number, (verb, name) in enumerate(vocabulary.interactions):
         row: dict[str, Any] = {"id": number, "verb": verb, vocabulary.qualifier: name or None}
@@ -223,7 +232,7 @@ def _interaction_rows(vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
         if vocabulary.training_counts:
             row["training"] = vocabulary.training_counts[number]
         if vocabulary.subsets:
-            row["in"] = [subset for subset, members in vocabulary.subsets.items() if number in members]
+            row["in"] = [subset for subset, classes in vocabulary.subsets.items() if number in classes]
         if vocabulary.unseen:
-            row["unseen_in"] = [split for split, members in vocabulary.unseen.items() if number in members]
+            row["unseen_in"] = [split for split, classes in vocabulary.unseen.items() if number in classes]
         yield row

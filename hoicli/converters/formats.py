@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.io.plugins import names, plugin, visits
+from hoicli.io.plugins import iterate_plugin, names, plugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,7 @@ class Format:
         the conversion. Errors of a reader from another package name that package."""
         function_name = self.module.partition(":")[2] or "read"
         records: Iterator[Record] = getattr(self.converter, function_name)(source, context)
-        return visits(records, f"{self.name} of {self.owner}") if self.owner else records
+        return iterate_plugin(records, f"{self.name} of {self.owner}") if self.owner else records
 
 
 NUMBERED_BY = {"verbs": "verb_base", "objects": "object_order"}

@@ -29,7 +29,7 @@ from hoicli.corruption.pixels import Shape
 from hoicli.corruption.quality import Original
 from hoicli.corruption.warps import Box, moved_boxes
 from hoicli.errors import DataError, HoicliError, arg
-from hoicli.io.file_claims import reads
+from hoicli.io.file_claims import register_input
 from hoicli.io.memory import keep_memory
 from hoicli.io.messages import Progress
 from hoicli.io.outputs import lies_in, write_whole
@@ -94,7 +94,7 @@ def record_job(line: Line, plan: Plan) -> Job:
     record = parse(line)
     source = plan.images / file_name_of(record, line.place)
     record = {"image_id": image_id_of(record["file_name"]), **record}
-    reads(source, is_kept=False)
+    register_input(source, is_kept=False)
     for problem in problems(record, None, scored=False, besides=("size",)):
         name = problem.field.split("[")[0]
         if name in record and name in ("image_id", "boxes", "width", "height"):

@@ -35,7 +35,7 @@ from hoicli.evaluation.ranking import Listed, ranked_ap
 from hoicli.evaluation.tally import classes_in_mean, subset_classes
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.figures.confusion_plot import Panel
-from hoicli.figures.shown import label
+from hoicli.figures.shown import short_label
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints, expand_runs, find
 from hoicli.records.result_rows import Row, Settings, percent, result_row, row_ends
@@ -273,7 +273,7 @@ class Confused:
         for kind, matrix in cells.items():
             is_confusion = (matrix.true != NOTHING) & (matrix.predicted != NOTHING) & (matrix.true != matrix.predicted)
             share = 100 * (matrix.count / matrix.totals())
-            model_label = [label(self.name)] if self.tagged else []
+            model_label = [short_label(self.name)] if self.tagged else []
             view_texts = [f"{key} {value}" for key, value in self.protocol.view]
             title = ", ".join([f"{kind.capitalize()}s", *model_label, *view_texts])
             columns = (matrix.true, matrix.predicted, matrix.count, share)

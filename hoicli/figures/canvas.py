@@ -1,4 +1,4 @@
-"""A matplotlib figure that is written whole and depends on nothing but what is drawn, and the small parts of charts."""
+"""Saving a matplotlib figure so that its bytes depend on nothing but what is drawn, and the small parts of charts."""
 
 from __future__ import annotations
 
@@ -26,34 +26,37 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LETTER = 0.072
-"""Inches that a letter of small print takes, with some room to spare: 0.65 of its height."""
+"""The width in inches of a letter in SMALL print, with some room to spare: 0.65 of its height."""
 _HANDLE, _LEGEND_LINE, _WRAPPED = 0.55, 0.19, 0.14
-"""Inches: the width of a legend's entry besides its words, the height of a line, and of each wrapped line."""
+"""Inches: the width of a legend's entry without its text, the height of an entry, and of each further line of it."""
 _HATCH = 0.45
-"""How far a hatch stands out from its shape: 1 would be its full ink."""
+"""How strong a hatch's colour is against the colour below it, from 0 (invisible) to 1 (full)."""
 MISSING = "\N{EN DASH}"
 """The text for a missing value."""
 
 
 def format_value(value: float | None, digits: int = 1) -> str:
-    """Return a value as figures show it, a dash for None and NaN."""
+    """Return a value as figures show it, with so many digits after the point; a dash for None and NaN."""
     missing = value is None or math.isnan(value)
     return MISSING if missing else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
-def fill(style: Style) -> dict[str, Any]:
-    """Return matplotlib's keywords for a shape with the style's colour and hatch. The hatch's ink is mixed with the
-    colour below to a lighter, opaque colour, which all three formats draw alike."""
-    ground, ink = ([int(colour[start : start + 2], 16) for start in (1, 3, 5)] for colour in (style.colour, style.ink))
-    mixed = "#" + "".join(
-        f"{round(below + _HATCH * (above - below)):02X}" for below, above in zip(ground, ink, strict=True)
-    )
-    return {"facecolor": style.colour, "hatch": style.hatch, "edgecolor": mixed, "linewidth": 0.0}
+def fill_keywords(style: Style) -> dict[str, Any]:
+    """Return matplotlib's keywords that fill a shape with the style's colour and hatch.
+
+    A half-transparent hatch would look different in PNG, SVG and PDF. So its colour is mixed with the colour below it
+    to an opaque, lighter one."""
+    hatch_colour = "#"
+    for start in (1, 3, 5):  # red, green and blue in #RRGGBB
+        below, ink = int(style.colour[start : start + 2], 16), int(style.ink[start : start + 2], 16)
+        hatch_colour += f"{round(below + _HATCH * (ink - below)):02X}"
+    return {"facecolor": style.colour, "hatch": style.hatch, "edgecolor": hatch_colour, "linewidth": 0.0}
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A line of a bar chart; without a style it is a heading or, if it has no label either, a gap."""
+    """A line of a bar chart: a bar, a heading (without a style), or a gap (without a label, too). value: the bar's
+    length, None for a missing value."""
 
     label: str = ""
     value: float | None = None
@@ -61,36 +64,39 @@ class Bar:
 
 
 def draw_bars(ax: Axes, bars: Sequence[Bar]) -> None:
-    """Draw horizontal bars from the top down, with names along the left edge and values at their ends."""
+    """Draw horizontal bars from the top down into a panel, with labels along the left edge and values at their ends."""
     for y, bar in enumerate(bars):
         if bar.style is None:
             continue
         if bar.value is not None:
-            ax.barh([y], [bar.value], height=0.78, **fill(bar.style))
+            ax.barh([y], [bar.value], height=0.78, **fill_keywords(bar.style))
             ax.barh([y], [bar.value], height=0.78, facecolor="none", edgecolor="#000000", linewidth=0.5)
-        end = (max(bar.value or 0.0, 0.0), y)
+        end = (max(bar.value or 0.0, 0.0), y)  # of a negative bar: the axis
         ax.annotate(format_value(bar.value), end, (3, 0), textcoords="offset points", va="center")
     hide_frame(ax)
     ax.spines["left"].set_visible(False)
     ax.axvline(0, color="#000000", lw=0.8)
-    named = {y: bar for y, bar in enumerate(bars) if bar.label}
+    labelled_bars = {y: bar for y, bar in enumerate(bars) if bar.label}
     ax.set_ylim(len(bars) - 0.4, -0.6)
-    ax.set_yticks(list(named), [bar.label for bar in named.values()])
+    ax.set_yticks(list(labelled_bars), [bar.label for bar in labelled_bars.values()])
     ax.tick_params(axis="y", length=0)
-    for tick, bar in zip(ax.get_yticklabels(), named.values(), strict=True):
+    for tick, bar in zip(ax.get_yticklabels(), labelled_bars.values(), strict=True):
         tick.set_fontweight("normal" if bar.style else "bold")
     values = [0.0, *(bar.value for bar in bars if bar.value is not None)]
     low, high = min(values), max(values)
-    room = (high - low) or 1.0
-    ax.set_xlim(low - 0.03 * room if low < 0 else 0.0, high + 0.16 * room)  # the longest bar's number needs the rest
+    span = (high - low) or 1.0
+    ax.set_xlim(low - 0.03 * span if low < 0 else 0.0, high + 0.16 * span)  # room for the number at the longest bar
 
 
 def draw_cells(
     ax: Axes, rows: Any, names: Sequence[str], columns: Sequence[str], low: float, high: float, *, digits: int | None,
     colours: str = "cividis",
 ) -> Any:  # fmt: skip
-    """Draw a heat map from the top down, NaN in grey, and return what a colour bar is made of. rows: the values; low,
-    high: the ends of the colour scale; digits: behind the point of the number in each cell, None for no number."""
+    """Draw a heat map into a panel and return its mesh, which a colour bar needs.
+
+    rows: the values [len(names)][len(columns)], the top row first; NaN becomes grey. names, columns: the labels of the
+    rows and the columns. low, high: the values at the ends of the colour scale. digits: how many are after the point of
+    the number in each cell, None for no numbers. colours: a colour map of matplotlib."""
     ax.set_facecolor("#DDDDDD")
     mesh = ax.pcolormesh(rows, cmap=colours, vmin=low, vmax=high, edgecolors="#FFFFFF", linewidth=0.3)
     ax.invert_yaxis()
@@ -107,28 +113,29 @@ def draw_cells(
 
 
 def hide_frame(ax: Axes) -> None:
-    """Hide the frame above and to the right of a panel."""
+    """Hide the upper and the right line of a panel's frame."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def add_title(ax: Axes, text: str, width: float) -> None:
-    """Put a title over a panel that is `width` inches wide, in as many lines as it needs."""
+    """Put a title over a panel, in as many lines as it needs to be at most `width` inches wide."""
     lines = textwrap.wrap(text, max(int(width / (LETTER * NORMAL / SMALL)), 8))
     ax.set_title("\n".join(lines), fontsize=NORMAL, loc="left")
 
 
 def add_legend(figure: Figure, entries: Sequence[Artist], columns: int = 4) -> None:
-    """Add the legend along the lower edge and enlarge the figure by its height. It has at most `columns` columns, fewer
-    if the figure is too narrow."""
+    """Add a legend along the lower edge of a figure, and make the figure higher by the legend's height. entries: what
+    is explained, each with its label; columns: the legend has at most so many, and fewer if the figure is narrow."""
     if not entries:
         return
     width, height = figure.get_size_inches()
-    words = [str(entry.get_label()) for entry in entries]
-    columns = max(1, min(columns, len(words), int(width / (_HANDLE + LETTER * max(map(len, words))))))
-    wrapped = [textwrap.wrap(label, int((width - _HANDLE) / LETTER)) for label in words]
+    labels = [str(entry.get_label()) for entry in entries]
+    columns_with_room = int(width / (_HANDLE + LETTER * max(map(len, labels))))
+    columns = max(1, min(columns, len(labels), columns_with_room))
+    wrapped = [textwrap.wrap(label, int((width - _HANDLE) / LETTER)) for label in labels]
     for entry, lines in zip(entries, wrapped, strict=True):
         entry.set_label("\n".join(lines))
-    height += _LEGEND_LINE * math.ceil(len(words) / columns) + _WRAPPED * sum(len(lines) - 1 for lines in wrapped)
+    height += _LEGEND_LINE * math.ceil(len(labels) / columns) + _WRAPPED * sum(len(lines) - 1 for lines in wrapped)
     figure.set_size_inches(width, height)
     figure.legend(
         handles=entries, loc="outside lower center", ncols=columns, frameon=False, borderpad=0.2, labelspacing=0.4
@@ -137,16 +144,17 @@ def add_legend(figure: Figure, entries: Sequence[Artist], columns: int = 4) -> N
 
 @contextmanager
 def save_figure(path: str, look: Look = PAPER, remark: str = "", caveats: Iterable[str] = ()) -> Iterator[Figure]:
-    """Yield an empty figure, and write it to `path` in one piece if the block ends without an error. The remark and the
-    caveats go to stderr and into the file's description.
+    """Give an empty figure to draw into, and write it to `path` if the block ends without an error. look: the figure's
+    size; remark, caveats: what a reader must know, which goes to stderr and into the file's description.
 
-    A figure is designed for print of SMALL points, `look.room` inches wide, and enlarged as a whole to the print that
-    the look asks for: lines, marks and gaps keep their proportions. No pyplot, so no window, no global figure; and
-    matplotlib's own defaults instead of a user's matplotlibrc, a fixed salt for SVG ids and no dates, so that the bytes
-    depend on nothing but what is drawn. Raises `UsageError` for a file that cannot be written, and without
-    matplotlib."""
+    Draw for text of SMALL points and a width of `look.room` inches: the figure is enlarged as a whole to the look's
+    text size, so that lines, marks and gaps keep their proportions. The bytes depend on nothing but what is drawn:
+    matplotlib's own defaults hold instead of a user's matplotlibrc, ids in SVG are fixed, and there are no dates.
+    (Without pyplot there are no windows and no global figure.) Raises `UsageError` for a file that cannot be written,
+    and without matplotlib."""
     check_figure(path)
-    backend = os.environ.pop("MPLBACKEND", None)  # none is used, and one that does not exist would stop the import
+    # a backend is not needed, and the name of one that does not exist would stop the import
+    backend = os.environ.pop("MPLBACKEND", None)
     try:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -162,11 +170,11 @@ def save_figure(path: str, look: Look = PAPER, remark: str = "", caveats: Iterab
         "font.size": SMALL,
         "hatch.linewidth": 0.3,
         "svg.hashsalt": "hoicli",
-        "svg.fonttype": "none",  # words stay words: searchable, and editable by whoever sets the paper
+        "svg.fonttype": "none",  # text stays text, not curves: searchable, and editable by whoever sets the paper
         "pdf.fonttype": 42,  # TrueType; publishers refuse matplotlib's default, Type 3
         "text.parse_math": False,  # a `$` in a model's name starts no formula
     }
-    description = " ".join(filter(None, [remark, *(f"Caveat: {words}." for words in caveats)]))
+    description = " ".join(filter(None, [remark, *(f"Caveat: {caveat}." for caveat in caveats)]))
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a model named in a script the font lacks
         figure = Figure(layout="constrained")
@@ -179,13 +187,13 @@ def save_figure(path: str, look: Look = PAPER, remark: str = "", caveats: Iterab
 
 
 def _write_png(figure: Figure, stream: BinaryIO, look: Look, description: str) -> None:
-    words = {"Software": "hoicli", "Description": description}
-    metadata = {key: text for key, text in words.items() if text}
+    """Write a PNG file. It is enlarged by more pixels per inch of the figure."""
+    metadata = {"Software": "hoicli", **({"Description": description} if description else {})}
     figure.savefig(stream, format="png", dpi=look.dpi * look.scale, metadata=metadata)
 
 
 def _write_svg(figure: Figure, stream: BinaryIO, look: Look, description: str) -> None:
-    """Write an SVG file. Its view box stays as designed; only the stated width and height are enlarged."""
+    """Write an SVG file. It is enlarged by its width and height; its coordinates (the view box) stay as drawn."""
     buffer = BytesIO()
     figure.savefig(
         buffer, format="svg", metadata={"Creator": "hoicli", "Date": None, "Description": description or None}
@@ -196,19 +204,22 @@ def _write_svg(figure: Figure, stream: BinaryIO, look: Look, description: str) -
 
 
 def _write_pdf(figure: Figure, stream: BinaryIO, look: Look, description: str) -> None:
-    """Write a PDF file. Its page has the enlarged size, and everything on it is drawn through one enlarging matrix."""
+    """Write a PDF file. Its page has the enlarged size, and a transformation at its beginning enlarges all drawing.
+    Matplotlib cannot do this, so the method of its PDF file that begins a page is replaced."""
     pdf: Any = import_module("matplotlib.backends.backend_pdf")
-    words = {"Creator": "hoicli", "Producer": "hoicli", "CreationDate": None, "Subject": description or None}
-    file = pdf.PdfFile(stream, metadata=words)
+    metadata = {"Creator": "hoicli", "Producer": "hoicli", "CreationDate": None, "Subject": description or None}
+    file = pdf.PdfFile(stream, metadata=metadata)
     new_page = file.newPage
 
-    def enlarge(width: float, height: float) -> None:
+    def begin_enlarged_page(width: float, height: float) -> None:
+        """Begin a page of the enlarged size, with the transformation."""
         new_page(width * look.scale, height * look.scale)
         if look.scale != 1.0:
-            file.output(look.scale, 0, 0, look.scale, 0, 0, pdf.Op.concat_matrix)
+            file.output(look.scale, 0, 0, look.scale, 0, 0, pdf.Op.concat_matrix)  # scales x and y
 
-    file.newPage = enlarge
-    pages = pdf.PdfPages.__new__(pdf.PdfPages)  # what `savefig` asks for the file that it draws on
+    file.newPage = begin_enlarged_page
+    # `savefig` draws into an open PDF file only through a PdfPages object: make one around this file
+    pages = pdf.PdfPages.__new__(pdf.PdfPages)
     pages._file, pages._ensure_file = file, lambda: file
     figure.savefig(pages, format="pdf", dpi=look.dpi)
     file.finalize()

@@ -1,5 +1,5 @@
-"""Figure of a diagnosis: delta mAP by oracle, and errors along the ranked list, after Fig. 7 of the Diag-HOI paper
-(IJCV 2024)."""
+"""The figure of a diagnosis: the mAP that correcting each type of error would gain, and the types of errors by rank,
+after Fig. 7 of the Diag-HOI paper (IJCV 2024)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hoicli.errors import UsageError, arg
-from hoicli.figures.canvas import Bar, add_legend, add_title, draw_bars, fill, hide_frame, save_figure
-from hoicli.figures.shown import ALL_CLASSES, caveats_of, label, model_name, value_of
+from hoicli.figures.canvas import Bar, add_legend, add_title, draw_bars, fill_keywords, hide_frame, save_figure
+from hoicli.figures.shown import ALL_CLASSES, caveats_of, model_name, short_label, value_of
 from hoicli.figures.styles import BESIDE, COLUMN_WIDTH, PAGE_WIDTH, PAPER, STYLES, Look
 from hoicli.records.oracles import OF_A_SIDE, ORACLES
 from hoicli.records.result_rows import Row
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from matplotlib.gridspec import SubplotSpec
 
 COMPOSITIONS_SHOWN = 4
-"""How many models' compositions a figure has room for; the bars beside them have no such limit."""
+"""How many models' panels of errors by rank a figure has room for; the bars beside them have no such limit."""
 _NAMES = 1.1
-"""Inches that the names of the bars take."""
+"""The width in inches of the bars' names."""
 NO_SUM = "Deltas do not add up to 100 \N{MINUS SIGN} mAP."
 
 
 def plot_diagnosis(
     rows: Iterable[Row], compositions: Mapping[str, Mapping[str, Any]], path: str, look: Look = PAPER
 ) -> None:
-    """Write a figure of a diagnosis: delta mAP by oracle, and beside it (below it if narrow) each model's share of
-    every error type along the ranked list.
+    """Write the figure of a diagnosis. Its bars are the mAP that each oracle, a correction of one type of error, would
+    gain (delta_mAP). Beside or below them is a panel for each model: the share of every type of error by rank.
 
-    rows: those of metric `delta_mAP` over ALL_CLASSES are drawn; a value of None is a dash. compositions: by model
-    (`model_name` of the rows); `edges` are evenly spaced ranks, `counts` says how many predictions of each error type
-    are between them. Raises `UsageError` if there is nothing to draw, two rows claim one bar, the file's ending is
-    unknown or matplotlib is missing."""
+    rows: those of the metric delta_mAP over all classes are drawn; a value of None is a dash. compositions: what is in
+    the panels, by model: `edges`, the limits of ranks [bins + 1], and `counts`, how many predictions of each type are
+    between them, {type: [bins]}. Raises `UsageError` if there is nothing to draw, for two values of one bar, and for a
+    file that cannot be written."""
     rows = list(rows)
     deltas = _deltas(rows)
     bars = _bars(deltas)
-    names = [model for model in dict.fromkeys([*deltas, *compositions]) if model in compositions]
+    names = [model for model in dict.fromkeys([*deltas, *compositions]) if model in compositions]  # as in the bars
     remark = NO_SUM
     if len(names) > COMPOSITIONS_SHOWN:
         remark += f"  Composition: the first {COMPOSITIONS_SHOWN} of {len(names)} models."
@@ -51,45 +51,53 @@ def plot_diagnosis(
 
         width = look.room(PAGE_WIDTH if compositions_shown else COLUMN_WIDTH)
         side_by_side = bool(compositions_shown) and width >= BESIDE
-        panel = (width / 2 if side_by_side else width) - _NAMES
-        pitch = 0.19 if len(deltas) == 1 else 0.15
-        above, below = max(pitch * len(bars), 1.5) + 0.75, max(1.25 * len(compositions_shown), 1.7) + 0.45
-        figure.set_size_inches(width, max(above, below) if side_by_side else above + below * bool(compositions_shown))
-        grid = figure.add_gridspec(1, 2) if side_by_side else figure.add_gridspec(2, 1, height_ratios=(above, below))
+        title_width = (width / 2 if side_by_side else width) - _NAMES
+        bar_height = 0.19 if len(deltas) == 1 else 0.15
+        height_of_bars = max(bar_height * len(bars), 1.5) + 0.75
+        height_of_panels = max(1.25 * len(compositions_shown), 1.7) + 0.45
+        if side_by_side:
+            figure.set_size_inches(width, max(height_of_bars, height_of_panels))
+            grid = figure.add_gridspec(1, 2)
+        else:
+            figure.set_size_inches(width, height_of_bars + (height_of_panels if compositions_shown else 0))
+            grid = figure.add_gridspec(2, 1, height_ratios=(height_of_bars, height_of_panels))
         ax = figure.add_subplot(grid[0] if compositions_shown else grid[:])
         draw_bars(ax, bars)
         ax.set_xlabel("\N{GREEK CAPITAL LETTER DELTA}mAP (points)")
         title = _title_with_model("mAP gained by oracle", next(iter(deltas)) if len(deltas) == 1 else "")
-        add_title(ax, title, panel)
-        _add_compositions(figure, grid[1], compositions_shown, panel)
+        add_title(ax, title, title_width)
+        _add_compositions(figure, grid[1], compositions_shown, title_width)
         counts_shown = chain.from_iterable(shown["counts"].items() for shown in compositions_shown.values())
         present = {name for name, counts in counts_shown if any(counts)}
         add_legend(
-            figure, [Patch(label=style.words, **fill(style)) for name, style in STYLES.items() if name in present]
+            figure,
+            [Patch(label=style.words, **fill_keywords(style)) for name, style in STYLES.items() if name in present],
         )
 
 
 def _add_compositions(
-    figure: Figure, place: SubplotSpec, compositions: Mapping[str, Mapping[str, Any]], width: float
+    figure: Figure, place: SubplotSpec, compositions: Mapping[str, Mapping[str, Any]], title_width: float
 ) -> None:
-    """Draw the models' compositions at a place of the figure, one below the other. width: of their titles, in
-    inches."""
+    """Draw a panel for each model at a place of the figure, one below the other: the shares of error types by rank.
+    compositions: as in `plot_diagnosis`; title_width: in inches."""
     panels = place.subgridspec(len(compositions) or 1, 1)
     for number, (model, composition) in enumerate(compositions.items()):
         ax = figure.add_subplot(panels[number, 0])
         _draw_composition(ax, **composition)
         first_title = _title_with_model("Predictions by rank", model if len(compositions) > 1 else "")
-        add_title(ax, label(model) if number else first_title, width)
+        add_title(ax, short_label(model) if number else first_title, title_width)
         if number == len(compositions) - 1:
             ax.set_xlabel("rank in descending score")
 
 
 def _title_with_model(title: str, model: str) -> str:
-    return f"{title}: {label(model)}" if model else title
+    """Return a title with a model's name behind it, if that is not empty."""
+    return f"{title}: {short_label(model)}" if model else title
 
 
 def _deltas(rows: Iterable[Row]) -> dict[str, dict[str, float | None]]:
-    """Return the delta mAP over all classes by model and oracle, in order of first appearance."""
+    """Return the delta mAP over all classes by model and then oracle, in the order of the rows. Raises `UsageError` if
+    there is none, and if two rows have the same model and oracle."""
     deltas: dict[str, dict[str, float | None]] = {}
     for row in rows:
         if row.get("metric") == "delta_mAP" and row.get("subset") in ALL_CLASSES:
@@ -105,32 +113,35 @@ def _deltas(rows: Iterable[Row]) -> dict[str, dict[str, float | None]]:
 
 
 def _bars(deltas: Mapping[str, Mapping[str, float | None]]) -> list[Bar]:
-    """Return the bars from the top down: one per oracle, or with several models one per model below the oracle's name.
-    The oracles OF_A_SIDE follow after a gap."""
+    """Return the bars from the top down: one for each oracle, or with several models one for each model below a heading
+    with the oracle's name. The oracles OF_A_SIDE, which correct all false positives or all false negatives, follow
+    after a gap. deltas: by model and oracle."""
     bars: list[Bar] = []
-    for oracle in (oracle for oracle in ORACLES if any(oracle in values for values in deltas.values())):
+    oracles = [oracle for oracle in ORACLES if any(oracle in values for values in deltas.values())]
+    for oracle in oracles:
         style = STYLES[oracle]
         if oracle == OF_A_SIDE[0] and bars:
             bars.append(Bar())
         if len(deltas) > 1:
             bars.append(Bar(style.words))
         for model, values in deltas.items():
-            name = style.words if len(deltas) == 1 else label(model) or "no name"
+            name = style.words if len(deltas) == 1 else short_label(model) or "no name"
             bars.append(Bar(name, values.get(oracle), style))
     return bars
 
 
 def _draw_composition(ax: Axes, edges: Sequence[float], counts: Mapping[str, Sequence[float]]) -> None:
-    """Draw stacked shares of the error types; a bin without predictions stays empty."""
+    """Draw the shares of error types by rank into a panel, stacked; a bin of ranks without predictions stays empty.
+    edges, counts: as in `plot_diagnosis`."""
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
-    total = np.maximum(np.sum(list(counts.values()), axis=0), 1)
-    floor = np.zeros(len(total))
+    total = np.maximum(np.sum(list(counts.values()), axis=0), 1)  # of each bin; 1 where there are none
+    bottom = np.zeros(len(total))
     for name, style in STYLES.items():
         if any(counts.get(name, ())):
-            roof = floor + 100 * np.asarray(counts[name]) / total
-            ax.stairs(roof, edges, baseline=floor, fill=True, **fill(style))
-            floor = roof
+            top = bottom + 100 * np.asarray(counts[name]) / total
+            ax.stairs(top, edges, baseline=bottom, fill=True, **fill_keywords(style))
+            bottom = top
     hide_frame(ax)
     ax.set_xlim(edges[0], max(edges[-1], 1))
     ax.set_ylim(0, 100)

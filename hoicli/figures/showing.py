@@ -1,6 +1,5 @@
-"""`hoicli show`: which images and triplets of some streams are drawn, and where to: a folder of pictures, or one sheet.
-
-Records of any labels, with or without ground truth."""
+"""What `hoicli show` draws, the images and triplets of ground truth and predictions, and where to: a folder of
+pictures, or one sheet. Records may have any labels, and there may be no ground truth."""
 
 from __future__ import annotations
 
@@ -22,14 +21,15 @@ from hoicli.records.names import image_id_of, image_number, number_or_name
 from hoicli.records.parsing import Record, dump, is_number, parse
 
 LIST = "shown.jsonl"
-"""The file of a folder that says which picture is of which image, with what is drawn on it."""
+"""The file in a folder of pictures that lists which picture is of which image, and which triplets are drawn on it."""
 ENDINGS = (".jpg", ".jpeg", ".png")
-"""The endings of image files that are looked up by image id."""
+"""The endings of image files that are found by image id."""
 
 
 @dataclass
 class Source:
-    """A stream, and the records of its images that are kept, by image id. scored: whether it has predictions."""
+    """Ground truth or the predictions of a model, as a stream of records. name: what pictures call it; scored: whether
+    it has predictions; records_kept: the records of images that may be drawn, by image id (`read`)."""
 
     name: str
     stream: Stream
@@ -37,44 +37,45 @@ class Source:
     records_kept: dict[str, Record] = field(default_factory=dict)
 
     def read(self, image_ids: Sequence[str], limit: int | None, policy: ErrorPolicy) -> None:
-        """Read all lines and keep the records of the images that may be drawn: those of `image_ids`, or if that is
-        empty the first `limit` by id (None for all).
+        """Read and check all records, and keep those of images that may be drawn: the images in `image_ids`, or if that
+        is empty the first `limit` by id (None for all).
 
-        Raises `DataError` for a bad line, unless `policy` drops it, and for an empty stream."""
+        Raises `DataError` for a bad record, unless `policy` skips it, and for an empty stream."""
         register = ImageRegister()
         limit = None if image_ids else limit
         any_sound = False
         for line in self.stream.refuse_empty():
             with policy.item():
                 record = parse(line)
-                for problem in problems(record, None, scored=self.scored, nulls=NULLS):
-                    raise problem.error(line.place)
-                for problem in () if self.scored else score_problems(record):
+                record_problems = problems(record, None, scored=self.scored, nulls=NULLS)
+                for problem in chain(record_problems, () if self.scored else score_problems(record)):
                     raise problem.error(line.place)
                 image_id = str(record["image_id"])
                 register.add(image_id, line)
                 any_sound = True
                 if not image_ids or image_id in image_ids:
                     self.records_kept[image_id] = record
-            if limit is not None and len(self.records_kept) > 2 * limit:
-                self._forget(limit)
+            if limit is not None and len(self.records_kept) > 2 * limit:  # so that memory is bounded
+                self._keep_first(limit)
         if limit is not None:
-            self._forget(limit)
+            self._keep_first(limit)
         if not any_sound:
             policy.report(some_left=False)
 
-    def _forget(self, count: int) -> None:
-        """Keep only the first `count` images by id."""
+    def _keep_first(self, count: int) -> None:
+        """Drop all records but those of the first `count` images by id."""
         self.records_kept = {image_id: self.records_kept[image_id] for image_id in sorted(self.records_kept)[:count]}
 
 
 def choose_images(
     sources: Sequence[Source], image_ids: Sequence[str], limit: int | None, top: int | None, folder: Path | None
 ) -> Iterator[Overlay]:
-    """Yield the images to draw, those of `image_ids` or the first `limit` by id, from sources that were read. top: how
-    many of the best triplets of an image are drawn for each stream, None for all.
+    """Yield the images to draw, each with what is drawn on it, from sources that were read. These are the images in
+    `image_ids`, or if that is empty the first `limit` by id (None for all).
 
-    Raises `DataError` for an image that no stream has, and if there is nothing to draw."""
+    top: how many predictions of each source are drawn on an image, those with the highest scores; None for all. folder:
+    of image files, None for blank sheets. Raises `DataError` for an image that no source has, and if there is nothing
+    to draw."""
     known_ids = sorted(set(chain.from_iterable(source.records_kept for source in sources)))
     if image_ids:
         missing = [image_id for image_id in image_ids if image_id not in known_ids]
@@ -83,46 +84,53 @@ def choose_images(
         known_ids = list(dict.fromkeys(image_ids))
     if not known_ids:
         raise DataError("nothing to draw")
-    files = cache(partial(_files_in, folder))  # read where a record does not name its file
+    files = cache(partial(_files_in, folder))  # a function: the folder is only read if a record does not name its file
     for image_id in known_ids[: None if image_ids else limit]:
         records = [source.records_kept.get(image_id) for source in sources]
-        named = [record["file_name"] for record in records if record and type(record.get("file_name")) is str]
+        file_names = [record["file_name"] for record in records if record and type(record.get("file_name")) is str]
         sizes = [
             (float(record["width"]), float(record["height"]))
             for record in records
             if record and all(is_number(record.get(key)) and record[key] > 0 for key in ("width", "height"))
         ]
-        file_name = next(iter(named), None) or files().get(image_id) or files().get(number_or_name(image_id))
+        file_name = next(iter(file_names), None) or files().get(image_id) or files().get(number_or_name(image_id))
         boxes = list(chain.from_iterable(record["boxes"] for record in records if record))
         yield Overlay(image_id, next(iter(sizes), None), list(_layers(sources, records, top)), file_name, boxes)
 
 
 def _layers(sources: Sequence[Source], records: Sequence[Record | None], top: int | None) -> Iterator[Layer]:
-    """Yield what each stream says of an image. A box of zeros counts as no object, as in official V-COCO lists."""
+    """Yield what each source has of one image. records: the image's record in each source, None if it has none; top: as
+    in `choose_images`. Triplets of the same pair of boxes are joined to one pair with several labels. An object box of
+    zeros means there is no object, as in official V-COCO detections."""
     inks = cycle(INKS)
     for source, record in zip(sources, records, strict=True):
-        pairs: dict[tuple[int, int | None], list[str]] = {}
+        labels_of_pairs: dict[tuple[int, int | None], list[str]] = {}  # by the indices of the boxes
         boxes = [] if record is None else record["boxes"]
         hois = [] if record is None else record["hois"]
         if source.scored:
             hois = sorted(hois, key=lambda hoi: -hoi["score"])[:top]  # equal scores in the record's order
         for hoi in hois:
-            pairs.setdefault((hoi["subject"], hoi["object"]), []).append(_label(hoi, record, scored=source.scored))
-        layers = [
-            Pair(boxes[subject], None if object_ is None or not any(boxes[object_]) else boxes[object_], labels)
-            for (subject, object_), labels in pairs.items()
-        ]
-        yield Layer(source.name, next(inks) if source.scored else TRUTH_INK, layers)
+            labels = labels_of_pairs.setdefault((hoi["subject"], hoi["object"]), [])
+            labels.append(_triplet_label(hoi, record, scored=source.scored))
+        pairs = []
+        for (subject, object_), labels in labels_of_pairs.items():
+            object_box = None if object_ is None or not any(boxes[object_]) else boxes[object_]
+            pairs.append(Pair(boxes[subject], object_box, labels))
+        yield Layer(source.name, next(inks) if source.scored else TRUTH_INK, pairs)
 
 
-def _label(hoi: Record, record: Record | None, *, scored: bool) -> str:
+def _triplet_label(hoi: Record, record: Record | None, *, scored: bool) -> str:
+    """Return what is written at a triplet: verb, role, object and, if `scored`, the score. hoi: the triplet, a dict in
+    the record's `hois`."""
     label = None if hoi["object"] is None or record is None else record["labels"][hoi["object"]]
     words = " ".join(str(word) for word in (hoi["verb"], hoi.get("role"), label) if word)
     return f"{words.replace('_', ' ')} {hoi['score']:.2f}" if scored else words.replace("_", " ")
 
 
 def _files_in(folder: Path | None) -> dict[str | int, str]:
-    """Return the image files of a folder by image id: by the name without its ending, and by the number at its end."""
+    """Return the names of the image files in a folder (None: there is none) by image id: by the name without its
+    ending, and also by the number at its end (42 for COCO_val2014_000000000042.jpg). Raises `UsageError` if the folder
+    cannot be read."""
     file_of_image: dict[str | int, str] = {}
     try:
         names = sorted(path.name for path in folder.iterdir()) if folder is not None else []
@@ -137,7 +145,8 @@ def _files_in(folder: Path | None) -> dict[str | int, str]:
 
 
 def is_sheet(path: str) -> bool:
-    """Return whether a name asks for one sheet (.png) and not for a folder. Raises `UsageError` if it fits neither."""
+    """Return whether -o names one sheet (.png), and not a folder of pictures. Raises `UsageError` for the ending of
+    another kind of file."""
     ending = Path(path).suffix.lower()
     if path == "-" or ending in (".html", ".htm", ".jpg", ".jpeg", ".svg", ".pdf", ".jsonl", ".gz"):
         raise UsageError(f"-o {path}: give a name in .png for one sheet, or a folder for pictures")
@@ -145,15 +154,16 @@ def is_sheet(path: str) -> bool:
 
 
 def check_shown(path: str, option: str) -> None:
-    """Raise `UsageError` if writing would fail: for a folder with anything but earlier pictures, and without Pillow."""
+    """Raise `UsageError` if the sheet or the folder `path` cannot be written, such as a folder with other files than
+    pictures of an earlier run, and without Pillow. option: the option that named it."""
     (check_file if is_sheet(path) else check_made_folder)(path, option)
     if find_spec("PIL") is None:
         raise UsageError("show needs Pillow: pip install 'hoicli[images]'", code="missing-package")
 
 
-def names_of(image_ids: Sequence[str]) -> list[str]:
-    """Return a file name for each image, made of its id, which is not trusted: only letters, digits and ._-, and all
-    different even if upper and lower case are not told apart."""
+def picture_names(image_ids: Sequence[str]) -> list[str]:
+    """Return a file name for each image, made from its id. An id may hold anything, so only letters, digits and ._- are
+    kept. All names differ, also on file systems that ignore case."""
     taken: set[str] = set()
     names = []
     for image_id in image_ids:
@@ -168,15 +178,16 @@ def names_of(image_ids: Sequence[str]) -> list[str]:
 
 
 def write_pictures(path: str, overlays: Sequence[Overlay], pictures: Iterable[bytes]) -> None:
-    """Write a PNG file for each image, and LIST; all or nothing. Raises as `check_shown`."""
+    """Write a folder with a PNG file for each image and the file LIST, completely or not at all. overlays: the images;
+    pictures: the bytes of their PNG files, in the same order. Raises `UsageError` as `check_shown` does."""
     check_made_folder(path, "-o")
-    names = names_of([overlay.image_id for overlay in overlays])
+    names = picture_names([overlay.image_id for overlay in overlays])
     with atomic_folder(path) as folder:
         lines = []
         for name, overlay, data in zip(names, overlays, pictures, strict=True):
             (folder / name).write_bytes(data)
-            labels_of_layers = {
-                layer.name: list(chain.from_iterable(pair.labels for pair in layer.pairs)) for layer in overlay.layers
-            }
+            labels_of_layers = {}
+            for layer in overlay.layers:
+                labels_of_layers[layer.name] = list(chain.from_iterable(pair.labels for pair in layer.pairs))
             lines.append(dump({"image_id": overlay.image_id, "file": name, "drawn": labels_of_layers}))
         (folder / LIST).write_bytes(b"".join(lines))

@@ -1,4 +1,4 @@
-"""How figures look: their size and print, the colour, hatch and words of every error type, and the lines of models."""
+"""How figures look: their size and text size; the colour, hatch and name of every error type; the lines of models."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from hoicli.records.oracles import ORACLES
 
 PAGE_WIDTH, COLUMN_WIDTH = 7.0, 3.4
-"""Inches of the text and of a column in the usual two-column style."""
+"""The widths in inches of the text, and of a column, of a paper in two columns."""
 BESIDE = 5.0
-"""Inches of the narrowest figure whose panels stand beside each other."""
+"""The width in inches of a figure from which on its panels stand side by side."""
 NARROWEST = 3.0
-"""Inches of the narrowest figure, in print of SMALL points."""
+"""The width in inches of the narrowest figure with text of SMALL points."""
 SMALL, NORMAL, TINY = 8.0, 9.0, 6.0
-"""Points that figures are designed in (`canvas.save_figure` enlarges the whole): of print, of titles, of numbers in
-cells."""
+"""The text sizes in points that figures are drawn with, before `canvas.save_figure` enlarges the whole: of text, of
+titles, and of numbers in cells."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """How large a figure is. width: in inches, None for the usual one; font: points of its print; dpi: of a PNG."""
+    """The size of a figure. width: in inches, None for the figure's usual one; font: the text size in points; dpi:
+    pixels per inch of a PNG."""
 
     width: float | None = None
     font: float = SMALL
@@ -28,22 +29,24 @@ class Look:
 
     @property
     def scale(self) -> float:
-        """Return by what factor the figure is enlarged from its design."""
+        """Return the factor by which a figure, drawn with text of SMALL points, is enlarged."""
         return self.font / SMALL
 
     def room(self, natural: float) -> float:
-        """Return how many inches wide the figure is to be designed; `natural` if no width is asked for."""
+        """Return the width in inches to draw the figure with, before it is enlarged; `natural` if no width is asked
+        for."""
         return natural if self.width is None else self.width / self.scale
 
 
 PAPER = Look()
 SHEETS = {"paper": PAPER, "slide": Look(font=14.0, dpi=150)}
-"""`--style`: print of 8 pt on a page, or of 14 pt on a slide (12.25 inches wide, of 13.33)."""
+"""The looks of --style: text of 8 pt on a page, or of 14 pt on a slide (12.25 of its 13.33 inches wide)."""
 
 
 @dataclass(frozen=True)
 class Style:
-    """How an error type, an oracle or a series is shown: its name in words, colour, hatch, and the hatch's colour."""
+    """How figures show an error type, an oracle or a model. words: its name, for readers; colour: of its shapes; hatch:
+    matplotlib's pattern on them; ink: the pattern's colour."""
 
     words: str
     colour: str
@@ -63,7 +66,7 @@ _INKS = {
     "false_negative": ("#444444",),
 }
 _OF_NO_NAME = ("#FFFFFF", "oo")
-"""The look of an oracle that _INKS does not name."""
+"""The colour and hatch of an oracle that _INKS does not have."""
 
 STYLES: Mapping[str, Style] = {
     "true_positive": Style("True positive", "#009E73"),
@@ -81,7 +84,7 @@ LINES = (
     ("#56B4E9", "P", "--"),
     ("#000000", "X", "-."),
 )
-"""Colour, marker and stroke of each model's line, in turn."""
+"""(colour, marker, line style) of each model's line, in turn."""
 
 SERIES = tuple(
     Style("", colour, hatch, "#FFFFFF")

@@ -1,11 +1,10 @@
-"""What is checked before a command starts: outputs, inputs, counts and names, each marked where its parameter is
-declared.
+"""The checks that are made before a command starts: of outputs, inputs, counts and names.
 
-    ImageList = Annotated[Path | None, Option("FILE", "...", mark=READ)]
-    jobs: Annotated[int, Option("N", "...", mark=Count(1, 1024))] = 8
+    ImageList = Annotated[Path | None, Option("FILE", "...", check=READ)]
+    jobs: Annotated[int, Option("N", "...", check=Count(1, 1024))] = 8
 
-Both doors of all commands check them (`command.check`), so a new parameter only needs a mark;
-tests/commands/test_checks.py fails for one without.
+A parameter's `Option` names its check. `command.check_arguments` makes them for calls from the shell and from Python.
+tests/commands/test_checks.py fails for a new parameter that needs a check and has none.
 """
 
 from __future__ import annotations
@@ -20,14 +19,16 @@ from hoicli.errors import UsageError
 from hoicli.interface import choices
 
 Values = Mapping[str, Any]
-"""The values of a call, by parameter name."""
+"""The arguments of a call, by parameter name."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """Marks a parameter that names files to read. ending: of the values that are files (.json). names: values that are
-    no files (`choices`). folder: whether a folder is named. only_with: other parameters; if the argument is left out,
-    stdin is read only if one of them is given."""
+    """The check of a parameter that names files to read: they must exist, and no output may overwrite them.
+
+    ending: only values with this ending (.json) are files. names: values that are no files, such as a dataset's name
+    (`choices`). folder: whether the parameter names a folder. only_with: other parameters; if this argument is left
+    out, stdin is read only if one of them is given."""
 
     ending: str = ""
     names: choices.Offer = ()
@@ -35,41 +36,47 @@ class Read:
     only_with: Collection[str] = ()
 
     def paths(self, value: object, values: Values, *, piped: bool) -> list[str]:
-        """Return the files that a value names. values: of the whole call; piped: whether stdin is read if there is no
-        value. Raises `UsageError` for what can be no path."""
+        """Return the paths of the files that an argument names; "-" is stdin. value: the argument; values: all
+        arguments of the call; piped: whether stdin is read if this one is None. Raises `UsageError` for an impossible
+        path."""
         if value is None and piped and (not self.only_with or any(values.get(name) for name in self.only_with)):
             return ["-"]
-        several = value if isinstance(value, list | tuple) else [value]  # which may also be records or arrays
-        words = [os.fspath(path) for path in several if isinstance(path, str | os.PathLike)]
-        if wrong := [word for word in words if "\0" in word]:
-            raise UsageError(f"{wrong[0]!r}: no path has a NUL character; check it")
+        items = value if isinstance(value, list | tuple) else [value]
+        # in a call from Python, items may also be records or arrays in memory: these are no files
+        paths = [os.fspath(item) for item in items if isinstance(item, str | os.PathLike)]
+        if impossible := [path for path in paths if "\0" in path]:
+            raise UsageError(f"{impossible[0]!r}: no path has a NUL character; check it")
         names = {name for name, _ in choices.entries(self.names)}
-        return [word for word in words if word.endswith(self.ending) and word not in names]
+        return [path for path in paths if path.endswith(self.ending) and path not in names]
 
 
 @dataclass(frozen=True)
 class Written:
-    """Marks an option that names a file or a folder to write. check: where in hoicli the function is that checks it
-    (`choices.table`). whole: it is a folder that is replaced as a whole, so nothing in it may be another's."""
+    """The check of an option that names a file or a folder to write. function: the address, "module:name" inside
+    hoicli, of the function that checks the path. whole: whether the path is a folder that is replaced as a whole, so
+    that no input and no other output may lie in it."""
 
-    check: str
+    function: str
     whole: bool = False
 
     def refuse(self, path: str, option: str) -> None:
-        """Raise `UsageError` if `path` cannot be written."""
-        choices.table(self.check)(path, option)
+        """Raise `UsageError` if `path` cannot be written. option: what the message calls the option, such as -o."""
+        check_path = choices.load_object(self.function)
+        check_path(path, option)
 
 
 @dataclass(frozen=True)
 class Count:
-    """Marks a number that time or memory grows with, and limits it. or_zero: 0 is none of it."""
+    """The check of a number that time or memory grows with: it must be from `minimum` to `maximum`. or_zero: whether 0,
+    for none, is allowed, too."""
 
     minimum: int
     maximum: int
     or_zero: bool = False
 
     def refuse(self, value: int | None, option_text: str) -> None:
-        """Raise `UsageError` for a number out of range. option_text: the parameter with its value, in messages."""
+        """Raise `UsageError` for a number out of range; None (not given) is fine. option_text: what the message calls
+        the parameter with its value: --jobs 0."""
         if value is not None and not self.minimum <= value <= self.maximum and not (self.or_zero and value == 0):
             none = ", or 0 for none" if self.or_zero else ""
             raise UsageError(f"{option_text}: give a whole number from {self.minimum:,} to {self.maximum:,}{none}")
@@ -77,21 +84,26 @@ class Count:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Marks an option whose value must be one of the names in an offer (`choices`)."""
+    """The check of an option that must be one of the names in `offer` (`choices.Offer`)."""
 
     offer: choices.Offer
 
     def refuse(self, value: str | None, option_text: str) -> None:
-        """Raise `UsageError` for a name that is not on offer. option_text: as for `Count`."""
-        offered = choices.entries(self.offer) if value is not None else []
+        """Raise `UsageError` for a name that is not on offer; None (not given) is fine. The message suggests names
+        whose meaning has the wrong name as a word. option_text: what the message calls the parameter with its value:
+        --style poster."""
+        if value is None:
+            return
+        offered = choices.entries(self.offer)
         names = [name for name, _ in offered]
-        if value is not None and value not in names:
+        if value not in names:
             choice = f"from {', '.join(names)}" if len(names) > 2 else " or ".join(names)
-            matched = ", ".join(name for name, about in offered if value.lower() in re.findall(r"\w+", about.lower()))
-            raise UsageError(f"{option_text}: choose {choice}{f' (for {value}: {matched})' if matched else ''}")
+            matched = [name for name, meaning in offered if value.lower() in re.findall(r"\w+", meaning.lower())]
+            suggestion = f" (for {value}: {', '.join(matched)})" if matched else ""
+            raise UsageError(f"{option_text}: choose {choice}{suggestion}")
 
 
-Mark = Read | Written | Count | OneOf
+Check = Read | Written | Count | OneOf
 
 READ = Read()
 READ_DATASET = Read(names="vocabulary.datasets:DATASETS")

@@ -1,4 +1,4 @@
-"""The values that options can take, from the tables that the commands use.
+"""The values that options can take. They come from the tables that the commands use.
 
     offer="tables.notations:FORMATS"           the names of a table of the package, imported when needed
     offer=("stop", "skip")                     these names; an address of a table among them stands for its names
@@ -35,57 +35,65 @@ RECIPES = "corruption.catalogue:RECIPES"
 SEVERITIES = ("all", "corruption.catalogue:SEVERITIES")
 
 
-def table(address: str) -> Any:
-    """Return the object at `module:NAME` inside hoicli."""
+def load_object(address: str) -> Any:
+    """Import and return the object at `address`, which is "module:NAME" inside hoicli ("io.outputs:check_output")."""
     module, _, name = address.partition(":")
     return getattr(import_module(f"hoicli.{module}"), name)
 
 
 def entries(offer: Offer) -> list[tuple[str, str]]:
-    """Return (name, meaning) of every value on offer. The meaning is what its row in the table says, or ""."""
+    """Return (name, meaning) of every value on offer. The meaning is the description in the value's row of its table;
+    "" if there is none."""
     return [(str(name), _meaning(row)) for name, row in _rows(offer)]
 
 
 def _rows(offer: Offer) -> Iterator[tuple[Any, Any]]:
-    """Yield (name, row of its table) of every value on offer; without a table, the meaning or ""."""
-    values = table(offer) if isinstance(offer, str) else offer() if callable(offer) else offer
-    if isinstance(values, Mapping):
+    """Yield (name, row) of every value on offer. The row is the value's object in a table such as PROTOCOLS. For a
+    value of no table it is the meaning as a text, "" if none is given."""
+    values = load_object(offer) if isinstance(offer, str) else offer() if callable(offer) else offer
+    if isinstance(values, Mapping):  # a table is a dict of rows by name
         yield from values.items()
         return
     for value in values:
-        if isinstance(value, str) and _ADDRESS.fullmatch(value):
+        if isinstance(value, str) and _ADDRESS.fullmatch(value):  # it stands for all names of that table
             yield from _rows(value)
+        elif isinstance(value, tuple):  # (name, meaning)
+            yield value
         else:
-            yield value if isinstance(value, tuple) else (value, "")
+            yield value, ""
 
 
 def _meaning(row: Any) -> str:
-    """Return the text of a row that says what it is, "" if it has none."""
+    """Return the description in a row of a table; "" if it has none. A row that is a text is the description."""
     texts = (getattr(row, name) for name in ("title", "description", "words") if hasattr(row, name))
     return row if isinstance(row, str) else next(texts, "")
 
 
 def completer(offer: Offer, *, several: bool = False) -> Callable[[str], list[tuple[str, str]]]:
-    """Return the function that typer calls for completions. several: whether the option takes names with commas
-    between; names already typed are kept and not offered again."""
+    """Return the function that typer calls when the user presses the Tab key. offer: the values to complete to;
+    several: whether the option takes names with commas between, so that names already typed are kept and not offered
+    again."""
 
     def complete(incomplete: str) -> list[tuple[str, str]]:
-        before, comma, _ = incomplete.rpartition(",") if several else ("", "", "")
-        used = before.split(",")
-        return [(before + comma + name, meaning) for name, meaning in entries(offer) if name not in used]
+        """Return (completed text, meaning) of each value on offer; typer drops those that do not begin so."""
+        typed_names, comma, _ = incomplete.rpartition(",") if several else ("", "", "")
+        used = typed_names.split(",")
+        return [(typed_names + comma + name, meaning) for name, meaning in entries(offer) if name not in used]
 
     return complete
 
 
 def oracles() -> list[Any]:
-    """Return the oracles that repair one type of error each, and `all`."""
+    """Return the names of the oracles (what-if corrections of a detector's errors) that repair one type of error each,
+    and ("all", its meaning)."""
     from hoicli.records.oracles import IN_TURN, ORACLES
 
     return [("all", "every one, in the paper's order"), *(name for name in ORACLES if name in IN_TURN)]
 
 
 def splits() -> list[tuple[str, str]]:
-    """Return the zero-shot splits of all datasets, and the papers' names for them."""
+    """Return (name, meaning) of each zero-shot split: hoicli's names with how many classes are unseen, and the papers'
+    short names (rf-uc) with hoicli's (rare_first)."""
     from hoicli.vocabulary.datasets import load
 
     splits_by_name: dict[str, str] = {}
@@ -97,7 +105,7 @@ def splits() -> list[tuple[str, str]]:
 
 
 def _formats(*, written: bool) -> list[tuple[str, str]]:
-    """Return the formats that `convert` reads, or those that it writes if `written`."""
+    """Return (name, meaning) of the formats that `convert` reads, or if `written` of those that it writes."""
     from hoicli.converters.formats import offer_names
 
     return offer_names(written=written)
@@ -108,11 +116,12 @@ readable_formats, writable_formats = partial(_formats, written=False), partial(_
 
 
 def _corruptions(every: str) -> list[Any]:
-    """Return the corruptions by name, those of other packages included. every: the name that stands for all of them."""
+    """Return an `Offer` of hoicli's corruptions and of those that other installed packages add. every: the name that
+    stands for hoicli's twenty."""
     from hoicli.io.plugins import names
 
-    added = ((name, "another package's") for name in names("corruptions"))
-    return [(every, "all twenty"), "corruption.catalogue:CORRUPTIONS", *added]
+    plugin_corruptions = ((name, "another package's") for name in names("corruptions"))
+    return [(every, "all twenty"), "corruption.catalogue:CORRUPTIONS", *plugin_corruptions]
 
 
 corruptions, grid_corruptions = partial(_corruptions, "all"), partial(_corruptions, "rohoi")

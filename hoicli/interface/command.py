@@ -1,4 +1,4 @@
-"""A command is one function with two doors: the shell's (`shell.py`), and Python's, which is here.
+"""A command is one function that can be called in two ways: from the shell (`shell.py`), and from Python (here).
 
     @command(
         reads="predictions with --gt, or match records",
@@ -8,8 +8,8 @@
     )
     def evaluate(gt: Truth = None, predictions: Predictions = None, *, seed: Seed = 0) -> Result: ...
 
-Both doors take the same parameters with the same defaults, check them by the same marks, and name them in messages as
-the caller wrote them (`errors.arg`).
+Both take the same parameters with the same defaults, make the same checks (`checks.py`), and name parameters in
+messages as the caller wrote them (`errors.arg`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hoicli.interface import options
 from hoicli.interface.checks import Count, OneOf, Read, Values, Written
 from hoicli.interface.options import Argument, Names, Numbers, Option, Parameter, Path, Piped
 from hoicli.interface.results import Notes, Records, Result
-from hoicli.io import file_claims as claims
+from hoicli.io import file_claims
 from hoicli.io.messages import kept_notes
 from hoicli.io.opened_files import parts_of
 from hoicli.io.outputs import descriptor
@@ -44,15 +44,14 @@ DECLARED: dict[str, Command] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A function and the facts of its page; called with a function, it declares that as the command of its module, and
-    returns it as Python calls it.
+    """A command: its function, and what its help says besides the docstring. It is used as a decorator.
 
     reads, writes: which records (or files) come in and go out. examples: command lines, the most common first, each
-    with `# what it does` behind it (`shown`); each runs in the folder of the one before, so they may be a session. see:
-    related commands. exits: exit codes with a meaning of their own. piped: the notation of rows where --format does not
-    choose and no terminal reads. plot: the help of --plot, "" for a command without. listed: a function that says for
-    the values given whether the command writes rows, so that --format applies; without it, only a function that returns
-    a `Result` does."""
+    with `# what it does` behind it; each runs in the folder of the one before, so they may be a session. see: related
+    commands. exits: meanings of exit codes, where this command's differ. piped: the format of rows (a --format) if
+    --format is auto and stdout is no terminal. plot: the help of --plot, "" for a command without figures. listed: a
+    function that gets the arguments by name and returns whether the command then writes rows, so that --format applies;
+    None for a command that never does. (Those whose function returns a `Result` always do.)"""
 
     reads: str
     writes: str
@@ -65,8 +64,10 @@ class Command:
     function: Any = None
 
     def __call__(self, function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-        always = (lambda _: True) if function.__annotations__["return"] == "Result" else None
-        declared = replace(self, function=function, listed=self.listed or always)
+        """Decorate a function: declare it as the command of its module, and return it as Python callers get it, with
+        checks of its arguments and the whole help as its docstring."""
+        always_rows = (lambda _: True) if function.__annotations__["return"] == "Result" else None
+        declared = replace(self, function=function, listed=self.listed or always_rows)
         DECLARED[function.__module__] = declared
         called_from_python = wrap_for_python(function)
         called_from_python.__doc__ = declared.documentation
@@ -74,25 +75,26 @@ class Command:
 
     @property
     def parameters(self) -> list[Parameter]:
-        """Return what the function takes, in its order."""
+        """Return the function's parameters, in its order."""
         return parameters_of(self.function)
 
     @property
     def about(self) -> str:
-        """Return the docstring without the texts of arguments."""
+        """Return the function's docstring without its section "Arguments:"."""
         return _split_docstring(self.function)[0]
 
     @property
-    def shown(self) -> list[tuple[str, str]]:
-        """Return (command line, what it does) of each example; an indented line continues the one above."""
-        lines = re.findall(r"^(\S.*(?:\n .*)*)", dedent(self.examples), re.MULTILINE)
-        parts = (" ".join(line.split()).partition(" # ") for line in lines)
-        return [(line, purpose) for line, _, purpose in parts]
+    def example_lines(self) -> list[tuple[str, str]]:
+        """Return (command line, what it does) of each text "COMMAND # PURPOSE" in `examples`. There, an indented line
+        continues the one above."""
+        examples = re.findall(r"^(\S.*(?:\n .*)*)", dedent(self.examples), re.MULTILINE)
+        parts = (" ".join(example.split()).partition(" # ") for example in examples)
+        return [(command_line, purpose) for command_line, _, purpose in parts]
 
     @property
     def documentation(self) -> str:
-        """Return what `help()` shows: the docstring with the text of every argument, those that commands share among
-        them."""
+        """Return what Python's `help()` shows: the docstring, and the text of every argument, including the arguments
+        that commands share, which the function's own docstring does not describe."""
         texts = [
             fill(f"    {parameter.name}: {parameter.text}", 100, subsequent_indent=" " * 8)
             for parameter in self.parameters
@@ -101,41 +103,52 @@ class Command:
 
 
 command = Command
-"""As commands use it."""
+"""The decorator of commands, in lower case, as decorators are written."""
 
 
-def shared_by(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the options, by name, of the group that a function takes as `**shared: Unpack[GROUP]`."""
-    annotation = function.__annotations__.get("shared", "")
-    group = vars(options)[annotation[len("Unpack[") : -1]] if annotation else None
-    types_by_name = get_type_hints(group, include_extras=True) if group else {}
-    return {name: types_by_name[name] for name in options.DEFAULTS if name in types_by_name}
+def shared_options(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotations, Annotated[type, Option], of the options that a function takes as a group: `**shared:
+    Unpack[GROUP]`, where GROUP is a class in `options`. They are by name, in the order of help; {} without a group."""
+    annotation = function.__annotations__.get("shared", "")  # the text "Unpack[GROUP]"
+    if not annotation:
+        return {}
+    group = vars(options)[annotation.removeprefix("Unpack[").removesuffix("]")]
+    annotations = get_type_hints(group, include_extras=True)
+    return {name: annotations[name] for name in options.DEFAULTS if name in annotations}
 
 
 @cache
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """Return the signature as both doors show it: options of a shared group one by one, tags and output last."""
-    plain = inspect.signature(function)
-    parameters = [parameter for parameter in plain.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
-    shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=options.DEFAULTS.get(name), annotation=kind)
-        for name, (kind, *_) in ((name, get_args(annotated)) for name, annotated in shared_by(function).items())
-    ]
-    return plain.replace(
-        parameters=sorted([*parameters, *shared], key=lambda parameter: parameter.name in ("tag", "output"))
-    )
+    """Return a command's signature as its help shows it: the options of a shared group stand one by one in place of
+    `**shared`, and `tag` and `output` come last."""
+    written = inspect.signature(function)
+    parameters = [parameter for parameter in written.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+    for name, annotation in shared_options(function).items():
+        parameters.append(
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=options.DEFAULTS.get(name),
+                annotation=get_args(annotation)[0],  # the type that Python takes
+            )
+        )
+    return written.replace(parameters=sorted(parameters, key=lambda parameter: parameter.name in ("tag", "output")))
 
 
 @cache
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
-    """Return the parameters of a function with their options. Texts that annotations lack come from the docstring."""
-    # not typing.get_type_hints, which hides the marks of an argument whose default is None on Python 3.10
-    hints, texts = inspect.get_annotations(function, eval_str=True) | shared_by(function), _split_docstring(function)[1]
+    """Return the parameters of a command's function, each with its `Option`. Its help text is the option's, or if that
+    has none the one in the docstring, under "Arguments:"."""
+    # not typing.get_type_hints: on Python 3.10 it hides the Option of an argument whose default is None
+    annotations = inspect.get_annotations(function, eval_str=True) | shared_options(function)
+    _, texts = _split_docstring(function)
     parameters = []
     for name, parameter in signature_of(function).parameters.items():
-        kind, option = hints.get(name), Option()
-        if hasattr(kind, "__metadata__"):
-            kind, option = get_args(kind)[0], next(data for data in kind.__metadata__ if isinstance(data, Option))
+        kind: Any = annotations.get(name)
+        option = Option()
+        if hasattr(kind, "__metadata__"):  # it is Annotated[type, Option(...)]
+            option = next(data for data in kind.__metadata__ if isinstance(data, Option))
+            kind = get_args(kind)[0]
         parameters.append(Parameter(name, kind, parameter.default, option, option.text or texts.get(name, "")))
     return parameters
 
@@ -154,41 +167,37 @@ def _split_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]
     return f"{doc[: section.start()]}\n\n{doc[section.end() :]}".strip(), texts
 
 
-# Python's door
+# Calls from Python
 
 
 @contextmanager
 def python_call(notes: list[str] | None = None) -> Iterator[list[str]]:
-    """In the block a call from Python runs: notes are kept, and messages name arguments as Python does. notes: a list
-    to add the notes to; without it the block gets a new one."""
+    """Run the block as a call from Python: notes go into a list instead of to stderr, and messages name arguments as
+    Python does. notes: the list, None for a new one. Gives the list."""
     token = IN_PYTHON.set(True)
     try:
-        with kept_notes() as kept_list:
-            try:
-                yield kept_list if notes is None else notes
-            finally:
-                if notes is not None:
-                    notes += kept_list
+        with kept_notes(notes) as notes:
+            yield notes
     finally:
         IN_PYTHON.reset(token)
 
 
 def wrap_for_python(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """Return the function for callers from Python, who get its notes with a command's result. Its arguments are
-    checked: it raises `UsageError` for one that does not exist, that is missing, or that has another type than
-    declared. NumPy's numbers are taken as Python's."""
+    """Return a function for callers from Python that checks the arguments, calls `function`, and adds its notes to the
+    result. It raises `UsageError` for an argument that does not exist, that is missing, or that has another type than
+    declared. Numbers of NumPy may be given in place of Python's."""
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-        """Run one call from Python, with its arguments checked and its notes added to the result."""
-        with python_call() as notes, claims.watch_files():
-            values = bound(function, args, kwargs)
+        """Check the arguments, run the function, write its records if `output` asks for it, add the notes."""
+        with python_call() as notes, file_claims.watch_files():
+            values = bind_arguments(function, args, kwargs)
             result: Any = function(**values)  # type: ignore[call-arg]
             output = values.get("output")
             if isinstance(result, Records) and output not in (None, "-"):
                 result.write(os.fspath(output))
             if isinstance(result, Result):
-                result.notes[:0] = [*notes, *result.above]
+                result.notes[:0] = [*notes, *result.above]  # before the notes that it has
             elif isinstance(result, Notes):
                 result += notes
             elif isinstance(result, Records):
@@ -202,7 +211,8 @@ def wrap_for_python(function: Callable[Parameters, Returned]) -> Callable[Parame
 
 
 def _iterate_in_call(lines: Iterator[Any], notes: list[str]) -> Iterator[Any]:
-    """Yield the lines of records. Each is made in a `python_call` of its own, when it is asked for."""
+    """Yield the items of `lines`, which computes each when it is asked for: long after the call from Python returned,
+    so each is computed in a `python_call` of its own. notes: the list that gets its notes."""
     while True:
         with python_call(notes):
             try:
@@ -212,63 +222,78 @@ def _iterate_in_call(lines: Iterator[Any], notes: list[str]) -> Iterator[Any]:
         yield line
 
 
-def bound(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value of every parameter of a call from Python; raises as the function of `wrap_for_python` does."""
+def bind_arguments(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the value of every parameter of a call from Python, checked, with defaults for those not given. Raises as
+    the function of `wrap_for_python` does."""
     signature, function_name = signature_of(function), f"hoicli.{function.__qualname__.removesuffix('.__init__')}"
     names = [name for name in signature.parameters if name not in ("self", "cls")]
     for name in kwargs.keys() - signature.parameters.keys():
-        meant = did_you_mean(
-            f"{name}_" if f"{name}_" in names else name, names, f"the arguments are {', '.join(names)}"
-        )
-        raise UsageError(f"{function_name}: no argument {name!r}; {meant}")
+        likely_name = f"{name}_" if f"{name}_" in names else name  # `from_` for `from`, which is Python's own word
+        suggestion = did_you_mean(likely_name, names, f"the arguments are {', '.join(names)}")
+        raise UsageError(f"{function_name}: no argument {name!r}; {suggestion}")
     try:
         arguments = signature.bind(*args, **kwargs)
     except TypeError as error:
         raise UsageError(f"{function_name}: {error}; help({function_name}) has them all") from None
     parameters = parameters_of(function)
     for parameter in parameters:
-        members = get_args(parameter.kind) or (parameter.kind,)
-        if parameter.name in arguments.arguments and (parameter.kind in _SAID or set(members) <= _TYPES.keys()):
-            arguments.arguments[parameter.name] = value = _plain(arguments.arguments[parameter.name])
-            if not _is_a(value, parameter.kind):
-                expected = _SAID.get(parameter.kind) or " or ".join(_TYPES[each][1] for each in members)
-                raise UsageError(f"{parameter.name}={_shorten_value(value)}: give {expected}")
+        if parameter.name in arguments.arguments:
+            arguments.arguments[parameter.name] = _convert_argument(parameter, arguments.arguments[parameter.name])
     arguments.apply_defaults()
-    check(parameters, arguments.arguments)
+    check_arguments(parameters, arguments.arguments)
     return dict(arguments.arguments)
 
 
-def check(parameters: Sequence[Parameter], values: Values) -> None:
-    """Raise `UsageError` if a count is out of range, a name is unknown, two inputs are stdin, a folder to read does not
-    exist, or an output cannot be written, is also an input, or is also another output (`claims`, which from here on
-    knows them). Raises `DataError` if stdout is closed."""
-    marked = [(parameter, parameter.option.check, values.get(parameter.name)) for parameter in parameters]
-    for parameter, mark, value in sorted(marked, key=lambda each: each[0].name != "output"):
-        if isinstance(mark, Count | OneOf):
-            mark.refuse(value, parameter.option_text(value))
-        elif isinstance(mark, Written) and value is not None:
+def _convert_argument(parameter: Parameter, value: Any) -> Any:
+    """Return the value of an argument from Python, with numbers of NumPy as Python's. Raises `UsageError` if it is not
+    of the declared type. A type that may be a stream is left to the stream's reader to check."""
+    union_members = get_args(parameter.kind) or (parameter.kind,)
+    if parameter.kind not in _UNION_NAMES and not set(union_members) <= _TYPES.keys():
+        return value
+    value = _to_python_numbers(value)
+    if not _is_a(value, parameter.kind):
+        expected = _UNION_NAMES.get(parameter.kind) or " or ".join(_TYPES[member][1] for member in union_members)
+        raise UsageError(f"{parameter.name}={_shorten_value(value)}: give {expected}")
+    return value
+
+
+def check_arguments(parameters: Sequence[Parameter], values: Values) -> None:
+    """Make the checks that the parameters declare (`checks.py`), of a call from the shell or from Python.
+
+    Raises `UsageError` if a count is out of range, a name is unknown, two inputs are stdin, a folder to read does not
+    exist, or an output cannot be written, is also an input, or is also another output (`file_claims`, which gets to
+    know inputs and outputs here). Raises `DataError` if stdout is closed."""
+    checks = [(parameter, parameter.option.effective_check, values.get(parameter.name)) for parameter in parameters]
+    # --output first: if another option names the same file, the message is about that one
+    for parameter, check, value in sorted(checks, key=lambda row: row[0].name != "output"):
+        if isinstance(check, Count | OneOf):
+            check.refuse(value, parameter.option_text(value))
+        elif isinstance(check, Written) and value is not None:
             if isinstance(value, str) and not value:
                 raise UsageError(f"{parameter.option_text()}: the name is empty; give one (an unset variable?)")
-            mark.refuse(os.fspath(value), parameter.option_text())
-            claims.writes(os.fspath(value), parameter.option_text(), whole=mark.whole)
-    inputs = [(parameter, path) for parameter, mark, value in marked if isinstance(mark, Read)
-              for path in _inputs(parameter, mark, value, values)]  # fmt: skip
+            check.refuse(os.fspath(value), parameter.option_text())
+            file_claims.register_output(os.fspath(value), parameter.option_text(), whole=check.whole)
+    inputs: list[tuple[Parameter, str]] = []
+    for parameter, check, value in checks:
+        if isinstance(check, Read):
+            inputs += [(parameter, path) for path in _input_files(parameter, check, value, values)]
     if not IN_PYTHON.get() and sum(path == "-" or descriptor(path) == 0 for _, path in inputs) > 1:
         raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
     for parameter, path in inputs:
         name = path if isinstance(parameter.option, Argument) else f"{parameter.option_text()} {path}"
-        claims.reads(path, "stdin" if path == "-" else name)
-    for parameter, mark, value in marked:
-        if isinstance(mark, Read) and mark.folder and value is not None and not os.path.isdir(value):
+        file_claims.register_input(path, "stdin" if path == "-" else name)
+    for parameter, check, value in checks:
+        if isinstance(check, Read) and check.folder and value is not None and not os.path.isdir(value):
             raise UsageError(f"{parameter.option_text(value)}: there is no such folder", code="no-such-folder")
 
 
-def _inputs(parameter: Parameter, mark: Read, value: Any, values: Values) -> Iterator[str]:
-    """Yield the files that a parameter names to be read. mark: its mark; value: of it; values: of the whole call."""
-    if isinstance(value, str) and not value and mark.names:
+def _input_files(parameter: Parameter, check: Read, value: Any, values: Values) -> Iterator[str]:
+    """Yield the paths of the files that an argument names; "-" is stdin. check: the parameter's check; value: the
+    argument; values: all arguments of the call. Raises `UsageError` for an empty or impossible path."""
+    if isinstance(value, str) and not value and check.names:
         raise UsageError(f"{parameter.option_text()}: the name is empty; give one (an unset variable?)")
-    for path in mark.paths(value, values, piped=isinstance(parameter.option, Piped) and not IN_PYTHON.get()):
-        yield from parts_of(path)
+    for path in check.paths(value, values, piped=isinstance(parameter.option, Piped) and not IN_PYTHON.get()):
+        yield from parts_of(path)  # "a.mat,b.mat" is two files
 
 
 _TYPES: dict[Any, tuple[Any, str]] = {
@@ -279,9 +304,8 @@ _TYPES: dict[Any, tuple[Any, str]] = {
     type(None): (type(None), "None"),
     os.PathLike[str]: (os.PathLike, "a path"),
 }
-"""The types of arguments that are checked here, what is taken for each, and how messages call it; what is read as a
-stream is checked by its reader."""
-_SAID: dict[Any, str] = {
+"""Of each type that an argument may be declared with: the type that values must have, and how messages call it."""
+_UNION_NAMES: dict[Any, str] = {
     Names: "a name, or a list of names",
     Numbers: "a number, or a list of numbers",
     Path: "a path",
@@ -291,23 +315,25 @@ _SAID: dict[Any, str] = {
 
 
 def _is_a(value: object, kind: Any) -> bool:
-    """Return whether a value is of a declared type; True and False are no numbers."""
+    """Return whether a value is of the declared type `kind`, a type in _TYPES or a union of these. True and False do
+    not count as numbers."""
     if kind in (Names, Numbers) and isinstance(value, list | tuple):
         return all(_is_a(item, str if kind == Names else float | str) for item in value)
-    union_members = [each for each in get_args(kind) or (kind,) if each in _TYPES]
-    accepted_types = tuple(_TYPES[each][0] for each in union_members)
+    union_members = [member for member in get_args(kind) or (kind,) if member in _TYPES]
+    accepted_types = tuple(_TYPES[member][0] for member in union_members)
+    # to isinstance, True is an int, too
     return isinstance(value, accepted_types) and (bool in union_members or not isinstance(value, bool))
 
 
-def _plain(value: Any) -> Any:
-    """Return NumPy's numbers, and lists and arrays of them, as Python's. A float32 becomes the decimal that it prints
-    as, since signatures have that; anything else is unchanged."""
+def _to_python_numbers(value: Any) -> Any:
+    """Return a number of NumPy, or a list or an array of them, as Python's; anything else is unchanged. A float32
+    becomes the decimal number that it prints as (0.7, not 0.699999988), since signatures of results show it."""
     if isinstance(value, list | tuple) and len(value) < 1000:
-        return [_plain(item) for item in value]
+        return [_to_python_numbers(item) for item in value]
     if not hasattr(value, "dtype") or not hasattr(value, "tolist") or not hasattr(value, "ndim"):
         return value
     if value.ndim:
-        return [_plain(item) for item in value]
+        return [_to_python_numbers(item) for item in value]
     return float(str(value)) if getattr(value.dtype, "kind", "") == "f" else value.tolist()
 
 

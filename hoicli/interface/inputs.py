@@ -1,4 +1,5 @@
-"""What a call is given as a stream: paths, from both doors; records, or arrays by image, from Python."""
+"""How a command's inputs become streams of lines: paths, from the shell and from Python; in Python also records, or
+arrays by image, in memory."""
 
 from __future__ import annotations
 
@@ -31,13 +32,15 @@ from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
     from hoicli.evaluation.ground_truth import GroundTruth
-    from hoicli.records.detections import Detections
+    from hoicli.records.detections import ArrayLine, Detections
     from hoicli.vocabulary.labels import Vocabulary
 
 
 class Inputs:
-    """The shared options of a call (`options.Viewed`), and how its parameters become streams. Raises `UsageError` for
-    filters that cannot be."""
+    """The inputs of one call of a command: opens ground truth and predictions as the options that commands share
+    (`options.Viewed`: --from, --on-error, --top-k, ...) ask for.
+
+    policy: what is done about bad lines. filters: which predictions are used. opening: how files are opened."""
 
     def __init__(
         self,
@@ -47,9 +50,9 @@ class Inputs:
         within: str | None = None,
         unit: str = "line",
     ) -> None:
-        """Take over the options of a call. dataset: the value of --dataset. shared: the values of the shared options.
-        within: the dataset that the command works in if none is given; None for a command that takes the records of any
-        dataset. unit: what messages call one bad item that is skipped."""
+        """Read the options of a call. dataset: the value of --dataset. shared: the values of the shared options, by
+        name. within: the dataset to use if none is given; None for a command that takes records of any dataset. unit:
+        what messages call one bad item that is skipped. Raises `UsageError` for impossible values."""
         options_given: Mapping[str, Any] = shared
         self.policy = policy_of(options_given.get("on_error", "stop"), unit)
         self.filters = Filters.from_options(
@@ -66,26 +69,30 @@ class Inputs:
         )
 
     def views(self, vocabulary: Vocabulary) -> Views:
-        """Return what --iou and --slice ask for. Raises `UsageError` for a threshold or a slice that does not exist."""
+        """Return the IoU thresholds and the parts of the data that --iou and --slice ask for rows of. Raises
+        `UsageError` for a threshold or a slice that does not exist."""
         requested = texts_of(self._iou), names_of(self._slices)
         return Views.parse(*requested, vocabulary) if any(requested) else ALONE
 
     def tags(self, tags_given: Tags, *taken: str) -> dict[str, str]:
-        """Return the tags of rows (`tags_of`). taken: tags that may not be given, besides those of --iou and
-        --slice."""
-        views = (VIEW_TAGS[:1] if texts_of(self._iou) else ()) + (VIEW_TAGS[1:] if self._slices else ())
-        return tags_of(tags_given, *taken, *views)
+        """Return the tags that --tag adds to every row, by name. taken: the names of tags that the command sets itself;
+        those that --iou and --slice set need not be among them. Raises `UsageError` for a malformed or taken tag."""
+        set_by_iou = (IOU_TAG,) if texts_of(self._iou) else ()
+        set_by_slice = SLICE_TAGS if self._slices else ()
+        return tags_of(tags_given, *taken, *set_by_iou, *set_by_slice)
 
     def read_truth(self, source: Given, vocabulary: Vocabulary) -> GroundTruth:
-        """Return the ground truth, read. Raises as `truth` does, and `DataError` for what is wrong with it."""
+        """Read the ground truth of a dataset and return it. Raises as `truth` does, and `DataError` for malformed
+        records."""
         from hoicli.evaluation.evaluating import read_truth
 
         allowed = self.filters.allow_uncounted
         return read_truth(self.truth(source), vocabulary, self.policy, allow_uncounted=allowed)
 
     def truth(self, source: Given, label: str = "ground truth", *, name: str = "gt") -> Stream:
-        """Return a stream of ground truth, or of other records that are no predictions. label: what the records are;
-        name: of the parameter. Raises `UsageError` for a source that is none of `Given`, `DataError` for bad arrays."""
+        """Return a stream of ground truth, or of other records that are no predictions. source: paths, records or
+        arrays; label: what messages call the records; name: the parameter that the source was given as. Raises
+        `UsageError` for a source of another type, `DataError` for bad arrays."""
         paths = paths_of(source, name)
         if paths is None:
             return Stream([name], label, lines_held=self._items_in_memory(source, name, scored=False))
@@ -94,14 +101,16 @@ class Inputs:
         return Stream([locate_truth(path) for path in paths], label, self.opening.specialise(truth=True))
 
     def records(self, source: Given | None, label: str, what: str, *, name: str, scored: bool | None = None) -> Stream:
-        """Return a stream of records of any kind, which may be empty; stdin without a source. label: what the records
-        are; what: what the user calls them; name: of the parameter; scored: whether they have scores."""
+        """Return a stream of records of any kind, which may be empty; without a source, of stdin. label: what messages
+        call the records; what: what help calls the argument (PREDS); name: the parameter that the source was given as;
+        scored: whether they are predictions, with scores (None: either)."""
         if (paths := piped_paths(source, what, name)) is not None:
             return Stream(paths, label, self.opening.specialise(truth=False) if scored else self.opening)
         return Stream([name], label, lines_held=self._items_in_memory(source, name, scored=scored))
 
     def predictions(self, source: Given | None, *, name: str = "predictions") -> Predictions:
-        """Return a stream, as `records` does, of predictions or match records of one model."""
+        """Return a stream of the predictions, or the match records, of one model; without a source, of stdin. name: the
+        parameter that the source was given as."""
         if (paths := piped_paths(source, "PREDS", name)) is not None:
             return Predictions(paths, self.opening.specialise(truth=False))
         return Predictions([name], lines_held=self._items_in_memory(source, name, scored=True))
@@ -109,12 +118,13 @@ class Inputs:
     def models(
         self, sources: Streams | None, names: Names, *, what: str = "PREDS", name: str = "predictions"
     ) -> list[Predictions]:
-        """Return the streams of several models, one for each path. names: what the models are called; without names
-        they are called after their files. Raises `UsageError` if names and streams do not fit, `DataError` for a
-        missing file."""
+        """Return a stream of predictions for each of several models: one for each path, or for each item in memory.
+        names: the models' names; without names they are called after their files. what: what help calls the argument;
+        name: the parameter that the sources were given as. Raises `UsageError` if names and streams do not fit,
+        `DataError` for a missing file."""
         streams: list[Any] = streams_of(sources, what, name)
         paths = [text_of(stream) if isinstance(stream, str | os.PathLike) else None for stream in streams]
-        for path_given in filter(None, paths):  # the last is not read before the others are matched
+        for path_given in filter(None, paths):  # now: the last file is only read when the others have been matched
             if path_given != "-" and not any(map(os.path.exists, parts_of(path_given))):
                 raise DataError(NO_SUCH_FILE, place=path_given, code="no-such-file")
         model_names = names_of(names)
@@ -130,7 +140,7 @@ class Inputs:
         return streams_by_model
 
     def _items_in_memory(self, source: Any, name: str, *, scored: bool | None) -> list[Item]:
-        """Return records, or arrays by image, as lines (`iterate_items`)."""
+        """Return records in memory, or arrays by image, as lines; the parameters are those of `iterate_items`."""
         return list(iterate_items(source, name, load(self.opening.dataset), scored=scored))
 
 
@@ -146,21 +156,25 @@ def require_truth(gt: Given | None, command: str) -> Given:
     return gt
 
 
-VIEW_TAGS = ("iou", "slice", "part")
-"""The tags of rows at other thresholds and of parts of the data."""
+IOU_TAG = "iou"
+"""The tag of rows at another IoU threshold (--iou)."""
+SLICE_TAGS = ("slice", "part")
+"""The tags of rows of a part of the data (--slice): by what it is cut, and which part it is."""
 
 
 def lines(source: Given | None, name: str, label: str, what: str) -> Stream:
-    """Return the lines of files, or of records in memory, that are about no image; stdin without a source. name: of the
-    parameter; label: what the lines are; what: what the user calls them."""
+    """Return a stream of lines that are about no image, such as ratings; without a source, of stdin. source: paths or
+    records in memory; name: the parameter that it was given as; label: what messages call the lines; what: what help
+    calls the argument (RATINGS)."""
     if (paths := piped_paths(source, what, name)) is not None:
         return Stream(paths, label)
     return Stream([name], label, lines_held=list(iterate_items(source, name, None)))
 
 
 def similarities(sim: Given | None, command: str) -> Stream | str:
-    """Return what --sim names: a stream of tables, or the name of an offline backend. Raises `UsageError` for neither,
-    for both, and for a backend that does not exist or has to ask a model."""
+    """Return the similarities of senses that --sim names: a stream of the lines of tables, or the name of a backend
+    that computes them without asking a model (wordnet:wup). command: its name, in messages. Raises `UsageError` for
+    neither, for both, and for a backend that does not exist or asks a model."""
     from hoicli.shoe.settings import OFFLINE
 
     if sim is None:
@@ -171,7 +185,7 @@ def similarities(sim: Given | None, command: str) -> Stream | str:
     if backends and len(paths) > 1:
         raise UsageError(f"{arg('sim', backends[0])}: rates every pair itself; give it alone, or tables")
     for name in paths:
-        looks_like_backend = name == "llm" or name.startswith("wordnet:") or nearest(name, OFFLINE)
+        looks_like_backend = name == "llm" or name.startswith("wordnet:") or nearest(name, OFFLINE)  # misspelt
         if name not in OFFLINE and looks_like_backend and not os.path.exists(name):
             choice = f"give tables, or one of {', '.join(OFFLINE)}; hoicli shoe-sim asks models"
             raise UsageError(f"{arg('sim', name)}: {choice}")
@@ -179,8 +193,9 @@ def similarities(sim: Given | None, command: str) -> Stream | str:
 
 
 def streams_of(sources: Streams | None, what: str, name: str) -> list[Any]:
-    """Return the streams of several models: the items of a list of paths, of lists of records or of arrays by image.
-    Anything else is one."""
+    """Return a list with the source of each model: the items of a list of paths, of lists of records, or of dicts of
+    arrays by image. Anything else is the source of one model. what: what help calls the argument; name: the parameter
+    that the sources were given as."""
     if isinstance(sources, list | tuple) and sources and all(map(_is_stream, sources)):
         return [_paths(source)[0] if isinstance(source, str | os.PathLike) else source for source in sources]
     paths = piped_paths(sources, what, name)  # type: ignore[arg-type]
@@ -188,15 +203,15 @@ def streams_of(sources: Streams | None, what: str, name: str) -> list[Any]:
 
 
 def _is_stream(item: Any) -> bool:
-    """Return whether an item of a list is a stream by itself, and not a record."""
+    """Return whether an item of a list is the source of a model (a path, records, arrays by image), and no record."""
     item = _rows_of(item)
-    if isinstance(item, Mapping):
+    if isinstance(item, Mapping):  # arrays by image are a dict of dicts; in a record, some values are no dicts
         return all(isinstance(value, Mapping) for value in item.values())
     return isinstance(item, str | os.PathLike | list | tuple)
 
 
 def _rows_of(table: Any) -> Any:
-    """Return the rows, as dicts, of a table of pandas, polars or pyarrow; anything else unchanged."""
+    """Return a data frame of pandas or polars, or a table of pyarrow, as a list of dicts; anything else unchanged."""
     library = type(table).__module__.partition(".")[0]
     if library == "pandas" and hasattr(table, "columns"):
         return table.to_dict("records")
@@ -205,9 +220,11 @@ def _rows_of(table: Any) -> Any:
 
 
 def piped_paths(source: Given | None, what: str, name: str) -> list[str] | None:
-    """Return the paths in a source, stdin without a source, None for records in memory. what: what the shell's user
-    calls them. Raises `UsageError` if stdin is a terminal, where waiting for it would look like a hang, and from Python
-    if there is no source."""
+    """Return the paths in a source; ["-"], stdin, without a source; None for records in memory. what: what help calls
+    the argument (PREDS); name: the parameter that the source was given as.
+
+    Without a source, raises `UsageError` in a call from Python, and if stdin is a terminal, where waiting for input
+    would look like a hang."""
     if source is not None:
         return paths_of(source, name)
     if IN_PYTHON.get():
@@ -218,8 +235,8 @@ def piped_paths(source: Given | None, what: str, name: str) -> list[str] | None:
 
 
 def paths_of(source: Any, name: str) -> list[str] | None:
-    """Return the paths, if the source is a path or a list of paths; None for records. Raises `UsageError` for anything
-    else."""
+    """Return the paths, if the source is a path or a list of paths; None for records or arrays in memory. name: the
+    parameter that it was given as. Raises `UsageError` for a source that cannot be iterated."""
     if isinstance(source, str | os.PathLike):
         return _paths(source)
     source = _rows_of(source)
@@ -232,15 +249,17 @@ def paths_of(source: Any, name: str) -> list[str] | None:
 
 
 def _paths(path: Path) -> list[str]:
-    """Return the path as a list of one text. From Python, - is a file of that name, not stdin."""
+    """Return a list of the path as text. In a call from Python, - is a file of that name, not stdin, so it becomes
+    ./-."""
     text = os.fspath(path)
     return [os.path.join(".", text) if text == "-" and IN_PYTHON.get() else text]
 
 
 @contextmanager
 def written_to_files(source: Given, name: str, vocabulary: Vocabulary) -> Iterator[list[str]]:
-    """Give the paths of the source; for records in memory that of a temporary file, which messages call as the
-    parameter."""
+    """Give the paths in a source to the block. Records in memory are written to a temporary file, which is removed
+    after the block; messages call it `name`, the parameter that the source was given as. vocabulary: the dataset of
+    arrays."""
     if (paths := paths_of(source, name)) is not None:
         yield paths
         return
@@ -258,59 +277,71 @@ def written_to_files(source: Given, name: str, vocabulary: Vocabulary) -> Iterat
 def iterate_items(
     source: Any, name: str, vocabulary: Vocabulary | None, *, scored: bool | None = None
 ) -> Iterator[Item]:
-    """Yield records, or the arrays of images, as lines. vocabulary: of the arrays, None where arrays are refused;
-    scored: whether arrays are of predictions, None to tell by whether they have scores. Raises `DataError` for what is
-    neither, and for bad arrays."""
+    """Yield a line for each record of a list, or for each image of a dict of arrays by image. name: the parameter that
+    the source was given as, for messages; vocabulary: the dataset of the arrays, None where arrays are refused; scored:
+    whether arrays are of predictions, None if "score" among them tells. Raises `DataError` for anything else, and for
+    bad arrays."""
     source = _rows_of(source)
     if isinstance(source, Mapping):
-        from hoicli.records.detections import ArrayLine, detections
-
         for image_id, arrays in source.items():
-            place = f"{name}[{image_id!r}]"
-            if vocabulary is None:
-                raise UsageError(f"{place}: give records (dicts) in a list, or a path; this takes no arrays")
-            if not isinstance(arrays, Mapping):
-                problem = f"{type(arrays).__name__}, not a dict of arrays (boxes, labels, ...); give records as a list"
-                raise DataError(problem, place=place)
-            is_prediction = "score" in arrays if scored is None else scored
-            try:
-                image_record = detections(str(image_id), arrays, vocabulary, scored=is_prediction)
-            except DataError as error:
-                raise error.add_place(place) from None
-            made = partial(_line_of, image_record, vocabulary, place, scored=is_prediction)
-            yield ArrayLine(name, repr(image_id), image_record, made)
+            yield _array_line(name, image_id, arrays, vocabulary, scored=scored)
         return
     for index, record in enumerate(source):
         place = f"{name}[{index}]"
         if not isinstance(record, Mapping):
             problem = f"{type(record).__name__}, not a dict; give a list of dicts, each as a line of JSONL has it"
             raise DataError(problem, place=place)
-        yield Item(name, 1, _data(record, place), str(index))
+        yield Item(name, 1, _encode_record(record, place), str(index))
 
 
-def _line_of(image: Detections, vocabulary: Vocabulary, place: str, *, scored: bool) -> bytes:
-    """Return an image as the line of its record."""
-    return _data(image.record(vocabulary, scored=scored), place)
+def _array_line(
+    name: str, image_id: object, arrays: Any, vocabulary: Vocabulary | None, *, scored: bool | None
+) -> ArrayLine:
+    """Return the line of one image that is given as a dict of arrays (boxes, labels, ...): it holds the checked arrays,
+    and is written as JSON only where that is asked for. The parameters are those of `iterate_items`."""
+    from hoicli.records.detections import ArrayLine, detections
+
+    place = f"{name}[{image_id!r}]"
+    if vocabulary is None:
+        raise UsageError(f"{place}: give records (dicts) in a list, or a path; this takes no arrays")
+    if not isinstance(arrays, Mapping):
+        problem = f"{type(arrays).__name__}, not a dict of arrays (boxes, labels, ...); give records as a list"
+        raise DataError(problem, place=place)
+    is_prediction = "score" in arrays if scored is None else scored
+    try:
+        image = detections(str(image_id), arrays, vocabulary, scored=is_prediction)
+    except DataError as error:
+        raise error.add_place(place) from None
+
+    write_json = partial(_encode_image, image, vocabulary, place, scored=is_prediction)
+    return ArrayLine(name, repr(image_id), image, write_json)
 
 
-def _data(record: Mapping[str, Any], place: str) -> bytes:
-    """Return a record as JSON. Raises `DataError` at `place` for what JSON does not have."""
+def _encode_image(image: Detections, vocabulary: Vocabulary, place: str, *, scored: bool) -> bytes:
+    """Return an image that was given as arrays as the JSON of its record. scored: whether it has predictions; place:
+    where it is, for messages."""
+    return _encode_record(image.record(vocabulary, scored=scored), place)
+
+
+def _encode_record(record: Mapping[str, Any], place: str) -> bytes:
+    """Return a record as JSON, with arrays as lists. Raises `DataError` at `place` for what JSON does not have: other
+    objects, NaN and infinity."""
     try:
         data = orjson.dumps(record if type(record) is dict else dict(record), default=plain)
     except TypeError as error:
         raise DataError(f"cannot be written as JSON ({error}); give lists, numbers and text", place=place) from None
-    if b"null" in data:  # orjson's word for a NaN, too
-        for field, value in non_finite(_lists(record)):
+    if b"null" in data:  # orjson writes NaN and infinity as null: look for the number, to name its field
+        for field, value in non_finite(_arrays_to_lists(record)):
             raise DataError(
                 f"{value}: numbers must be finite; correct what wrote it, or drop the item", place=place, field=field
             )
     return data
 
 
-def _lists(value: Any) -> Any:
-    """Return a record with lists and numbers in place of arrays."""
+def _arrays_to_lists(value: Any) -> Any:
+    """Return a record, or a part of one, with lists and numbers in place of arrays."""
     if isinstance(value, Mapping):
-        return {key: _lists(item) for key, item in value.items()}
+        return {key: _arrays_to_lists(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_lists(item) for item in value]
+        return [_arrays_to_lists(item) for item in value]
     return value if value is None or isinstance(value, str | int | float) else plain(value)

@@ -3,9 +3,9 @@
     def evaluate(gt: Truth = None, *, seed: Seed = 0, grid: Annotated[str | None, Option("NAME", one_of=...)] = None,
                  **shared: Unpack[Viewed])
 
-The type says what Python takes, the `Option` what the shell shows and what is checked before the work. A parameter is
-called as its option is (`top_k`: `--top-k`; `from_`: `--from`). An option's text stands here, or in the docstring of
-its command, under "Arguments:".
+The type says what Python takes, the `Option` what the shell shows and what is checked before the command starts. A
+parameter is called as its option is (`top_k`: `--top-k`; `from_`: `--from`). An option's text stands here, or in the
+docstring of its command, under "Arguments:".
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ else:
 
 from hoicli.errors import IN_PYTHON, arg
 from hoicli.interface import choices
-from hoicli.interface.checks import OUTPUT, READ, READ_DATASET, Count, Mark, OneOf, Read
+from hoicli.interface.checks import OUTPUT, READ, READ_DATASET, Check, Count, OneOf, Read
 
 
 @dataclass(frozen=True)
 class Option:
     """How the shell declares a parameter.
 
-    metavar: what help shows in place of a value; "" lists the possible ones. one_of: the possible values; any other is
-    refused. offer: values for the Tab key; the command may take others. several: the value may be several names with
-    commas between, and the option may be repeated; repeated: only that. mark: what is checked before the work. short:
-    another name (-o). panel: the title under which help lists it.
+    metavar: what help shows in place of a value; "" lists the possible ones. text: its help. one_of: the possible
+    values; any other is refused. offer: values that the Tab key completes; the command may take others. several: the
+    value may be several names with commas between, and the option may be repeated; repeated: it may be repeated, but
+    commas do not separate. check: what is checked before the command starts. short: another name (-o). panel: the title
+    under which help lists it.
     """
 
     metavar: str = ""
@@ -42,31 +43,31 @@ class Option:
     offer: choices.Offer = ()
     several: bool = False
     repeated: bool = False
-    mark: Mark | None = None
+    check: Check | None = None
     short: str = ""
     panel: str = ""
 
     @property
-    def check(self) -> Mark | None:
-        """Return the mark that says what is checked before the work."""
-        return OneOf(self.one_of) if self.one_of else self.mark
+    def effective_check(self) -> Check | None:
+        """Return the check to make before the command starts: that the value is in `one_of`, or else `check`."""
+        return OneOf(self.one_of) if self.one_of else self.check
 
 
 @dataclass(frozen=True)
 class Argument(Option):
-    """An argument of the shell; one whose metavar ends in ... takes any number of words."""
+    """A positional argument of the shell. If its metavar ends in ..., it takes any number of values."""
 
 
 @dataclass(frozen=True)
 class Piped(Argument):
-    """An argument that names files to read, without which stdin is read."""
+    """A positional argument that names files to read. If it is left out, the command reads stdin."""
 
-    mark: Mark | None = READ
+    check: Check | None = READ
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a command: its name, the type that Python takes, its default, and what the shell shows."""
+    """A parameter of a command. kind: the type that Python takes; option: how the shell declares it; text: its help."""
 
     name: str
     kind: Any
@@ -75,9 +76,11 @@ class Parameter:
     text: str
 
     def option_text(self, value: object = None) -> str:
-        """Return what messages call the parameter, with its value: -o, --top 3, PREDS; in Python top=3."""
+        """Return what messages call the parameter, with its value if one is given: --top 3 and PREDS in the shell,
+        top=3 in Python."""
         if isinstance(self.option, Argument) and not IN_PYTHON.get():
-            return " ".join(str(word) for word in (self.option.metavar.rstrip("."), value) if word is not None)
+            metavar = self.option.metavar.rstrip(".")
+            return metavar if value is None else f"{metavar} {value}"
         return arg(self.name, value)
 
 
@@ -107,19 +110,21 @@ A_DATASET = "hico (default), vcoco, swig, hoia, another one (see hoicli vocab --
 
 
 def dataset(text: str = "", *, offer: choices.Offer = DATASETS, panel: str = "") -> Option:
-    """Return the option --dataset, with this text in its help."""
-    return Option(DATASET, text, offer=offer, mark=READ_DATASET, panel=panel)
+    """Return the option --dataset. text: its help; offer: the names that the Tab key completes; panel: the title under
+    which help lists it."""
+    return Option(DATASET, text, offer=offer, check=READ_DATASET, panel=panel)
 
 
 def bootstrap(what: str, items: str = "the images") -> Option:
-    """Return the option --bootstrap. what: what gets intervals; items: what they are resampled from."""
-    return Option("N", f"A 95 % interval for {what}, from N resamples of {items} (1000 is usual).", mark=ROUNDS)
+    """Return the option --bootstrap, for its help: what gets confidence intervals (in words), and which items are
+    resampled for them."""
+    return Option("N", f"A 95 % interval for {what}, from N resamples of {items} (1000 is usual).", check=ROUNDS)
 
 
-def output(mark: Mark = OUTPUT) -> Option:
-    """Return the option -o, --output."""
+def output(mark: Check = OUTPUT) -> Option:
+    """Return the option -o, --output, with the check of what is written (a file, unless another one is given)."""
     text = "Write to this file (compressed if it ends in .gz); - is stdout."
-    return Option("FILE", text, mark=mark, short="-o")
+    return Option("FILE", text, check=mark, short="-o")
 
 
 Truth = Annotated[
@@ -129,7 +134,7 @@ Truth = Annotated[
         "The ground truth, in any format that hoicli convert reads (a.mat,b.mat if it is two files), or its name "
         "(hico:test; see hoicli data).",
         offer=choices.NAMED_TRUTH,
-        mark=READ,
+        check=READ,
     ),
 ]
 Predictions = Annotated[
@@ -224,7 +229,7 @@ From = Annotated[
 ImageList = Annotated[
     Path | None,
     Option(
-        "FILE", "Ground truth or a list of names: the images, in order, of a file that only numbers them.", mark=READ
+        "FILE", "Ground truth or a list of names: the images, in order, of a file that only numbers them.", check=READ
     ),
 ]
 WordNet = Annotated[
@@ -233,7 +238,7 @@ WordNet = Annotated[
         "NAME|DIR",
         "Use another WordNet than the embedded 3.0: one that nltk reads, from its data folders (wordnet31) or DIR; "
         "with :LANG, words of another language for the senses of 3.0 (omw-1.4:fra).",
-        mark=READ,
+        check=READ,
     ),
 ]
 Sim = Annotated[
@@ -244,7 +249,7 @@ Sim = Annotated[
         "model (lexical, wordnet:wup, ...), which rates what these files need.",
         offer="shoe.settings:OFFLINE",
         repeated=True,
-        mark=Read(names="shoe.settings:OFFLINE"),
+        check=Read(names="shoe.settings:OFFLINE"),
     ),
 ]
 OnError = Annotated[
@@ -253,7 +258,8 @@ OnError = Annotated[
 Tag = Annotated[Tags, Option("KEY=VALUE", "Add a tag to every row; repeatable.", repeated=True)]
 
 
-# Groups of options that many commands share; a function has one as its last argument, and both doors show its members.
+# Groups of options that many commands share. A command's function takes one group, as `**shared: Unpack[Viewed]`; in
+# the shell and in Python its members are options like all others.
 
 
 class Files(TypedDict, total=False):
@@ -265,20 +271,20 @@ class Files(TypedDict, total=False):
 
 
 class Counted(Files, total=False):
-    """As `Files`, of a command that refuses what is mostly of no class."""
+    """The options of `Files`, and one for commands that refuse files whose records mostly belong to no class."""
 
     allow_uncounted: AllowUncounted
 
 
 class Filtered(Counted, total=False):
-    """As `Counted`, and which predictions count."""
+    """The options of `Counted`, and which predictions are used."""
 
     top_k: TopK
     nms: Nms
 
 
 class Viewed(Filtered, total=False):
-    """As `Filtered`, and at which thresholds and on which parts of the data."""
+    """The options of `Filtered`, and for which IoU thresholds and which parts of the data there are more rows."""
 
     iou: Iou
     slice: Slice
@@ -288,11 +294,11 @@ DEFAULTS: Mapping[str, Any] = {
     **dict.fromkeys(("iou", "slice", "top_k", "nms")), "allow_uncounted": False,
     **dict.fromkeys(("from_", "image_list")), "on_error": "stop",
 }  # fmt: skip
-"""What the members of the groups are where nothing is given, in the order of help."""
+"""The default of each option of the groups, in the order of help."""
 
 
 def notation(piped: str) -> Option:
-    """Return the option --format. piped: the notation of the command's rows where no terminal reads them."""
+    """Return the option --format of rows. piped: the format that `auto` chooses if stdout is no terminal."""
     otherwise = "table" if piped == "table" else f"table on a terminal and {piped} in a pipe"
     text = f"auto, table, jsonl, csv, md, latex or html. auto: by the ending of -o, else {otherwise}."
     return Option("NAME", text, one_of="tables.notations:FORMATS")

@@ -1,4 +1,4 @@
-"""What a command's function returns, for both doors: rows, or records one by one."""
+"""What a command's function returns, in the shell and in Python: rows, or records one by one."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ Usual = TypeVar("Usual")
 MOST_LINES = 30
 """How many lines of a table a prompt or a notebook shows by itself."""
 
-_PART_OF = ("verb", "object", "role", "image_id")
+_CLASS_OR_IMAGE_KEYS = ("verb", "object", "role", "image_id")
 """Keys that only rows about a class or an image have."""
-_MEASURED = ("value", "n", "unit", "signature", "note", "tags")
-"""Keys that do not tell which value a row has."""
+_NOT_NAMING = ("value", "n", "unit", "signature", "note", "tags")
+"""Keys of a row that cannot be part of its value's name (`_distinguishing_suffixes`): they hold the value or what
+belongs to it."""
 
 
 @dataclass(frozen=True)
@@ -45,55 +46,60 @@ class Result:
     rows: list[Row]
     notes: list[str] = field(default_factory=list)
     classes: Callable[[], Sequence[Row]] | None = field(default=None, repr=False, compare=False)
-    """Computes the rows of classes where `rows` has none; None if they have to be asked for."""
+    """Computes the rows of single classes (`per_class`), if `rows` has none; None if the call must ask for them."""
     draw: Callable[[str, Look], None] | None = field(default=None, repr=False, compare=False)
-    """Draws the figure into a file."""
+    """Draws the figure into a file, in a size and style; None if there is no figure."""
     above: Sequence[str] = field(default=(), repr=False, compare=False)
     """Sentences that stand above a table."""
     blocks: Callable[[str], Iterable[Sequence[Row]]] | None = field(default=None, repr=False, compare=False)
-    """The rows of each table in a notation, where there are several, or other rows in a table than in JSONL."""
+    """Returns the rows of each table for a --format, if there are several tables or if tables have other rows than
+    JSONL; None for one table of `rows`."""
     rendered: Callable[[str], bytes] | None = field(default=None, repr=False, compare=False)
-    """The rows in a notation, where that is no usual table of them."""
+    """Returns the text to print for a --format, if that is not simply tables of rows."""
     piped: str = field(default="", repr=False, compare=False)
-    """The notation where neither --format nor a terminal chooses, if not the command's."""
+    """The format of rows if --format is auto and stdout is no terminal; "" for the command's (`Command.piped`)."""
     hint: str = field(default="", repr=False, compare=False)
-    """A note below a table."""
+    """A note that a table is followed by."""
     others: bool = field(default=False, repr=False, compare=False)
-    """Whether the rows were read, and may be of metrics that are not hoicli's."""
+    """Whether the rows were read from a file, and may have metrics that are not hoicli's."""
     failed: HoicliError | None = field(default=None, repr=False, compare=False)
-    """What the command ends with although there are rows; without a text where the rows say it."""
+    """The error that the command ends with although there are rows; it has no text if the rows already say it."""
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` for a row that rows of its metric cannot be (`results.check_row`)."""
+        """Raise `ValueError` for a row that lacks a key of its metric or has a wrong one (`result_rows.check_row`)."""
         for row in () if self.others else self.rows:
             if "metric" in row:
                 check_row(row)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what a pickle keeps: the rows of classes and the tables, in place of the predictions that they are
-        made of."""
+        """Return (class, arguments) to pickle the result by. A pickle has the finished rows of classes and the tables
+        as text, in place of the functions that compute them from the predictions, which cannot be pickled."""
         classes = None if self.classes is None else partial(list[Any], self.classes())
         rendered_by_notation = {notation: self.render_rows(notation) for notation in ("table", "html")}
         rendered = partial(_render_kept, self.rows, rendered_by_notation)
         return type(self), (self.rows, self.notes, classes, None, (), None, rendered, "", "", self.others)
 
     def to_dict(self, *, drop_none: bool = True) -> dict[str, float | None]:
-        """`{"hico/mAP/full": 31.2, ...}` for a tracker: PROTOCOL/METRIC/SUBSET of each value that is about no single
-        class or image; what else tells values apart comes behind it (an error type, an oracle, `iou:0.75`,
-        `objects:small`, `constraint:graph`), and a model's name in front. Values that there are not (nothing to
-        average) are left out, since trackers refuse None; drop_none: False keeps them. Rows without values, as those of
-        a vocabulary, give nothing."""
-        alike: dict[str, list[Row]] = {}
+        """Return the values by name for an experiment tracker: `{"hico/mAP/full": 31.2, ...}`. Values of single classes
+        and images are left out.
+
+        A name is PROTOCOL/METRIC/SUBSET, behind a model's name if the row has one. Whatever else tells values apart
+        follows: an error type, an oracle, `iou:0.75`, `objects:small`, `constraint:graph`. drop_none: leave out values
+        that are None (nothing to average), since trackers refuse None."""
+        rows_by_name: dict[str, list[Row]] = {}
         for row in self.rows:
-            if "value" in row and not any(key in row for key in _PART_OF):
-                alike.setdefault(_key(row), []).append(row)
-        values = [(key + suffix, row["value"]) for key, rows in alike.items() for suffix, row in _told_apart(rows)]
-        return {key: value for key, value in values if not (drop_none and value is None)}
+            if "value" in row and not any(key in row for key in _CLASS_OR_IMAGE_KEYS):
+                rows_by_name.setdefault(_value_name(row), []).append(row)
+        values: dict[str, float | None] = {}
+        for name, rows in rows_by_name.items():
+            for suffix, row in zip(_distinguishing_suffixes(rows), rows, strict=True):
+                values[name + suffix] = row["value"]
+        return {name: value for name, value in values.items() if not (drop_none and value is None)}
 
     @property
     def per_class(self) -> list[Row]:
-        """The rows about single classes: AP and max_recall of an evaluation, counts and AP of a diagnosis. Raises
-        `UsageError` where the call has to ask for them (`per_class=True`)."""
+        """Return the rows about single classes: AP and max_recall of an evaluation, counts and AP of a diagnosis.
+        Raises `UsageError` if the call has to ask for them (`per_class=True`) and did not."""
         class_rows = [row for row in self.rows if "verb" in row]
         if class_rows:
             return class_rows
@@ -103,7 +109,8 @@ class Result:
             return list(self.classes())
 
     def to_frame(self) -> pandas.DataFrame:
-        """The rows as a pandas data frame, a column for each key and each tag. Raises `UsageError` without pandas."""
+        """Return the rows as a pandas data frame, with a column for each key and each tag. Raises `UsageError` without
+        pandas."""
         try:
             import pandas
         except ImportError:
@@ -130,7 +137,7 @@ class Result:
         self.draw(os.fspath(path), look_of(os.fspath(path), width, font_size, style))
 
     def render_rows(self, notation: str) -> bytes:
-        """The rows in a notation of `--format`."""
+        """Return what the command prints for a --format (table, jsonl, csv, md, latex, html)."""
         if self.rendered is not None:
             return self.rendered(notation)
         from hoicli.tables.notations import paragraphs_above, render
@@ -139,31 +146,37 @@ class Result:
         return b"\n".join([*paragraphs_above(self.above, notation), *(render(block, notation) for block in blocks)])
 
     def __str__(self) -> str:
+        """Return the command's table."""
         return self.render_rows("table").decode().rstrip("\n")
 
     def __repr__(self) -> str:
+        """Return the first MOST_LINES lines of the table; a prompt shows them."""
         lines = str(self).splitlines()
-        rest_line = [f"... {len(lines) - MOST_LINES:,} more lines; print() shows them"] * (len(lines) > MOST_LINES)
-        return "\n".join(lines[:MOST_LINES] + rest_line)
+        if len(lines) > MOST_LINES:
+            lines[MOST_LINES:] = [f"... {len(lines) - MOST_LINES:,} more lines; print() shows them"]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the table of `--format html`, a line for each row."""
+        """Return what a notebook shows: the first MOST_LINES lines of the table of --format html, a row each."""
         from html import escape
 
         lines = self.render_rows("html").decode().splitlines()
-        if not lines or lines[0][:1] != "<":  # a text
+        if not lines or lines[0][:1] != "<":  # no table but plain text
             return f"<pre>{escape(repr(self))}</pre>"
-        end_line = [f"</tbody></table><p>... {len(lines) - MOST_LINES:,} more lines; print() shows them</p>"]
-        return "\n".join(lines[:MOST_LINES] + end_line * (len(lines) > MOST_LINES))
+        if len(lines) > MOST_LINES:
+            rest = f"... {len(lines) - MOST_LINES:,} more lines; print() shows them"
+            lines[MOST_LINES:] = [f"</tbody></table><p>{rest}</p>"]
+        return "\n".join(lines)
 
 
 class Records(Iterator["Record"]):
-    """Records one by one, made as they are asked for; `notes` has what the command would say on stderr, complete after
-    the last one. Raises `DataError` at a bad one, as the command does."""
+    """An iterator of records (dicts), each computed when it is asked for. `notes` has what the command would print on
+    stderr, complete after the last record. Raises `DataError` at a bad record, as the command does."""
 
     def __init__(self, lines: Iterable[Record | bytes], *, piped: str = "", failed: HoicliError | None = None) -> None:
-        """lines: records, or lines of them as JSON. piped: the command, if what reads its output has to know whether it
-        is whole. failed: the error that the command ends with all the same."""
+        """Wrap records. lines: records, or bytes with one or several lines of JSON. piped: the command's name, if the
+        output ends with a line that says whether the command finished; "" for no such line. failed: the error that the
+        command ends with although there are records."""
         self.notes: list[str] = []
         self.failed = failed
         self._piped = piped
@@ -171,16 +184,18 @@ class Records(Iterator["Record"]):
         self._held: list[Record] = []
 
     def __next__(self) -> Record:
+        """Return the next record. Bytes with several lines give a record each."""
         import orjson
 
         while not self._held:
-            record = next(self.lines)
-            self._held = [record] if isinstance(record, dict) else [*map(orjson.loads, record.splitlines())][::-1]
+            item = next(self.lines)
+            records = [item] if isinstance(item, dict) else list(map(orjson.loads, item.splitlines()))
+            self._held = records[::-1]  # `pop` takes the last one first
         return self._held.pop()
 
     def write(self, path: str, option: str = "") -> None:
-        """Write all of them to a file as JSONL, whole or not at all; - is stdout. option: what messages call it, if not
-        -o. Raises `UsageError` for a name with the ending of another format."""
+        """Write all records to a file as JSONL, completely or not at all; - is stdout. option: the option that named
+        the file, for messages, if not -o. Raises `UsageError` for a name with the ending of another format."""
         from hoicli.io.outputs import open_output
         from hoicli.records.parsing import dump, ending
         from hoicli.tables.notations import check_lines, note_json_lines
@@ -193,25 +208,27 @@ class Records(Iterator["Record"]):
 
 
 class Notes(list[str]):
-    """What a command that writes files itself would say on stderr, one line each."""
+    """The result of a command that writes files itself: what it would print on stderr, a line each."""
 
 
 def instead(result: object) -> Usual:  # type: ignore[type-var]
-    """Return what a command returns where an option asks for something else than its usual result, which its type
-    names."""
+    """Return `result` unchanged, but to type checkers as any type: for a command whose declared result is the usual
+    one, where an option asks for something else."""
     return cast("Usual", result)
 
 
 def _render_kept(rows: list[Row], rendered: dict[str, bytes], notation: str) -> bytes:
-    """Return the rows in a notation, from `rendered` if it is there. rendered: the rows by notation."""
+    """Return the text of rows in a --format, for a result that was pickled. rendered: the texts that the pickle has,
+    by format; any other is made from the rows."""
     from hoicli.tables.notations import render
 
     return rendered[notation] if notation in rendered else render(rows, notation)
 
 
 def look_of(plot: str | None, width: float | None, font_size: float | None, style: str, **others: bool) -> Look:
-    """Return the look of a figure. plot: its file; others: further options of figures, each with whether it was given.
-    Raises `UsageError` for an impossible value, and for options without a figure."""
+    """Return the size and style of a figure. plot: its file, None for no figure; width: in inches; font_size: in
+    points; style: paper or slide; others: whether further options of figures were given, by name. Raises `UsageError`
+    for an impossible value, and for options without a figure."""
     from hoicli.figures.styles import NARROWEST, SHEETS
 
     is_given = {"width": width is not None, "font_size": font_size is not None, "style": style != "paper", **others}
@@ -232,22 +249,25 @@ def look_of(plot: str | None, width: float | None, font_size: float | None, styl
     return look
 
 
-def _told_apart(rows: list[Row]) -> Iterator[tuple[str, Row]]:
-    """Yield each of the rows of one key with the text that is added to the key: as many of their keys and tags as tell
-    all rows apart, those with fractional numbers last."""
-    flat_rows = [{**{key: row[key] for key in row if key not in _MEASURED}, **row.get("tags", {})} for row in rows]
-    tails = [""] * len(rows)
-    keys = dict.fromkeys(chain.from_iterable(flat_rows))
-    for key in sorted(keys, key=lambda key: any(isinstance(row.get(key), float) for row in flat_rows)):
-        values = [row.get(key) for row in flat_rows]
-        if len(set(tails)) < len(rows) and len({*map(str, values)}) > 1:
-            # a string times False is "": a row without the key gets nothing
-            tails = [tail + f"/{key}:{value}" * (value is not None) for tail, value in zip(tails, values, strict=True)]
-    return zip(tails, rows, strict=True)
+def _distinguishing_suffixes(rows: list[Row]) -> list[str]:
+    """Return for each of several rows with the same name (`_value_name`) a suffix, such as "/min_score:0.5", so that
+    the names differ; [""] for a single row. Keys and tags with different values are added, one after the other, until
+    all names differ; those with fractional numbers last."""
+    row_fields = [{**{key: row[key] for key in row if key not in _NOT_NAMING}, **row.get("tags", {})} for row in rows]
+    suffixes = [""] * len(rows)
+    keys = dict.fromkeys(chain.from_iterable(row_fields))
+    for key in sorted(keys, key=lambda key: any(isinstance(fields.get(key), float) for fields in row_fields)):
+        values = [fields.get(key) for fields in row_fields]
+        if len(set(suffixes)) == len(rows):
+            break
+        if len({*map(str, values)}) > 1:
+            for number, value in enumerate(values):
+                suffixes[number] += "" if value is None else f"/{key}:{value}"
+    return suffixes
 
 
-def _key(row: Row) -> str:
-    """Return the name of a row's value for a tracker, such as hico/mAP/full."""
+def _value_name(row: Row) -> str:
+    """Return the name of a row's value for an experiment tracker, such as hico/mAP/full."""
     tags: dict[str, Any] = row.get("tags", {})
     parts = [tags.get("model"), row["protocol"], row["metric"], row["subset"]]
     parts += [row.get(key) for key in ("error", "reason", "step", "oracle")]

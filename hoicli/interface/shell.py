@@ -1,4 +1,4 @@
-"""The shell's door: a command as typer takes it, its help as a page of a manual, and where its result goes."""
+"""How a command runs in the shell: its options as typer takes them, its help page, and where its result goes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 from hoicli.errors import UsageError, arg
 from hoicli.interface import choices
 from hoicli.interface.checks import FIGURE
-from hoicli.interface.command import Command, check
+from hoicli.interface.command import Command, check_arguments
 from hoicli.interface.options import Argument, Option, Parameter, notation, output
 from hoicli.interface.results import Records, Result, look_of
 from hoicli.io.file_claims import watch_files
@@ -33,11 +33,11 @@ EXIT_CODES = {
 }
 """What exit codes mean, unless a command's page says otherwise."""
 
-_WHOLE = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"| \| \S+(?: -\S+ (?=\S))?| [->]\S* (?=[^\s|>-])""")
+_UNBROKEN = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"| \| \S+(?: -\S+ (?=\S))?| [->]\S* (?=[^\s|>-])""")
 """The parts of an example that are never broken into two lines: a quoted text, the command after a pipe, an option with
 its value."""
 
-_KEPT = "\u2011"
+_FIXED_HYPHEN = "\u2011"
 """Stands for a hyphen while help is wrapped, so that no name of an option or a command is broken into two lines."""
 
 _WIDTH = Option("W", "The width of --plot in inches.")
@@ -48,13 +48,13 @@ _LOG = Option("", "What stderr has: text, or each message as one line of JSON.",
 
 
 def _shell_parameters(command: Command) -> list[Parameter]:
-    """Return the options that the shell adds to those of the function: how its result is drawn and written, and what
-    stderr gets meanwhile (which `messages.log_as_asked` sees to)."""
-    own_names = {parameter.name for parameter in command.parameters}
-    added: list[tuple[str, Any, Any, Option]] = []
+    """Return the options that only the shell has: where and how the result is drawn and written, and what stderr gets
+    (--quiet and --log, which `messages.set_log_options` reads). Options that the function itself has are left out."""
+    function_names = {parameter.name for parameter in command.parameters}
+    added: list[tuple[str, Any, Any, Option]] = []  # name, type, default, option
     if command.plot:
         added += [
-            ("plot", str | None, None, Option("FILE", command.plot, mark=FIGURE)),
+            ("plot", str | None, None, Option("FILE", command.plot, check=FIGURE)),
             ("width", float | None, None, _WIDTH),
             ("font_size", float | None, None, _FONT_SIZE),
             ("style", str, "paper", _STYLE),
@@ -62,19 +62,22 @@ def _shell_parameters(command: Command) -> list[Parameter]:
     if command.listed is not None:
         added.append(("format", str, "auto", notation(command.piped)))
     added += [("output", str, "-", output()), ("quiet", bool, False, _QUIET), ("log", str, "text", _LOG)]
-    return [Parameter(*option_row, option_row[3].text) for option_row in added if option_row[0] not in own_names]
+    parameters = (Parameter(name, kind, default, option, option.text) for name, kind, default, option in added)
+    return [parameter for parameter in parameters if parameter.name not in function_names]
 
 
 def parameters_in_shell(command: Command) -> list[Parameter]:
-    """Return the parameters of the function, and those that the shell adds."""
+    """Return the parameters of the command's function, then the options that only the shell has."""
     return [*command.parameters, *_shell_parameters(command)]
 
 
 def application(command: Command) -> typer.Typer:
-    """Return the command as an application of typer's."""
+    """Return the command as an application of typer, which parses arguments by the signature that is given here to
+    `run_command`: a parameter for each of the command's, declared as typer wants it."""
     parameters = parameters_in_shell(command)
 
     def run_command(**values: Any) -> None:
+        """Run the command with the values that typer parsed."""
         _run(command, parameters, values)
 
     in_help = sorted(parameters, key=lambda parameter: not isinstance(parameter.option, Argument))
@@ -89,14 +92,15 @@ def application(command: Command) -> typer.Typer:
             for parameter in in_help
         ]
     )
-    run_command.__doc__ = command.about.replace("-", _KEPT)
+    run_command.__doc__ = command.about.replace("-", _FIXED_HYPHEN)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(cls=type("Command", (ManualCommand,), {"page": command}))(run_command)
     return app
 
 
 def _typer_type(parameter: Parameter) -> Any:
-    """Return the type that typer gives a parameter's words: a flag, a text, or a list of texts."""
+    """Return the type that typer parses a parameter as: a flag, a text, or a list of texts. Numbers are texts to typer
+    (`_value` converts them)."""
     takes_many = isinstance(parameter.option, Argument) and parameter.option.metavar.endswith("...")
     if parameter.option.several or parameter.option.repeated or takes_many:
         return list[str] | None
@@ -106,7 +110,8 @@ def _typer_type(parameter: Parameter) -> Any:
 
 
 def _typer_default(parameter: Parameter) -> Any:
-    """Return the declaration of a parameter for typer, which is its default value in the signature."""
+    """Return a typer.Argument or typer.Option that declares a parameter; typer reads it as the parameter's default
+    value in the signature."""
     option, values = parameter.option, parameter.option.offer or parameter.option.one_of
     is_number = isinstance(parameter.default, int | float) and not isinstance(parameter.default, bool)
     default = str(parameter.default) if is_number else parameter.default
@@ -129,13 +134,14 @@ def _typer_default(parameter: Parameter) -> Any:
 
 
 def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, Any]) -> None:
-    """Run one call from the shell: check the values, compute, write the result."""
+    """Run one call from the shell: check the values, call the function, draw and write its result. values: what typer
+    parsed, by parameter. Raises `HoicliError` if the result says that the command failed although it has rows."""
     values = {parameter.name: _value(parameter, values[parameter.name]) for parameter in parameters}
     function_values = {parameter.name: values[parameter.name] for parameter in command.parameters}
     shell_values = {name: value for name, value in values.items() if name not in function_values}
     output = str(values.get("output") or "-")
     with watch_files():
-        check(parameters, values)
+        check_arguments(parameters, values)
         _check_row_options(command, function_values, shell_values, output)
         look = _plot_look(command, function_values, shell_values) if command.plot else None
         result = command.function(**function_values)
@@ -154,27 +160,30 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
 def _check_row_options(
     command: Command, function_values: dict[str, Any], shell_values: dict[str, Any], output: str
 ) -> None:
-    """Raise `UsageError` for options of rows where this call writes none, and, before the work, for a file name that
-    promises another notation than the rows have."""
+    """Raise `UsageError` for --plot and --format if this call writes no rows, and for a file name whose ending is that
+    of another format than the rows have. function_values, shell_values: the options of the function, and those that
+    only the shell has; output: the file's name."""
     if command.listed is not None and command.listed(function_values):
-        _notation(shell_values, output)
+        _notation(shell_values, output)  # raises
     elif row_options := [name for name in ("plot", "format") if shell_values.get(name) not in (None, "auto")]:
         raise UsageError(f"{' and '.join(map(arg, row_options))}: no rows are written here; leave it out")
 
 
 def _plot_look(command: Command, function_values: dict[str, Any], shell_values: dict[str, Any]) -> Look:
-    """Return the look of the figure of --plot. Raises `UsageError` for options of a figure without --plot."""
-    others_given = {}  # --plot-kind belongs to the function, if it has one
+    """Return the size and style of the figure of --plot. Raises `UsageError` for options of a figure without --plot.
+    function_values, shell_values: the options of the function, and those that only the shell has."""
+    others_given = {}
     for parameter in command.parameters:
-        if parameter.name == "plot_kind":
+        if parameter.name == "plot_kind":  # an option of the function that makes sense only with --plot
             others_given["plot_kind"] = function_values["plot_kind"] != parameter.default
     width, font_size, style = (shell_values[name] for name in ("width", "font_size", "style"))
     return look_of(shell_values["plot"], width, font_size, style, **others_given)
 
 
 def _write_rows(result: Result, shell_values: dict[str, Any], output: str, piped: str) -> None:
-    """Write the rows of a result to the file `output`, and its sentences to stderr. piped: the notation where neither
-    --format nor a terminal chooses."""
+    """Write the rows of a result to the file `output`, and its notes to stderr. The sentences above a table go to
+    stderr, too, unless stdout is a terminal that shows them with the table. piped: the format of rows if --format is
+    auto and stdout is no terminal."""
     from hoicli.tables.notations import note_json_lines
 
     notation = _notation(shell_values, output, piped)
@@ -188,59 +197,67 @@ def _write_rows(result: Result, shell_values: dict[str, Any], output: str, piped
         note(result.hint)
 
 
-def _value(parameter: Parameter, words: Any) -> Any:
-    """Return a parameter's value. Numbers are made here from their words, since typer would load Pydantic for that,
-    which takes as long as reading a ground truth. Raises `UsageError` for what is no number."""
+def _value(parameter: Parameter, parsed: Any) -> Any:
+    """Return a parameter's value from what typer parsed: a text, a list of texts, a flag or None. A text is converted
+    if the parameter is a number, and an empty list becomes None.
+
+    Typer could convert numbers itself, but would load Pydantic for that, which takes as long as reading a ground truth.
+    Raises `UsageError` for what is no number."""
     number_type = next((kind for kind in (int, float) if parameter.kind in (kind, kind | None)), None)
-    if words in (None, [], ()) or number_type is None:
-        return words or None if isinstance(words, list | tuple) else words
+    if isinstance(parsed, list | tuple) and not parsed:
+        return None
+    if parsed is None or number_type is None:
+        return parsed
     try:
-        return number_type(words)
+        return number_type(parsed)
     except ValueError:
-        raise UsageError(
-            f"{parameter.option_text(words)}: give {'a whole number' if number_type is int else 'a number'}"
-        ) from None
+        expected = "a whole number" if number_type is int else "a number"
+        raise UsageError(f"{parameter.option_text(parsed)}: give {expected}") from None
 
 
 def _notation(shell_values: dict[str, Any], output: str, piped: str = "jsonl") -> str:
-    """Return the notation of rows. shell_values: of the options that the shell adds; output: the file's name; piped:
-    the notation where neither --format nor a terminal chooses. Raises `UsageError` for a file name that promises
-    another notation."""
+    """Return the format of rows: that of --format, else by the ending of `output`, else a table on a terminal and
+    `piped` elsewhere. shell_values: the options that only the shell has, with --format; output: the file's name. Raises
+    `UsageError` for a file name with the ending of another format."""
     from hoicli.tables.notations import chosen_format
 
     return chosen_format(shell_values.get("format", "auto"), output, piped=piped)
 
 
 class ManualCommand(TyperCommand):
-    """A command whose help is a page of a manual."""
+    """A command of typer whose help is laid out like a page of a manual. page: what the help says."""
 
     page: Command
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return keep_words(super().get_params(ctx))
+        """Return typer's parameters, without typer's conversion of their values (`keep_texts`)."""
+        return keep_texts(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse as typer does, but refuse an option with one value that is given twice (typer takes the last)."""
+        """Parse as typer does, but refuse an option with one value that is given twice (typer takes the last). A flag
+        may be repeated, unless it has an opposite (--x/--no-x)."""
         _, _, params_given = self.make_parser(ctx).parse_args(args=list(args))
         for param in self.params:
             takes_several = getattr(param, "multiple", False) or getattr(param, "count", False)
             is_plain_flag = getattr(param, "is_flag", False) and not param.secondary_opts
-            if not takes_several and not is_plain_flag and sum(each is param for each in params_given) > 1:
-                raise UsageError(
-                    f"{self.name}: {'/'.join((*param.opts, *param.secondary_opts))} is given twice; keep one"
-                )
+            times_given = sum(param_given is param for param_given in params_given)
+            if not takes_several and not is_plain_flag and times_given > 1:
+                names = "/".join((*param.opts, *param.secondary_opts))
+                raise UsageError(f"{self.name}: {names} is given twice; keep one")
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the parts of the usage line: the arguments' metavars, whose dots mean several."""
+        """Return the parts of the usage line: [OPTIONS] and the arguments' metavars, such as [PREDS...]."""
         metavars = [param.metavar for param in self.params if param.param_type_name == "argument"]
         return ["[OPTIONS]", *(f"[{metavar}]" for metavar in metavars)]
 
     def get_help(self, ctx: Any) -> str:
-        return super().get_help(ctx).replace(_KEPT, "-")
+        """Return the wrapped help, with its hyphens put back."""
+        return super().get_help(ctx).replace(_FIXED_HYPHEN, "-")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the sections of streams, arguments and options; options under the titles declared for them."""
+        """Write the sections of streams (what is read and written), arguments and options; each option under the title
+        that is declared for it (`Option.panel`), else under "Options"."""
         with formatter.section("Streams"):
             formatter.write_dl([("reads", self.page.reads), ("writes", self.page.writes)])
         panels: dict[str, list[tuple[str, str]]] = {}
@@ -252,41 +269,43 @@ class ManualCommand(TyperCommand):
                 panels.setdefault(getattr(param, "rich_help_panel", None) or "Options", []).append(record)
         for title, records in panels.items():
             with formatter.section(title):
-                formatter.write_dl([(name, text.replace("-", _KEPT)) for name, text in records])
+                formatter.write_dl([(name, text.replace("-", _FIXED_HYPHEN)) for name, text in records])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the sections of examples, exit codes and related commands."""
+        """Write the sections of examples, exit codes and related commands, at the end of the help."""
         with formatter.section("Examples"):
             indent = " " * formatter.current_indent
-            for number, (command, purpose) in enumerate(self.page.shown):
-                lines = wrap_command_line(command, formatter.width - formatter.current_indent)
-                blank = "\n" if number else ""
-                formatter.write(blank + "".join(f"{indent}{line}\n" for line in (f"# {purpose}", *lines)))
+            for number, (command_line, purpose) in enumerate(self.page.example_lines):
+                lines = wrap_command_line(command_line, formatter.width - formatter.current_indent)
+                blank_line = "\n" if number else ""
+                formatter.write(blank_line + "".join(f"{indent}{line}\n" for line in (f"# {purpose}", *lines)))
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), text) for code, text in {**EXIT_CODES, **self.page.exits}.items()])
         with formatter.section("See also"):
-            formatter.write_text(", ".join(f"hoicli {name}" for name in self.page.see).replace("-", _KEPT))
+            formatter.write_text(", ".join(f"hoicli {name}" for name in self.page.see).replace("-", _FIXED_HYPHEN))
 
 
 def wrap_command_line(command: str, width: int) -> list[str]:
-    """Return a command line as lines of at most `width` columns, continued with backslashes."""
+    """Return a command line as lines of at most `width` characters, all but the last with a backslash at the end."""
     if len(command) <= width:
         return [command]
-    # spaces where no line may end become NUL while the text is wrapped
-    unbroken = _WHOLE.sub(lambda match: match[0][:1] + match[0][1:].replace(" ", "\0"), command)
+    # spaces where no line may end become NUL while the text is wrapped; a line may end before the part, at its first
+    # character
+    unbroken = _UNBROKEN.sub(lambda match: match[0][:1] + match[0][1:].replace(" ", "\0"), command)
     lines = wrap(unbroken, width - 2, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
     return " \\\n".join(lines).replace("\0", " ").splitlines()
 
 
-def keep_words(params: Sequence[Any]) -> list[Any]:
-    """Return the parameters of a command, changed so that their words stay words: since 0.29 typer would load Pydantic
-    for each (`_value` makes the numbers)."""
+def keep_texts(params: Sequence[Any]) -> list[Any]:
+    """Return the typer parameters of a command, changed so that typer does not convert their values: since 0.29 it
+    would load Pydantic for that, which is slow (`_value` converts numbers instead)."""
     for param in params:
-        if hasattr(param, "get_runtime_param"):
-            param.process_value = partial(_called_back, param)
+        if hasattr(param, "get_runtime_param"):  # typer 0.29 or later
+            param.process_value = partial(_call_back, param)
     return list(params)
 
 
-def _called_back(param: Any, ctx: Any, value: Any) -> Any:
-    """Return what a typer parameter's callback, if any, makes of its value: in place of `process_value`."""
+def _call_back(param: Any, ctx: Any, value: Any) -> Any:
+    """Return the value of a typer parameter after its callback, if it has one. It replaces typer's `process_value`,
+    which would also convert the value."""
     return value if param.callback is None else param.callback(ctx, param, value)

@@ -1,7 +1,8 @@
-"""What a run reads, and where it writes: no file that it reads is written over, however it learned of the file.
+"""Which files a call of a command reads and writes, so that no output overwrites an input, whatever the input's name.
 
-A run says before its work where it will write (`writes`); whatever opens a file for reading says so, too (`reads`), and
-the second of the two that name one file is refused. Links and ./ are followed, so that all names of a file are one.
+Outputs are registered before the command starts (`register_output`), inputs when they are opened (`register_input`). If
+both name the same file, whichever comes second raises an error. Files are compared by identity, not by name: links and
+./ do not matter.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from hoicli.errors import UsageError
 
 @dataclass
 class _Claims:
-    """read: how the user named a file, by its identity; written: (option, path) of an output, by its identity; whole:
-    the same of a folder that is replaced, by its path."""
+    """The inputs and outputs of one call. read: what the user calls an input, by the file's identity (`file_of`);
+    written: (option, path) of an output, by its identity; whole: (option, path) of a folder that is replaced as a
+    whole, by its resolved path."""
 
     read: dict[object, str] = field(default_factory=dict)
     written: dict[object, tuple[str, str]] = field(default_factory=dict)
@@ -32,7 +34,7 @@ _CLAIMS: ContextVar[_Claims | None] = ContextVar("claims", default=None)
 
 @contextmanager
 def watch_files() -> Iterator[None]:
-    """In the block one run notes what it reads and writes; both are forgotten at the end."""
+    """Register the inputs and outputs of the call that runs in the block; both are forgotten when it ends."""
     before = _CLAIMS.set(_Claims())
     try:
         yield
@@ -40,73 +42,73 @@ def watch_files() -> Iterator[None]:
         _CLAIMS.reset(before)
 
 
-def reads(path: str | Path, name: str = "", *, is_kept: bool = True) -> None:
-    """Note that the run reads this file (or folder, or - for stdin). Raises `UsageError` if it is one of the run's
-    outputs.
+def register_input(path: str | Path, name: str = "", *, is_kept: bool = True) -> None:
+    """Register a file (or folder, or - for stdin) as an input. Raises `UsageError` if it is one of the call's outputs.
 
-    name: what the user calls it. is_kept: whether outputs that are named later are checked against it, too; not for the
-    images of a dataset, which are many, and are read when all outputs are known."""
+    name: what the user calls it, if not by its path. is_kept: whether outputs that are registered later are checked
+    against it, too. This is not needed for the images of a dataset: they are many, and all outputs are known by
+    then."""
     claims = _CLAIMS.get()
     if claims is None:
         return
     path, file = str(path), file_of(path)
-    for output in [
-        claims.written.get(file),
-        *(claims.whole[folder] for folder in claims.whole if _is_within(path, folder)),
-    ]:
-        if output is not None:
-            raise _refusal(*output, name or path)
+    outputs = [output for folder, output in claims.whole.items() if _is_within(path, folder)]
+    if file in claims.written:
+        outputs.insert(0, claims.written[file])
+    if outputs:
+        option, output_path = outputs[0]
+        raise _input_error(option, output_path, name or path)
     if is_kept and file is not None:
         claims.read.setdefault(file, name or path)
 
 
-def writes(path: str, option: str, *, whole: bool = False) -> None:
-    """Note that the run will write this file (- for stdout), or replace this folder as a `whole`. Raises `UsageError`
-    if it is another option's output, or an input."""
+def register_output(path: str, option: str, *, whole: bool = False) -> None:
+    """Register a file (- for stdout), or a folder that is replaced as a `whole`, as the output of an option. Raises
+    `UsageError` if it is another option's output, or an input."""
     claims = _CLAIMS.get()
     if claims is None:
         return
+    # stdout counts under its name, and also as the file that it may be redirected to
     files = [file for file in ("stdout" if path == "-" else None, file_of(path, standard=1)) if file is not None]
-    taken = [claims.written.get(file) for file in files] + [
-        claims.whole[folder] for folder in claims.whole if _is_within(path, folder)
-    ]
+    outputs = [claims.written[file] for file in files if file in claims.written]
+    outputs += [output for folder, output in claims.whole.items() if _is_within(path, folder)]
     if whole:
         folder = os.path.realpath(path)
-        taken += [output for output in claims.written.values() if _is_within(output[1], folder)]
+        outputs += [output for output in claims.written.values() if _is_within(output[1], folder)]
         claims.whole[folder] = (option, path)
-    for output in taken:
-        if output is not None and output[0] != option:
-            problem = f"{option} {path}: is the output of {output[0]} already; give another file"
+    for other_option, _ in outputs:
+        if other_option != option:
+            problem = f"{option} {path}: is the output of {other_option} already; give another file"
             raise UsageError(problem, code="bad-output")
     claims.written.update(dict.fromkeys(files, (option, path)))
     refuse_input(path, option)
 
 
 def refuse_input(path: str | Path, option: str) -> None:
-    """Raise `UsageError` if a file that is about to be written is one that the run has read."""
+    """Raise `UsageError` if the file to be written, the output of an option, is one that the call has read."""
     claims = _CLAIMS.get()
     if claims is not None and (name := claims.read.get(file_of(path, standard=1))) is not None:
-        raise _refusal(option, str(path), name)
+        raise _input_error(option, str(path), name)
 
 
-def _refusal(option: str, path: str, name: str) -> UsageError:
-    """Return the error that an output is an input, too, which the user calls `name`."""
+def _input_error(option: str, path: str, name: str) -> UsageError:
+    """Return the error that the output of an option is also an input. name: what the user calls the input."""
     output = "stdout" if path == "-" else f"{option} {path}"
     return UsageError(f"{output}: is an input, too ({name}); give another name", code="bad-output")
 
 
 def _is_within(path: str, folder: str) -> bool:
-    """Return whether a path is a resolved folder, or lies in it."""
+    """Return whether a path is `folder`, or lies in it, with all links followed. folder: a resolved path."""
     return path != "-" and Path(os.path.realpath(path)).is_relative_to(folder)
 
 
 def file_of(path: str | Path, *, standard: int = 0) -> object:
-    """Return the identity of a file, the same under all its names; None for a pipe, a device or a folder, which may be
-    shared.
+    """Return the identity of a file, which is the same for all its names: (device, inode), or the resolved path of a
+    file that does not exist yet. None for a pipe, a device or a folder, which may be read and written at once.
 
-    standard: the number of the stream that - means."""
+    standard: the descriptor of the stream that - means: 0 is stdin, 1 stdout."""
     try:
         status = os.fstat(standard) if path == "-" else os.stat(path)
-    except OSError:
+    except OSError:  # a closed stream, or no such file
         return None if path == "-" else os.path.realpath(path)
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None

@@ -20,13 +20,13 @@ from itertools import chain, islice, takewhile
 from typing import IO, NoReturn, TypeVar
 
 from hoicli.io.messages import are_notes_kept
-from hoicli.io.process import hold_signals, let_go
+from hoicli.io.process import hold_signals, release_signals
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 _BROKEN = EOFError, OSError, pickle.UnpicklingError
-"""What reading a result raises if the fork has ended, perhaps amid it."""
+"""The exceptions of reading a result if the fork has ended, perhaps while it wrote."""
 _forked = False
 """Whether this process is one of our forks, which make no others: nobody would end those."""
 
@@ -34,25 +34,27 @@ _forked = False
 def shared_out(
     work: Callable[[S], T], items: Sequence[S], *, worth: bool = True, tell: Callable[[int], object] = lambda _: None
 ) -> list[T]:
-    """Return the result of `work` on every item, of which there is at least one. This process does the first item;
-    every other one goes to whichever process is free, this one or one of its forks. There is a fork for each further
-    processor.
+    """Return a list of the results of `work` on every item, computed by this process and forks of it, one for each
+    further processor. This process does the first item; every other one goes to whichever process is free.
 
-    worth: whether the items take so long that forks are worth making. tell: a function that gets the number of each
-    item that this process has done. What a fork fails to do is done here in the end."""
+    items: at least one. worth: whether the items take so long that forks are worth making; without forks this process
+    does all. tell: a function that is called with the number of each item that this process has done, for a progress
+    bar. Items that a fork failed to do are done here in the end."""
     process_count = min(len(os.sched_getaffinity(0)), len(items)) if sys.platform == "linux" and worth else 1
     remaining: Iterable[int] = range(1, len(items))
     pipes: list[IO[bytes]] = []
     done: dict[int, T] = {}
     parent = os.getpid()
 
-    def send(_: int, pipe: IO[bytes]) -> None:  # in a fork, which stops when its parent has died
-        _send(pipe, {number: work(items[number]) for number in takewhile(lambda _: os.getppid() == parent, remaining)})
+    def send_results(_: int, pipe: IO[bytes]) -> None:
+        """In a fork: do the items that are left, and send their results by number. Stop if the parent has died."""
+        numbers = takewhile(lambda _: os.getppid() == parent, remaining)
+        _send(pipe, {number: work(items[number]) for number in numbers})
 
     with ExitStack() as stack:
         if process_count > 1 and _may_fork():
             remaining = stack.enter_context(_queue(remaining))
-            pipes = stack.enter_context(_forks(send, range(1, process_count)))
+            pipes = stack.enter_context(_forks(send_results, range(1, process_count)))
         for number in chain([0], remaining):
             done[number] = work(items[number])
             tell(number)
@@ -64,8 +66,8 @@ def shared_out(
 
 @contextmanager
 def _queue(numbers: Iterable[int]) -> Iterator[Iterator[int]]:
-    """Give an iterator of the numbers, at most 16,384, that this process and its forks share: each number goes to the
-    process that asks next."""
+    """Give an iterator over numbers that this process and its forks share: each number goes to the process that asks
+    next. The numbers are in a pipe, 4 bytes each; it holds 64 KiB, so there may be at most 16,384."""
     reading, writing = os.pipe()
     with open(reading, "rb", buffering=0) as stream:
         with open(writing, "wb") as filled:
@@ -74,10 +76,10 @@ def _queue(numbers: Iterable[int]) -> Iterator[Iterator[int]]:
 
 
 def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
-    """Return the result of `work` on every share, the first made in this process and the others in forks of it; None if
-    any of them fails, or if this process must not be forked.
+    """Return a list of the results of `work` on every share of some input: the first is done in this process, each
+    other one in a fork. Return None if any of them fails, or if this process must not be forked.
 
-    A failure is not reported here: the caller repeats the work in one process, which reports it with its place."""
+    A failure is not reported here: the caller then does the work in one process, which reports it with its place."""
     if not _may_fork():
         return None
     try:
@@ -91,25 +93,26 @@ def work_in_turns(
 ) -> Iterator[tuple[S, T]]:
     """Yield (item, the result of `work` on it) for every item, in their order.
 
-    again: a function that gives a fork the same items, since a file that it shares with this process has only one
-    position. processes: how many take turns, this one and forks of it; with three, each does every third item. What a
-    fork fails to do is done here, and reported here. Results are waited for in their order, so that at most one result
-    of each process is in memory."""
+    again: a function that returns the same items for a fork, from a file that it opens anew: of an open file, forks
+    share the position. processes: how many take turns, this one and forks of it; with three, each does every third
+    item. Items that a fork fails to do are done here, which raises their errors. Results are waited for in their order,
+    so at most one result of each process is in memory."""
 
-    def send(turn: int, pipe: IO[bytes]) -> None:
+    def send_results(turn: int, pipe: IO[bytes]) -> None:
+        """In a fork: do every item whose turn it is, and send its result."""
         for item in islice(again(), turn, None, processes):
             _send(pipe, work(item))
 
     with ExitStack() as stack:
         pipes: dict[int, IO[bytes]] = {}
         if processes > 1 and _may_fork():
-            pipes = dict(enumerate(stack.enter_context(_forks(send, range(1, processes))), start=1))
+            pipes = dict(enumerate(stack.enter_context(_forks(send_results, range(1, processes))), start=1))
         for number, item in enumerate(items):
             turn = number % processes
             if turn in pipes:
                 try:
                     result: T = pickle.load(pipes[turn])  # noqa: S301 (our own fork wrote it)
-                except _BROKEN:
+                except _BROKEN:  # the fork has ended: from now on its items are done here
                     del pipes[turn]
                 else:
                     yield item, result
@@ -131,9 +134,9 @@ def _may_fork() -> bool:
 
 @contextmanager
 def _forks(run: Callable[[S, IO[bytes]], None], tasks: Iterable[S]) -> Iterator[list[IO[bytes]]]:
-    """In the block forks of this process work: each calls `run` with one of the tasks and a pipe to write to. Gives the
-    ends of the pipes to read from; where a fork has ended, or none was allowed, reading raises one of `_BROKEN`. After
-    the block no fork is left."""
+    """Run a fork of this process for each task while the block runs; after the block no fork is left. A fork calls
+    `run` with its task and a pipe to write to. Gives a list of the pipes' ends to read from, in the order of the tasks.
+    If a fork has ended, or the system allowed none, reading from its pipe raises one of `_BROKEN`."""
     processes: list[int] = []
     readers: list[IO[bytes]] = []
     try:
@@ -142,12 +145,12 @@ def _forks(run: Callable[[S, IO[bytes]], None], tasks: Iterable[S]) -> Iterator[
                 reading, writing = os.pipe()
                 readers.append(open(reading, "rb"))  # noqa: SIM115 (closed below)
                 with open(writing, "wb") as pipe, hold_signals():
-                    process = os.fork()
+                    process = os.fork()  # with signals held: no fork is left out of the list of those to kill
                     if not process:
                         _run_in_fork(run, task, pipe, readers)
                     processes.append(process)
         yield readers
-    finally:  # after Ctrl-C or SIGTERM no result is needed
+    finally:  # after the block, or after Ctrl-C or SIGTERM in it, no result is needed
         for process in processes:
             os.kill(process, signal.SIGKILL)
             os.waitpid(process, 0)
@@ -156,12 +159,12 @@ def _forks(run: Callable[[S, IO[bytes]], None], tasks: Iterable[S]) -> Iterator[
 
 
 def _run_in_fork(run: Callable[[S, IO[bytes]], None], task: S, pipe: IO[bytes], ends: Sequence[IO[bytes]]) -> NoReturn:
-    """Live the whole life of a fork. It reports no failure: the parent notices that results are missing. ends: the
-    parent's ends of pipes, which are closed here."""
+    """Do a fork's task, then end the process. It reports no failure: the parent notices that results are missing. ends:
+    the ends of pipes that the parent reads from, which a fork must close."""
     global _forked
     _forked = True
     try:
-        let_go()  # a fork has nothing to clean up
+        release_signals()  # a fork has nothing to clean up
         for end in ends:  # with them open, it would wait forever to write what a killed parent will never read
             end.close()
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (only the parent writes to stderr)
@@ -171,6 +174,6 @@ def _run_in_fork(run: Callable[[S, IO[bytes]], None], task: S, pipe: IO[bytes], 
 
 
 def _send(pipe: IO[bytes], result: object) -> None:
-    """Write a result to a pipe; its columns go there from memory, without a copy."""
+    """Write a pickled result to a pipe. Protocol 5 writes arrays from their memory, without a copy."""
     pickle.dump(result, pipe, protocol=5)
     pipe.flush()

@@ -18,8 +18,10 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 @lru_cache(maxsize=1)
 def keep_memory() -> None:
-    """Ask glibc to keep freed memory: work on one large array after another else gets every page anew and zeroed, which
-    takes a fifth of the time of a corruption. Nothing happens with another C library."""
+    """Tell the C library (glibc) to keep freed memory for the next array instead of returning it to the system.
+
+    Otherwise, work on one large array after another gets new, zeroed pages each time: a fifth of the time of a
+    corruption. With another C library nothing happens."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):  # TypeError: on Windows there is no library without a name
@@ -30,8 +32,8 @@ def keep_memory() -> None:
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """In the block there is no garbage collection. Reading creates millions of small objects without cycles, and
-    collection would double the time."""
+    """Turn off Python's garbage collection of reference cycles during the block. Reading files creates millions of
+    small objects without cycles, and looking for cycles among them would double the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -16,9 +16,10 @@ _KEPT: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
 
 @contextmanager
-def kept_notes() -> Iterator[list[str]]:
-    """In the block, what `note` says goes to this list instead of stderr, and there are no progress bars."""
-    notes: list[str] = []
+def kept_notes(notes: list[str] | None = None) -> Iterator[list[str]]:
+    """Add the messages of `note` during the block to a list instead of printing them; there are no progress bars.
+    notes: the list, None for a new one. Gives the list."""
+    notes = [] if notes is None else notes
     token = _KEPT.set(notes)
     try:
         yield notes
@@ -27,23 +28,22 @@ def kept_notes() -> Iterator[list[str]]:
 
 
 def are_notes_kept() -> bool:
-    """Return whether the caller keeps the notes (`kept_notes`), so that this work writes nothing to stderr."""
+    """Return whether notes go to a caller's list (`kept_notes`), so that nothing may be written to stderr."""
     return _KEPT.get() is not None
 
 
 class Log:
-    """What stderr gets, as a command line asks: only errors (`--quiet`); objects on lines of their own
-    (`--log json`)."""
+    """What stderr gets. quiet: only errors (--quiet); as_json: each message as a JSON object on a line (--log json)."""
 
     quiet = as_json = False
 
 
 @contextmanager
-def log_as_asked(words: Sequence[str]) -> Iterator[None]:
-    """In the block `Log` is what a command line asks for. words: that command line. It is searched before it is parsed,
-    so that an error in it is already told in the way it asks for."""
-    Log.quiet = "--quiet" in words
-    Log.as_json = "--log=json" in words or ("--log", "json") in pairwise(words)
+def set_log_options(arguments: Sequence[str]) -> Iterator[None]:
+    """Set `Log` for the block as the arguments of a command line ask. They are searched before they are parsed, so that
+    an error in the command line itself is already printed as asked."""
+    Log.quiet = "--quiet" in arguments
+    Log.as_json = "--log=json" in arguments or ("--log", "json") in pairwise(arguments)
     try:
         yield
     finally:
@@ -51,33 +51,34 @@ def log_as_asked(words: Sequence[str]) -> Iterator[None]:
 
 
 def note(message: str, *, requested: bool = False) -> None:
-    """Print a message for the user on stderr: a summary, an assumption, a count. It is never part of the data.
-    requested: whether the command is called for this message, so that `--quiet` does not leave it out."""
+    """Print a message for the user on stderr (a summary, an assumption, a count), or add it to the list of
+    `kept_notes`. requested: whether the message is what the command is called for, so that it is printed even with
+    --quiet."""
     notes = _KEPT.get()
     if notes is not None:
         notes.append(one_line(message))
     elif Log.as_json and (requested or not Log.quiet):
-        say_data("note", message=one_line(message))
+        print_json("note", message=one_line(message))
     elif requested or not Log.quiet:
-        say(f"hoicli: {message}")
+        print_line(f"hoicli: {message}")
 
 
 def report(error: HoicliError) -> None:
-    """Print an error on stderr, with `--quiet`, too."""
+    """Print an error on stderr, even with --quiet."""
     if Log.as_json:
-        say_data("error", **error.data())
+        print_json("error", **error.data())
     else:
-        say(str(error) if error.place else f"hoicli: {error}")
+        print_line(str(error) if error.place else f"hoicli: {error}")
 
 
-def say_data(level: str, **data: object) -> None:
-    """Print an object on a line of stderr. level: error, note or progress."""
+def print_json(level: str, **data: object) -> None:
+    """Print a JSON object with `data` on a line of stderr. level: error, note or progress."""
     import json
 
-    say(json.dumps({"level": level, **data}, separators=(",", ":")))
+    print_line(json.dumps({"level": level, **data}, separators=(",", ":")))
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Print a line on stderr; nothing happens if stderr is closed."""
     if sys.stderr is None:  # `2>&-`; print would write to stdout, into the data
         return
@@ -86,39 +87,40 @@ def say(line: str) -> None:
 
 
 def display_name(path: str) -> str:
-    """Return what messages call a stream."""
+    """Return what messages call the input or output of this path: "<stdin>" for -, else the path."""
     return "<stdin>" if path == "-" else path
 
 
-EVERY = 1.0
-"""Seconds between two lines of progress."""
+PROGRESS_SECONDS = 1.0
+"""Seconds between two lines of progress (--log json)."""
 
 
 class Progress:
-    """A tqdm bar if stderr is a terminal, or lines of JSON (`--log json`); nothing with `--quiet`, or where the caller
-    keeps the notes (`are_notes_kept`).
+    """Progress of a loop on stderr: a tqdm bar on a terminal, or lines of JSON (--log json). Nothing is shown with
+    --quiet, if stderr is a file, or in a call from Python (`are_notes_kept`).
 
-    tqdm is imported only for a bar, which is gone when it is done, and does not come for work of half a second. With
-    `total` None it shows a count.
+    A bar appears after half a second, and disappears at the end. shown: whether anything is shown.
     """
 
     def __init__(self, label: str, *, total: int | None = None, unit: str = "it") -> None:
+        """Begin at 0. label: what is being done; total: how many steps there are, None to show only a count; unit: of
+        the steps (B for bytes)."""
         self.shown = (
             sys.stderr is not None and (Log.as_json or sys.stderr.isatty()) and not (Log.quiet or are_notes_kept())
         )
         self._about = {"label": visible(label), "total": total, "unit": unit.strip()}
         self._done = 0
-        self._next = time.monotonic() + EVERY
+        self._next = time.monotonic() + PROGRESS_SECONDS
         self._bar: Any = None
         if self.shown and not Log.as_json:
             from tqdm import tqdm
 
-            tqdm.monitor_interval = 0  # no monitor thread: hoicli forks
+            tqdm.monitor_interval = 0  # no monitor thread: a process with threads cannot be forked safely
             scaled = unit == "B"
             self._bar = tqdm(total=total, unit=unit, unit_scale=scaled, desc=visible(label), leave=False, delay=0.5)
 
     def advance_to(self, position: int) -> None:
-        """Advance to a position; an earlier one than before changes nothing."""
+        """Advance to a position, the number of steps done so far; an earlier one than before changes nothing."""
         if position > self._done:
             self.advance(position - self._done)
 
@@ -128,12 +130,14 @@ class Progress:
         if self._bar is not None:
             self._bar.update(steps)
         elif self.shown and time.monotonic() >= self._next:
-            say_data("progress", done=self._done, **self._about)
-            self._next = time.monotonic() + EVERY
+            print_json("progress", done=self._done, **self._about)
+            self._next = time.monotonic() + PROGRESS_SECONDS
 
     def __enter__(self) -> Progress:
+        """Return the progress itself, for `with Progress(...) as progress`."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.close()

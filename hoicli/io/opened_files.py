@@ -17,15 +17,17 @@ from itertools import chain
 from typing import IO, Any, cast
 
 from hoicli.errors import DataError
-from hoicli.io.file_claims import reads
+from hoicli.io.file_claims import register_input
 from hoicli.io.messages import display_name
 
 MARK = codecs.BOM_UTF8
 """UTF-8's byte order mark. It is ignored at the beginning of every line, because `cat` and `shuf` can move it there."""
 
 _OTHERS = {"UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)}
-"""The marks of text in another encoding, as Windows PowerShell's `>` writes them. UTF-32's first begins as UTF-16's."""
+"""The byte order marks of other encodings, which Windows PowerShell's `>` writes. UTF-32 comes first, since one of its
+marks begins with one of UTF-16's."""
 CHUNK = 1 << 16
+"""Bytes that are read from a pipe at once."""
 NO_SUCH_FILE = "no such file; check the path"
 _UNREADABLE: dict[type[OSError], str] = {
     IsADirectoryError: "is a directory; give a file",
@@ -33,13 +35,13 @@ _UNREADABLE: dict[type[OSError], str] = {
 }
 ZIP_MAGIC, NPY_MAGIC = b"PK\x03\x04", b"\x93NUMPY"
 GZIP_MAGIC = b"\x1f\x8b"
-"""How what is unpacked here begins."""
+"""The first bytes of a gzip file, which is unpacked here."""
 PROGRAMS = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zX": "xz", b"BZh9": "bzip2"}
-"""How other compressed files begin, which are neither read nor written, and the program that does both."""
+"""The first bytes of other compressed files, which are not unpacked here, and the program that does it."""
 FIRST = 1 << 16
 """Bytes at the beginning of a file by which `file_kind` knows what it is."""
 HEAD = 1 << 12
-"""Bytes at the beginning of a file by which it is told from what hoicli reads."""
+"""Bytes at the beginning of a file by which `name_foreign_file` recognises what hoicli cannot read."""
 _FOREIGN_FILES = {
     rb"version https://git-lfs": "is a Git LFS pointer, not the file itself; fetch that: git lfs pull",
     rb"\s*(<\?xml[^>]*>\s*)?<(!doctype\s+html|html|head|body)\b": "is a web page, no data: most likely the download "
@@ -61,14 +63,16 @@ _FOREIGN_FILES = {
     rb"\d+( [01]?\.\d+){4}( [\d.]+)?\r?\n": "is YOLO's text: boxes of one image, and no triplets; write records "
     "(`hoicli doctor --schema prediction`)",
 }
-"""How files begin that nothing here reads, and what they are; the first that fits says it."""
+"""Files that hoicli cannot read: a pattern of their first bytes, and the message that says what they are. The first
+pattern that fits counts."""
 DENSE, DENSEST = 1 << 24, 200
 """Compressed data may unpack to DENSE bytes, and to more only up to DENSEST times its size (dumps: 5 to 20 times)."""
 
 
 @contextmanager
 def readable(name: str) -> Iterator[None]:
-    """Turn errors of the operating system and of decompressors into a `DataError` that names the file."""
+    """Turn errors of the operating system and of decompressors in the block into a `DataError` that names the file.
+    name: of the file."""
     try:
         yield
     except FileNotFoundError:
@@ -82,7 +86,8 @@ def readable(name: str) -> Iterator[None]:
 
 
 def parts_of(path: str) -> list[str]:
-    """Return the files that `a.mat,b.mat` names together; the path itself if it is a file, or has no comma."""
+    """Return a list of the files that `path` names: two for "a.mat,b.mat". If the whole is itself a file, or none of
+    the parts is one, it is the name of one file."""
     parts = path.split(",")
     joined = len(parts) > 1 and not os.path.exists(path) and any(map(os.path.exists, parts))
     return parts if joined else [path]
@@ -90,13 +95,13 @@ def parts_of(path: str) -> list[str]:
 
 @contextmanager
 def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
-    """Open a file or `-` (stdin), decompressed, and after its byte order mark.
+    """Open a file or `-` (stdin) for reading bytes: gzip is unpacked, and a byte order mark is skipped.
 
-    name: its name in messages (default: its path). Compression is detected by magic bytes, not by name. Raises
-    `DataError` if the file does not exist, is a directory, has damaged compressed data, is compressed otherwise, is
-    UTF-16 or UTF-32, or is something that `name_foreign_file` knows."""
+    name: what messages call it (default: its path). Compression is detected by the first bytes, not by the name. Raises
+    `DataError` if the file does not exist, is a directory, is damaged gzip, is compressed otherwise, is UTF-16 or
+    UTF-32, or is of a kind that hoicli cannot read (`name_foreign_file`)."""
     name = name or display_name(path)
-    reads(path, name)
+    register_input(path, name)
     with readable(name), ExitStack() as closing:
         if path == "-":
             if sys.stdin is None:  # `<&-`
@@ -109,7 +114,8 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
         magic, raw = peek(raw)
         if magic.startswith(GZIP_MAGIC):
             packed = _Packed(raw)
-            raw = closing.enter_context(io.BufferedReader(Pieces(_unpack(packed, name), packed), 1 << 20))
+            pieces = ChunkReader(_unpack(packed, name), packed)
+            raw = closing.enter_context(io.BufferedReader(pieces, 1 << 20))
         elif program := PROGRAMS.get(magic):
             problem = f"is compressed by {program}; pipe it in: {program} -dc FILE | hoicli ..."
             raise DataError(problem, place=name, code="unknown-format")
@@ -126,54 +132,60 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
 
 
 def file_kind(path: str, first: bytes) -> str:
-    """Return what a file is by its name and its `first` bytes: folder, npz, npy, pickle, mat, json-list, json-text (a
-    JSON string), json-object (or lines of objects), xml, or unknown."""
+    """Return the kind of a file by its path and its first bytes: folder, npz, npy, pickle, mat, json-list, json-text (a
+    JSON string), json-object (or lines of objects), xml, or unknown. first: up to FIRST bytes."""
     if path != "-" and os.path.isdir(path):
         return "folder"
     if path.endswith(".npz") or first.startswith(ZIP_MAGIC):
         return "npz"
     if path.endswith((".mat", ".mat.gz")) or first.startswith(b"MATLAB "):
         return "mat"
-    if first.startswith((NPY_MAGIC, b"\x80")):
-        return "npy" if first.startswith(NPY_MAGIC) else "pickle"
-    begins = {b"[": "json-list", b'"': "json-text", b"{": "json-object", b"<": "xml"}
-    return begins.get(first.lstrip(MARK + b" \t\r\n")[:1], "unknown")
+    if first.startswith(NPY_MAGIC):
+        return "npy"
+    if first.startswith(b"\x80"):  # the first instruction of a pickle, PROTO
+        return "pickle"
+    kinds = {b"[": "json-list", b'"': "json-text", b"{": "json-object", b"<": "xml"}
+    return kinds.get(first.lstrip(MARK + b" \t\r\n")[:1], "unknown")
 
 
 def name_foreign_file(head: bytes) -> str | None:
-    """Return what a file is that begins with `head` and what to do with it, if nothing here reads such a file; else
-    None. Every reader asks by `open_input`, so that all say the same."""
-    names = (name for begin, name in _FOREIGN_FILES.items() if re.match(begin, head, re.DOTALL | re.IGNORECASE))
-    return next(names, None)
+    """Return a message that says what a file is and what to do with it, if hoicli cannot read such files; else None.
+    head: the file's first HEAD bytes. `open_input` calls it, so all readers give the same message."""
+    for pattern, message in _FOREIGN_FILES.items():
+        if re.match(pattern, head, re.DOTALL | re.IGNORECASE):
+            return message
+    return None
 
 
 def packed_size(stream: IO[bytes]) -> int | None:
-    """Return how many bytes of a compressed file an opened input has read so far; None if it is not compressed."""
+    """Return how many compressed bytes have been read so far of a file that `open_input` unpacks; None if it is not
+    compressed."""
     file = getattr(getattr(stream, "raw", None), "fileobj", None)
     return file.tell() if isinstance(file, _Packed) else None
 
 
 class _Packed:
-    """A compressed file that counts the bytes read from it."""
+    """A compressed file that counts the bytes that were read from it. gzip reads from it by `read`."""
 
     def __init__(self, raw: io.BufferedReader) -> None:
+        """Wrap an opened file."""
         self._raw = raw
-        self._taken = 0
+        self._bytes_read = 0
 
     def read(self, size: int = -1) -> bytes:
         """Return up to `size` bytes, or all that are left for -1."""
         data = self._raw.read(size)
-        self._taken += len(data)
+        self._bytes_read += len(data)
         return data
 
     def tell(self) -> int:
-        """Return how many bytes were read so far, which a pipe cannot tell."""
-        return self._taken
+        """Return how many bytes have been read so far. A pipe itself could not tell this."""
+        return self._bytes_read
 
 
 def _unpack(packed: _Packed, name: str) -> Iterator[bytes]:
-    """Yield the unpacked data, piece by piece. Raises `DataError` if it is more than DENSE bytes and more than DENSEST
-    times the compressed size, as only a decompression bomb is."""
+    """Yield the unpacked data of a gzip file in pieces of up to 64 KiB. Raises `DataError` if it is more than DENSE
+    bytes and more than DENSEST times the compressed size: a decompression bomb. name: what messages call the file."""
     unzipped = gzip.GzipFile(fileobj=cast("IO[bytes]", packed), mode="rb")
     unpacked_bytes = 0
     for piece in iter(partial(unzipped.read1, 1 << 16), b""):
@@ -184,48 +196,54 @@ def _unpack(packed: _Packed, name: str) -> Iterator[bytes]:
         yield piece
 
 
-class Pieces(io.RawIOBase):
-    """A readable file over an iterator of pieces. fileobj: the file they come from; its position gives the progress."""
+class ChunkReader(io.RawIOBase):
+    """A readable file whose content comes from an iterator of bytes. fileobj: the file that the bytes come from; its
+    position is the progress of reading."""
 
-    def __init__(self, pieces: Iterator[bytes], fileobj: Any) -> None:
+    def __init__(self, chunks: Iterator[bytes], fileobj: Any) -> None:
+        """Wrap an iterator of bytes."""
         self.fileobj = fileobj
-        self._pieces = pieces
-        self._ready = memoryview(b"")
+        self._chunks = chunks
+        self._rest = memoryview(b"")  # of the last chunk
 
     def readable(self) -> bool:
+        """Return True: `io.BufferedReader` asks."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` and return how many bytes it got; raises what the iterator of pieces raises."""
-        while not self._ready:
-            piece = next(self._pieces, None)
-            if piece is None:
+        """Copy the next bytes into `buffer` and return how many, 0 at the end. Raises what the iterator raises."""
+        while not self._rest:
+            chunk = next(self._chunks, None)
+            if chunk is None:
                 return 0
-            self._ready = memoryview(piece)
-        count = min(len(buffer), len(self._ready))
-        buffer[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
+            self._rest = memoryview(chunk)
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
         return count
 
 
 def peek(stream: io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
-    """Return (the first four bytes, or all there are; a stream that still begins with them). The second may be a new
-    one, since a pipe may at first hold a single byte."""
+    """Return (the first four bytes of a stream, or all there are; a stream that still begins with them). Go on reading
+    from the returned stream: it is a new one if `stream` is a pipe that has sent fewer bytes so far, for which
+    `stream.peek` would not wait."""
     head = stream.peek(4)[:4]
     if len(head) == 4:
         return head, stream
-    head = stream.read(4)
-    pieces = chain([head], iter(partial(stream.read1, CHUNK), b""))
+    head = stream.read(4)  # waits for four bytes, or the end
+    chunks = chain([head], iter(partial(stream.read1, CHUNK), b""))
     source = getattr(getattr(stream, "raw", None), "fileobj", stream)
-    return head, io.BufferedReader(Pieces(pieces, source), 1 << 20)
+    return head, io.BufferedReader(ChunkReader(chunks, source), 1 << 20)
 
 
 def repeated_key(data: bytes, value: Any) -> str | None:
-    """Return a key that occurs twice in an object of a JSON text, or None. Readers would keep the last of its two
-    values without a word. value: what was read from the text; if it has all keys of the text, that is not read
-    again."""
+    """Return a key that occurs twice in one object of a JSON text, or None. Readers of JSON keep the last of the two
+    values silently. data: the JSON text; value: the value that was read from it.
+
+    Each key in the text is followed by `":`. If there are as many of these as keys in the value, none occurs twice, and
+    the text need not be parsed again, which is slow."""
     key_count = data.count(b'":') + data.count(b'" :')
-    if type(value) is dict:
+    if type(value) is dict:  # a record, whose dicts are in lists: counted faster than by `_keys_in`
         lists = [part for part in value.values() if type(part) is list and part and type(part[0]) is dict]
         if key_count == len(value) + sum(len(item) for item in chain.from_iterable(lists) if type(item) is dict):
             return None
@@ -234,6 +252,7 @@ def repeated_key(data: bytes, value: Any) -> str | None:
     repeated: list[str] = []
 
     def note_repeated(pairs: list[tuple[str, Any]]) -> None:
+        """Note the keys that are in (key, value) `pairs` of an object more than once."""
         names = [name for name, _ in pairs]
         repeated.extend(name for name in dict.fromkeys(names) if names.count(name) > 1)
 
@@ -243,13 +262,14 @@ def repeated_key(data: bytes, value: Any) -> str | None:
 
 
 def refuse_repeated_key(data: bytes, value: Any, place: str) -> None:
-    """Raise `DataError` if a key occurs twice in an object of a JSON text."""
+    """Raise `DataError` if a key occurs twice in one object of a JSON text. data: the text; value: the value that was
+    read from it; place: where it is, for the message."""
     if (key := repeated_key(data, value)) is not None:
         raise DataError(f"the key {key[:60]!r} occurs twice in one object; keep one of the two", place=place)
 
 
 def _keys_in(value: Any) -> int:
-    """Return how many keys a decoded JSON value has, those of objects inside it included."""
+    """Return how many keys a decoded JSON value has in all, including objects inside objects and lists."""
     if type(value) is dict:
         return len(value) + sum(map(_keys_in, value.values()))
     return sum(map(_keys_in, value)) if type(value) is list else 0

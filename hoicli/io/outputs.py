@@ -1,5 +1,5 @@
-"""Bytes out: to stdout, to a device, or to files that appear whole or not at all; and checks before the work that an
-output can be written, so that no long or costly run is lost to a missing folder.
+"""Writing bytes: to stdout, to a device, or to files that appear completely or not at all. And checks, before a command
+starts, that its output can be written, so that no long or costly run is lost to a missing folder.
 """
 
 from __future__ import annotations
@@ -22,16 +22,20 @@ from hoicli.io.process import hold_signals
 WRITE_CHUNK = 1 << 18
 """Bytes collected before a write: enough that the system call costs little, few enough to stream."""
 LIST_OF_FILES = ".hoicli-files"
-"""What is in a folder that is replaced as a whole, one a line: what else is there is another's."""
+"""The file that lists, one a line, the files that hoicli wrote into a folder. A folder with any others is never
+replaced."""
 NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
-"""What a file system says that cannot sync, as some of FUSE and of networks: no reason to lose the result."""
+"""Errors of file systems that cannot sync, such as some of FUSE and of networks. They are ignored: the result would be
+lost otherwise."""
 NOT_PACKED = {".zst": "zstd", ".xz": "xz", ".bz2": "bzip2"}
-"""Endings of compressed files that are neither written nor read, and the program that does both."""
+"""Endings of compressed files that hoicli neither writes nor reads, and the program that does both."""
 FIGURE_ENDINGS = (".png", ".svg", ".pdf")
+"""The endings of files that figures can be written to."""
 
 
 def stays_inside(name: str) -> bool:
-    """Return whether a file name from a record stays inside its folder, on POSIX and on Windows."""
+    """Return whether a file name from a record names a file inside the folder that it is relative to, on POSIX and on
+    Windows: no absolute path, no `..`."""
     posix, windows = PurePosixPath(name), PureWindowsPath(name)
     return not (posix.is_absolute() or windows.anchor or ".." in {*posix.parts, *windows.parts} or "\0" in name)
 
@@ -43,10 +47,11 @@ def lies_in(path: Path, folder: Path) -> bool:
 
 @contextmanager
 def open_output(path: str) -> Iterator[Callable[[bytes], object]]:
-    """Give a `write(bytes)` function for `-` (stdout), or for a file that appears whole, under its name, or not at all.
+    """Give a function `write(bytes)` for stdout (`-`) or for a file. The file appears under its name when the block
+    ends, completely, or not at all.
 
-    A file whose name ends in .gz is compressed, reproducibly. Complete lines that were written to stdout before an
-    error are still printed. Raises as `atomic_path` does."""
+    A file whose name ends in .gz is compressed; the same data give the same bytes. What was written to stdout before an
+    error is still printed. Raises as `atomic_path` does."""
     number = 1 if path == "-" else descriptor(path)
     if number is not None:  # an open stream: append at its position
         name = "<stdout>" if number == 1 else path
@@ -63,11 +68,11 @@ def open_output(path: str) -> Iterator[Callable[[bytes], object]]:
 
 @contextmanager
 def writable(name: str) -> Iterator[None]:
-    """Turn an error of writing in the block, such as a full disk, into a `DataError` that names the file. Reading turns
-    its own errors into `DataError`s, so an `OSError` in the block comes from writing."""
+    """Turn an error of writing in the block, such as a full disk, into a `DataError` that names the file. (Errors of
+    reading are `DataError`s already, so an `OSError` in the block comes from writing.)"""
     try:
         yield
-    except BrokenPipeError:
+    except BrokenPipeError:  # whoever reads stdout has stopped: no failure
         raise
     except OSError as error:
         problem = f"cannot be written ({error.strerror or error}); make room, or write elsewhere"
@@ -76,35 +81,36 @@ def writable(name: str) -> Iterator[None]:
 
 @contextmanager
 def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
-    """Give a temporary path beside `path` that takes its name when the block ends well, and is removed when it does
-    not.
+    """Give the path of a temporary file to write to. It is renamed to `path` when the block ends, and removed if the
+    block raises an error.
 
-    The new content is on disk before it takes the name: a power cut leaves the old file or the new one. If several
-    processes write the same path, each does so whole, and the last one stays. Links are followed, and the new file
-    keeps the mode of the file it replaces. A device or a pipe (/dev/null, `>(gzip)`) is written to directly. Raises
-    `UsageError`, naming `option`, if the file cannot be created, and `DataError` if writing fails."""
+    The content is on disk before the renaming: a power cut leaves the old file or the new one. If several processes
+    write the same path, the last one's complete file stays. Links are followed, and the new file keeps the mode of the
+    file it replaces. A device or a pipe (/dev/null, `>(gzip)`) is written to directly. option: the option that named
+    the path. Raises `UsageError`, naming it, if the file cannot be created, and `DataError` if writing fails."""
     if not is_to_be_replaced(path, option):
         with writable(path):
             yield path
         return
     refuse_input(path, option)
     target = Path(os.path.realpath(path))
-    with beside(target, f"{option} {path}", Path(path).parent) as temporary, writable(path):
+    with temporary_file(target, f"{option} {path}", Path(path).parent) as temporary, writable(path):
         yield str(temporary)
         _sync(temporary)
-        refuse_input(path, option)  # again: the run may have learned of it since
-        _inherit(temporary, target)
+        refuse_input(path, option)  # again: it may have been opened for reading since
+        _copy_mode_and_owner(temporary, target)
         os.replace(temporary, target)
 
 
 def write_output(path: str, data: bytes) -> None:
-    """Write to `-` or a file, as `open_output` does."""
+    """Write data to stdout (`-`) or to a file, which appears completely or not at all. Raises as `atomic_path` does."""
     with open_output(path) as write:
         write(data)
 
 
 def _sync(path: Path) -> None:
-    """Wait until the content of a file is on disk: a full or broken disk may say so only now."""
+    """Wait until the content of a file is on disk. Raises `OSError` for a full or broken disk, which may report it only
+    now."""
     with open(path, "r+b") as file:  # Windows does this only for a file that may be written
         try:
             os.fsync(file.fileno())
@@ -114,40 +120,41 @@ def _sync(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes, option: str = "--save-images", *, root: Path | None = None) -> None:
-    """Write one of many files whole or not at all, in a folder that is created if missing; raises as `atomic_path`.
+    """Write one of many files, such as an image, completely or not at all. Its folder is created if missing.
 
-    A power cut may leave the file cut off: to wait for the disk takes 5 ms, which is too long for every image of a
-    benchmark. The name may come from a record: a link of that name is replaced, whatever it leads to, and so is a
-    device or a pipe. root: the folder that must not be left; a linked folder that leads out of it is a `DataError`."""
+    Unlike `atomic_path`, it does not wait for the disk (5 ms, too long for every image of a benchmark), so a power cut
+    may leave the file cut off. The name may come from a record and is not trusted: a link, a device or a pipe of that
+    name is replaced. option: the option that named the folder. root: the folder that must not be left; `DataError` if a
+    link leads out of it. Otherwise raises as `atomic_path` does."""
     if root is not None and not lies_in(path.parent, root):
         raise DataError(f"leads out of {option} {root} by a link; remove the link", place=str(path.parent))
-    with _refusing(f"{option} {path}", path.parent):
+    with _explain_creation_errors(f"{option} {path}", path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir() and not path.is_symlink():
             raise IsADirectoryError
     refuse_input(path, option)
-    with beside(path, f"{option} {path}", path.parent) as temporary, writable(str(path)):
+    with temporary_file(path, f"{option} {path}", path.parent) as temporary, writable(str(path)):
         temporary.write_bytes(data)
-        _inherit(temporary, path)
+        _copy_mode_and_owner(temporary, path)
         os.replace(temporary, path)
 
 
 @contextmanager
 def atomic_folder(path: str) -> Iterator[Path]:
-    """Give a temporary folder beside `path` that takes its name if the block succeeds, and is removed if not. Raises
-    `DataError` if writing fails.
+    """Give a temporary folder to write files into. It is renamed to `path` when the block ends, in place of a folder of
+    that name, and removed if the block raises an error. Raises `DataError` if writing fails.
 
-    The folder holds a list of its files (LIST_OF_FILES), and never replaces a folder that holds others. If several
-    processes write the same folder, some may be refused."""
+    A list of the files is written into it (LIST_OF_FILES). A folder that has other files than its list says is never
+    replaced. If several processes write the same folder, some may get an error."""
     target = Path(path).resolve()
-    new, replaced = _part_of(target), _part_of(target)
+    new, replaced = _temporary_path(target), _temporary_path(target)
     with _remove_at_end(replaced), _remove_at_end(new), writable(path):
         new.mkdir()
         yield new
         names = "".join(f"{name}\n" for name in sorted(_names_in(new)))
         (new / LIST_OF_FILES).write_text(names, encoding="utf-8")
-        _inherit(new, target)
-        with hold_signals():  # between the two names there is nothing under the folder's
+        _copy_mode_and_owner(new, target)
+        with hold_signals():  # between the two renamings there is no folder under the name
             if target.exists():
                 if others_in(target):
                     problem = "other files were put into it meanwhile; move them, and run again"
@@ -157,42 +164,44 @@ def atomic_folder(path: str) -> Iterator[Path]:
                 new.rename(target)
             except OSError:
                 if replaced.exists():
-                    replaced.rename(target)
+                    replaced.rename(target)  # put the old folder back
                 raise
 
 
 def others_in(folder: Path) -> bool:
     """Return whether a folder holds anything that `atomic_folder` did not write."""
     try:
-        own_files = (folder / LIST_OF_FILES).read_text(encoding="utf-8").split("\n")
+        listed_files = (folder / LIST_OF_FILES).read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError):
-        own_files = []
-    return not _names_in(folder) <= {*own_files, LIST_OF_FILES}
+        listed_files = []
+    return not _names_in(folder) <= {*listed_files, LIST_OF_FILES}
 
 
 def _names_in(folder: Path) -> set[str]:
-    """Return the paths of everything in a folder and its subfolders."""
+    """Return the paths, relative to the folder and with slashes, of everything in a folder and its subfolders."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
 
 
 def descriptor(path: str) -> int | None:
-    """Return the number of the open stream that a name stands for (/dev/stdout, /dev/fd/6), None for any other name.
+    """Return the file descriptor that a name stands for, 1 for /dev/stdout and 6 for /dev/fd/6; None for other names.
 
-    The stream may lead to a file, which must not be replaced, since the shell still writes to the open one."""
+    Such a stream must be written to as it is open. If it leads to a file, that must not be replaced by a new one: the
+    shell, and other commands, still write to the open one."""
     numbered = re.fullmatch(r"/(?:dev|proc/self)/fd/([0-9]{1,9})", path)
     return int(numbered[1]) if numbered else {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}.get(path)
 
 
 def is_to_be_replaced(path: str, option: str) -> bool:
-    """Return whether a path is a file or does not exist; False for a device, a pipe or an open stream. Raises
-    `UsageError` for a file whose name promises a compression that is not written."""
+    """Return whether writing replaces or creates a file at `path`; False for a device, a pipe or an open stream.
+    option: the option that named the path. Raises `UsageError` for a folder, and for the ending of a compression that
+    hoicli does not write."""
     if descriptor(path) is not None:
         return False
-    with _refusing(f"{option} {path}", Path(path).parent):
+    with _explain_creation_errors(f"{option} {path}", Path(path).parent):
         try:
             mode = os.stat(path).st_mode  # not of the resolved path: a pipe's link resolves to no file
         except (FileNotFoundError, NotADirectoryError):
-            mode = stat.S_IFREG
+            mode = stat.S_IFREG  # a regular file will be created
         if stat.S_ISDIR(mode):
             raise IsADirectoryError
     if stat.S_ISREG(mode) and (program := NOT_PACKED.get(Path(path).suffix)):
@@ -202,44 +211,47 @@ def is_to_be_replaced(path: str, option: str) -> bool:
 
 
 @contextmanager
-def beside(target: Path, path_given: str, folder: Path) -> Iterator[Path]:
-    """Give an empty temporary file in the folder of `target`, and remove it at the end if it is still there. If it will
-    replace a file, only this user can read it. path_given, folder: the option's value and its folder, for messages."""
-    temporary = _part_of(target)
+def temporary_file(target: Path, path_given: str, folder: Path) -> Iterator[Path]:
+    """Create an empty temporary file in the folder of `target`, give its path, and remove it after the block if it is
+    still there. If `target` exists, only this user can read the temporary file, until it has the mode of `target`.
+    path_given, folder: for messages, the option with its value, and the folder as the user named it."""
+    temporary = _temporary_path(target)
     mode = 0o600 if target.is_file() and not target.is_symlink() else 0o666
     with _remove_at_end(temporary):
-        with _refusing(path_given, folder):
+        with _explain_creation_errors(path_given, folder):
             os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))
         yield temporary
 
 
-def _part_of(target: Path) -> Path:
-    """Return a temporary name for a file or folder. Names are limited to 255 bytes, so it is cut."""
+def _temporary_path(target: Path) -> Path:
+    """Return a new random path in the folder of `target`, named after it. A name may have at most 255 bytes, so only 50
+    characters of the target's name are in it."""
     return target.parent / f".{target.name[:50]}.{os.urandom(5).hex()}.part"
 
 
 @contextmanager
 def _remove_at_end(part: Path) -> Iterator[None]:
-    """Remove the file or folder when the block ends, even if a signal (Ctrl-C, SIGTERM) arrives meanwhile."""
+    """Remove a temporary file or folder when the block ends, even if a signal (Ctrl-C, SIGTERM) arrives meanwhile."""
     try:
         try:
             yield
         finally:
             _remove(part)
-    finally:  # again, for a signal that arrives before or in the first
+    finally:  # again: a signal may have interrupted the first removal
         _remove(part)
 
 
 def _remove(part: Path) -> None:
     """Remove a file or a folder, if it is there."""
-    if os.path.lexists(part):  # to remove what is not there says, on a read-only file system, that it is read-only
+    if os.path.lexists(part):  # on a read-only file system, removing what does not exist is an error
         with suppress(FileNotFoundError, NotADirectoryError):
             shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink()
 
 
 @contextmanager
-def _refusing(path_given: str, folder: Path) -> Iterator[None]:
-    """Turn the operating system's errors of creating a file in the block into a `UsageError` about the option."""
+def _explain_creation_errors(path_given: str, folder: Path) -> Iterator[None]:
+    """Turn the system's errors of creating a file in the block into a `UsageError` that says why. path_given: the
+    option with its value; folder: of the file, as the user named it."""
     try:
         yield
     except IsADirectoryError:
@@ -254,9 +266,9 @@ def _refusing(path_given: str, folder: Path) -> Iterator[None]:
         raise UsageError(f"{path_given}: cannot be created ({error.strerror})", code="bad-output") from None
 
 
-def _inherit(new: Path, old: Path) -> None:
-    """Give a new file or folder the mode of the one that it replaces and, if this user may, its group and owner. Other
-    hard links keep the old content."""
+def _copy_mode_and_owner(new: Path, old: Path) -> None:
+    """Give a new file or folder the mode of the old one that it replaces and, if this user may, its group and owner.
+    Nothing happens if there is no old one, or if it is a link."""
     if old.is_symlink() or not (old.is_file() or old.is_dir()):
         return
     before = old.stat()
@@ -267,15 +279,16 @@ def _inherit(new: Path, old: Path) -> None:
 
 
 def check_file(path: str, option: str) -> None:
-    """Raise `UsageError` where `atomic_path` would, by creating a file beside `path` and removing it again: a folder's
-    mode alone does not show a read-only disk or a full quota."""
+    """Raise `UsageError` if `atomic_path` could not create a file at `path`. A file is created in its folder and
+    removed: the folder's mode alone does not show a read-only disk or a full quota. option: the option that named the
+    path."""
     if is_to_be_replaced(path, option):
-        _check_inside(Path(os.path.realpath(path)).parent, f"{option} {path}", Path(path).parent)
+        _check_writable_folder(Path(os.path.realpath(path)).parent, f"{option} {path}", Path(path).parent)
 
 
 def check_output(path: str, option: str = "-o") -> None:
-    """Raise before the work what `open_output` would raise after it: `UsageError` if the file cannot be created,
-    `DataError` if stdout is closed."""
+    """Raise `UsageError` if `open_output` could not create a file at `path`; for `-`, raise `DataError` if stdout is
+    closed. option: the option that named the path."""
     if path != "-":
         check_file(path, option)
         return
@@ -283,14 +296,15 @@ def check_output(path: str, option: str = "-o") -> None:
         os.write(1, b"")
 
 
-def _check_inside(folder: Path, path_given: str, path_shown: Path) -> None:
-    """Raise `UsageError` if no file can be created in a folder. The others are for messages.."""
-    with beside(folder / "hoicli", path_given, path_shown):
+def _check_writable_folder(folder: Path, path_given: str, folder_shown: Path) -> None:
+    """Raise `UsageError` if no file can be created in a folder. path_given, folder_shown: for the message, the option
+    with its value, and the folder as the user named it."""
+    with temporary_file(folder / "hoicli", path_given, folder_shown):
         pass
 
 
 def temporary_folder() -> str:
-    """Return the folder for temporary files. Raises `DataError` if none can be written."""
+    """Return the system's folder for temporary files (TMPDIR, /tmp, ...). Raises `DataError` if none is writable."""
     import tempfile  # it takes a twentieth of the start-up
 
     try:
@@ -301,8 +315,8 @@ def temporary_folder() -> str:
 
 
 def check_figure(path: str, option: str = "--plot") -> None:
-    """Raise `UsageError` if no figure can be written to `path`, and `DataError` if matplotlib has no folder for its
-    cache of fonts."""
+    """Raise `UsageError` if no figure can be written to `path`, or without matplotlib. Raise `DataError` if matplotlib
+    has no folder for its cache of fonts. option: the option that named the path."""
     if Path(path).suffix.lower() not in FIGURE_ENDINGS:
         raise UsageError(f"{option} {path}: end the name in .png, .svg or .pdf", code="bad-output")
     if find_spec("matplotlib") is None:
@@ -313,8 +327,8 @@ def check_figure(path: str, option: str = "--plot") -> None:
 
 
 def check_made_folder(path: str, option: str) -> None:
-    """Raise `UsageError` if the folder cannot be created or replaced. The last part of its path may be new; a folder
-    that is there must be empty, or hold only what an earlier run made."""
+    """Raise `UsageError` if `atomic_folder` could not create or replace the folder `path`. The folder above it must
+    exist. An existing folder must be empty, or hold only files of an earlier run. option: the option that named it."""
     target = Path(path)
     if target.exists() and not target.is_dir():
         raise UsageError(f"{option} {path}: is a file; give a folder", code="bad-output")
@@ -327,21 +341,23 @@ def check_made_folder(path: str, option: str) -> None:
         raise UsageError(f"{option} {path}: is a link that leads nowhere; give a folder", code="bad-output") from None
     if not above.is_dir():
         raise UsageError(f"{option} {path}: there is no folder {above}; make it first", code="bad-output")
-    _check_inside(above, f"{option} {path}", target.parent)
+    _check_writable_folder(above, f"{option} {path}", target.parent)
 
 
 def check_folder(path: str, option: str) -> None:
-    """Raise `UsageError` if no file can be created in a folder, which will be made, with its parents, if missing."""
+    """Raise `UsageError` if no file could be created in the folder `path`. If it is missing, it will be made with its
+    parents, so the nearest existing one is checked. option: the option that named it."""
     existing = Path(path).absolute()
     while not existing.exists() and existing != existing.parent:
         existing = existing.parent
     if not existing.is_dir():
         raise UsageError(f"{option} {path}: cannot be created ({existing} is no folder)", code="bad-output")
-    _check_inside(existing, f"{option} {path}", existing)
+    _check_writable_folder(existing, f"{option} {path}", existing)
 
 
 def check_appended(path: str, option: str) -> None:
-    """Raise `UsageError` if the file cannot be read and appended to, or cannot be created."""
+    """Raise `UsageError` if an existing file cannot be read and appended to, or a new one cannot be created. option:
+    the option that named it."""
     if not os.path.isfile(path):
         check_file(path, option)
     elif not os.access(path, os.R_OK | os.W_OK):

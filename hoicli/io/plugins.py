@@ -20,24 +20,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One entry of another package: what it gives, and whose it is, as the signature of a row says it
-    (`package@1.2`)."""
+    """What another package adds to a table of hoicli. value: the object of its entry point; owner: the package and its
+    version, `package@1.2`, as signatures of results name it."""
 
     value: Any
     owner: str
 
 
 def names(group: str) -> list[str]:
-    """Return the names that installed packages add under `hoicli.<group>`, sorted; nothing is imported."""
+    """Return a sorted list of the names that installed packages add to a table of hoicli. group: the table (formats,
+    protocols, corruptions or datasets), whose entry points are in the group `hoicli.<group>`. Nothing is imported."""
     from importlib.metadata import entry_points
 
     return sorted({entry.name for entry in entry_points(group=f"hoicli.{group}")})
 
 
 def plugin(group: str, name: str) -> Plugin | None:
-    """Return the entry of this name under `hoicli.<group>`, imported; None if no installed package has it.
+    """Import and return what an installed package adds under this name to a table of hoicli; None if no package does.
+    group: the table, as in `names`.
 
-    Raises UsageError if two packages have the name, if the import fails, or if the entry is a dict that JSON cannot
+    Raises `UsageError` if two packages have the name, if the import fails, or if the value is a dict that JSON cannot
     hold."""
     from importlib.metadata import entry_points
 
@@ -47,18 +49,18 @@ def plugin(group: str, name: str) -> Plugin | None:
     packages = sorted({f"{entry.dist.name} {entry.dist.version}" for entry in entries if entry.dist})
     if len(packages) > 1:
         raise UsageError(f"{name} is added by {' and by '.join(packages)}; uninstall one of them")
-    with guest(f"{name} of {packages[0]} cannot be imported"):
+    with run_plugin_code(f"{name} of {packages[0]} cannot be imported"):
         value = entries[0].load()
     try:
-        value = _plain(dict(value)) if isinstance(value, Mapping) else value
+        value = _as_json_has_it(dict(value)) if isinstance(value, Mapping) else value
     except TypeError as error:
         raise UsageError(f"{name} of {packages[0]} is no dict that JSON can hold ({error}); mend the package") from None
     return Plugin(value, packages[0].replace(" ", "@"))
 
 
 @contextmanager
-def guest(message: str) -> Iterator[None]:
-    """In the block another package's code runs. What it prints goes to stderr, since stdout has the data, and whatever
+def run_plugin_code(message: str) -> Iterator[None]:
+    """Run another package's code in the block. What it prints goes to stderr, since stdout has hoicli's data. Whatever
     it raises, even SystemExit, becomes a `UsageError` that begins with `message`."""
     try:
         with redirect_stdout(sys.stderr):
@@ -67,9 +69,9 @@ def guest(message: str) -> Iterator[None]:
         raise UsageError(f"{message}: {type(error).__name__}: {error}") from None
 
 
-def visits(items: Iterable[T], message: str) -> Iterator[T]:
-    """Yield the items of another package's iterator. What it prints goes to stderr; SystemExit becomes a `UsageError`
-    that begins with `message`, other exceptions pass."""
+def iterate_plugin(items: Iterable[T], message: str) -> Iterator[T]:
+    """Yield the items of another package's iterator. What it prints goes to stderr. If it raises SystemExit, that
+    becomes a `UsageError` that begins with `message`; other exceptions pass."""
     iterator = iter(items)
     while True:
         try:
@@ -82,8 +84,8 @@ def visits(items: Iterable[T], message: str) -> Iterator[T]:
         yield item
 
 
-def _plain(value: dict[Any, Any]) -> Any:
-    """Return a dict as a JSON file would give it, with numbers and lists for NumPy's numbers and tuples. Raises
-    TypeError for what no file can hold, such as a dict in itself."""
+def _as_json_has_it(value: dict[Any, Any]) -> Any:
+    """Return a dict as it would be read from a JSON file: with Python's numbers and lists in place of NumPy's numbers
+    and tuples. Raises `TypeError` for what no file can hold, such as a dict that contains itself."""
     options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
     return orjson.loads(orjson.dumps(value, default=str, option=options))

@@ -1,4 +1,4 @@
-"""The process: whose it is, its standard streams, and the signals that end it.
+"""The process of hoicli: whether it is hoicli's alone, its standard streams, and the signals that end it.
 
 SIGTERM and SIGHUP end a run as Ctrl-C does: half-written files are removed, and workers are ended.
 
@@ -20,6 +20,7 @@ alone = False
 """True when this process runs the `hoicli` command, not a program that imports the package; `cli.main` sets it."""
 
 ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""The numbers of the signals that end a process; Windows has no SIGHUP."""
 
 ECHO = 1.0
 """Seconds within which a second signal is ignored as a copy of the first: `timeout` signals the process and then its
@@ -27,35 +28,42 @@ group. The copy must not interrupt the cleanup. Later signals count, in case a l
 
 
 class EndedError(KeyboardInterrupt):
-    """A signal arrived. Code that handles Ctrl-C handles it too, and does not report it as a failure."""
+    """A signal that ends the process has arrived. It is a KeyboardInterrupt, so code that handles Ctrl-C handles it,
+    too. number: the signal's."""
 
     def __init__(self, number: int) -> None:
+        """Make the error of a signal; its text is the signal's name (SIGTERM)."""
         self.number = number
         super().__init__(signal.Signals(number).name)
 
 
 class _State:
+    """The signals of this process. last_signal: when the last one was handled, by the monotonic clock; is_held: whether
+    signals are delayed; waiting: the number of a delayed one, 0 for none."""
+
     last_signal = float("-inf")
     is_held = False
     waiting = 0
 
 
-def catch() -> None:
-    """From now on make a signal of ENDING raise `EndedError` in the main thread, which must be the caller's."""
+def catch_signals() -> None:
+    """From now on make the signals in ENDING raise `EndedError` in the main thread. It must be called there. Signals
+    that the process ignores (`nohup`) stay ignored."""
     for number in ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _came)
+            signal.signal(number, _handle_signal)
 
 
-def let_go() -> None:
-    """Undo `catch`: from now on a signal kills the process, which has nothing to clean up."""
+def release_signals() -> None:
+    """Undo `catch_signals`: from now on a signal kills the process at once, so there must be nothing to clean up."""
     for number in ENDING:
-        if signal.getsignal(number) is _came:
+        if signal.getsignal(number) is _handle_signal:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _came(number: int, _: FrameType | None) -> None:
-    """Handle a signal: raise `EndedError`, or remember the signal while signals are held."""
+def _handle_signal(number: int, _: FrameType | None) -> None:
+    """Raise `EndedError` for a signal; while signals are held, only remember it. A second one within ECHO seconds is
+    ignored as a copy of the first."""
     if _State.is_held:
         _State.waiting = number
         return
@@ -67,8 +75,8 @@ def _came(number: int, _: FrameType | None) -> None:
 
 @contextmanager
 def hold_signals() -> Iterator[None]:
-    """Delay signals during the block, in which a resource is created and registered for cleanup, such as a process
-    between its start and its entry in a list."""
+    """Delay signals during the block. It is for steps that must not be torn apart, such as starting a process and
+    adding it to the list of those to end."""
     _State.is_held = True
     try:
         yield
@@ -76,24 +84,27 @@ def hold_signals() -> Iterator[None]:
         _State.is_held = False
         if _State.waiting:
             number, _State.waiting = _State.waiting, 0
-            _came(number, None)
+            _handle_signal(number, None)
 
 
 def hold_standard_streams() -> None:
-    """Open /dev/null in place of a closed standard stream (`2>&-`). Otherwise the next opened file would get its
-    number, and a library's messages to "stderr" would go into that file. Python's own stream is None by then; for
-    stdout it becomes one that raises an error when it is written to."""
+    """Open /dev/null in place of each standard stream that is closed (`2>&-`). Otherwise the next opened file would get
+    its descriptor (0, 1 or 2), and a library's messages to stderr would go into that file.
+
+    Python's own object for a closed stream is None. sys.stdout is replaced: writing to it raises an error, since its
+    /dev/null is opened only for reading."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            # gets the lowest free number, which is this one
+            # open gives the lowest free descriptor, which is this one
             os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR)
     if sys.stdout is None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 (open until the process ends)
 
 
 def close_stdout_quietly() -> None:
-    """After a broken pipe, or a full disk: keep the interpreter from complaining again when it flushes at exit."""
+    """Lead stdout to /dev/null, after a broken pipe or a full disk: otherwise Python would print another error when it
+    flushes stdout at exit."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,10 +1,10 @@
 """Work on many images in several new processes, on any system; results come in the order of the tasks.
 
-A worker begins with nothing but the function to call. So it may use OpenCV and its threads, which a fork must not; work
-on what this process has read already is for `hoicli.io.forks`. Each worker is fed through a pipe of its own, a task
-at a time. When this process dies, even by kill -9, the pipe closes and the worker ends; when a worker dies, an error
-says so. `concurrent.futures` does neither without threads in the workers, needs shared semaphores, and starts the next
-task after a SIGTERM.
+A worker begins with nothing but the function to call. So it may use OpenCV and its threads, which a fork must not. (For
+work on what this process has read already, forks are better: `hoicli.io.forks`.) Each worker gets its tasks through a
+pipe of its own, one at a time. When this process dies, even by kill -9, the pipe closes and the worker ends; when a
+worker dies, an error says so. `concurrent.futures` does neither without threads in the workers, needs shared
+semaphores, and starts the next task after a SIGTERM.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
 from hoicli.errors import DataError, arg
-from hoicli.io.process import EndedError, catch
+from hoicli.io.process import EndedError, catch_signals
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -34,10 +34,10 @@ def processors() -> int:
 
 
 def ordered_map(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
-    """Yield the result of `work` on every task, in their order. work: must be picklable. jobs: how many processes may
-    be used; 1 is this one alone.
+    """Yield the result of `work` on every task, in their order. work: a function that can be pickled. jobs: how many
+    worker processes may be started; with 1, this process does all the work.
 
-    Raises `DataError` when a worker dies, and `RuntimeError` for an exception in one."""
+    Raises `DataError` if a worker dies, and `RuntimeError` for an exception in one."""
     if jobs <= 1 or len(tasks) <= 1:
         yield from map(work, tasks)
         return
@@ -47,18 +47,19 @@ def ordered_map(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int
     finished = False
     try:
         for _ in range(min(jobs, len(tasks))):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(work, theirs), daemon=True)
+            our_end, worker_end = context.Pipe()
+            process = context.Process(target=_serve, args=(work, worker_end), daemon=True)
             process.start()
-            theirs.close()
-            workers[ours] = process
+            worker_end.close()
+            workers[our_end] = process
         yield from _distribute(tasks, list(workers))
         finished = True
     finally:
         for connection, process in workers.items():
             if not finished:  # a worker may be busy with one image for minutes
                 process.terminate()
-            connection.close()  # later: a worker whose pipe is closed is on its way out, where a signal is a traceback
+            # only now: a worker whose pipe closes is ending, and a signal would make it print a traceback
+            connection.close()
         for process in workers.values():
             process.join(timeout=5)
             if process.is_alive():
@@ -66,12 +67,12 @@ def ordered_map(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int
 
 
 def _distribute(tasks: Sequence[Any], idle: list[Connection]) -> Iterator[Any]:
-    """Yield the results of the tasks in their order. idle: the pipes to the workers; each is sent one task at a
-    time."""
+    """Send the tasks to workers, one at a time to each, and yield the results in the order of the tasks. idle: the
+    pipes to the workers, which are all idle at first. Raises as `ordered_map` does."""
     limit = AHEAD * len(idle)
-    busy: dict[Connection, int] = {}
-    results: dict[int, Any] = {}
-    sent = done = 0
+    busy: dict[Connection, int] = {}  # the number of the task that each worker does
+    results: dict[int, Any] = {}  # by number of the task: those that came before their turn
+    sent = done = 0  # how many tasks were sent, and how many results yielded
     while done < len(tasks):
         while idle and sent < min(len(tasks), done + limit):
             connection = idle.pop()
@@ -95,10 +96,10 @@ def _distribute(tasks: Sequence[Any], idle: list[Connection]) -> Iterator[Any]:
 
 
 def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
-    """Work as a worker: read tasks from the pipe and write their results into it, until it closes."""
+    """Run a worker process: read tasks from the pipe and write their results into it, until it closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends its workers
     try:
-        catch()
+        catch_signals()
         while True:
             task = connection.recv()
             try:

@@ -1,5 +1,5 @@
-"""Streams of lines: files read one after another and unpacked, or split into shares for processes; and a spool, which
-keeps what can be made only once.
+"""Streams of lines: files read one after another and unpacked, or split into shares for several processes; and a
+temporary file of lines (`Spool`) for what can be read or made only once.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from hoicli.io.opened_files import GZIP_MAGIC, MARK, open_input, packed_size
 from hoicli.io.outputs import temporary_folder, writable
 
 LONGEST_LINE, LONGEST_UNPACKED = 1 << 26, 1 << 24
-"""Bytes of a line, hundreds of times an image record, as it is and out of a compressed file. Parsed it takes ten times
-as much memory, and a decompression bomb may be one endless line."""
+"""The most bytes of a line, in a plain file and in a compressed one: hundreds of times those of an image's record. A
+parsed line takes ten times as much memory, and a decompression bomb may be one endless line."""
 
 SECOND, SHARE = 2 << 20, 8 << 20
-"""Bytes that justify a second process, and each further one: parsing half of the first takes five times as long as
-starting a process, which the first waits for."""
+"""How many bytes a stream must have to be read by a second process, and how many more for each further process. Parsing
+half of SECOND takes five times as long as starting a process."""
 BUFFER = 1 << 20
+"""Bytes of a file that are read or written at once."""
 
 
 @dataclass(slots=True)
 class Line:
-    """One line of a stream, with its file and number for messages; number 0: the record of an image in a dump, which
-    has no lines."""
+    """A line of a stream. data: its bytes; file, number: where it is, for messages. The number counts from 1; it is 0
+    for the record of an image in a file without lines, such as a MATLAB file."""
 
     file: str
     number: int
@@ -45,19 +46,19 @@ class Line:
 
     @property
     def place(self) -> str:
-        """Return `file:line`; for a dump, which has no lines, `file: image ID`."""
+        """Return where the line is, as messages write it: `file:line`; in a file without lines, `file: image ID`."""
         return Place.in_file(self.file, self.number or f"image {json.loads(self.data)['image_id']}")
 
     @property
     def where(self) -> str:
-        """Return what a message about another line calls this one."""
+        """Return where the line is, as a message about another line mentions it: `at file:line`, or `in file`."""
         return f"at {self.file}:{self.number}" if self.number else f"in {self.file}"
 
 
 @dataclass(slots=True)
 class Item(Line):
-    """A record that a caller from Python gives, as a line: `file` is the argument, `index` how Python finds it there;
-    `number` is 1."""
+    """A record in memory, given in a call from Python, as a line. file: the argument's name; index: the text between
+    the brackets of `argument[index]`, for messages; number: always 1."""
 
     index: str
 
@@ -68,13 +69,14 @@ class Item(Line):
 
     @property
     def where(self) -> str:
-        """Return what a message about another record calls this one."""
+        """Return where the record is, as a message about another record mentions it: `at argument[index]`."""
         return f"at {self.place}"
 
 
 @dataclass(frozen=True)
 class File:
-    """The lines of a path (`-`: stdin), unpacked. numbered: they are the lines of the file of its name."""
+    """The lines of a file, or of stdin (`-`), unpacked. numbered: whether messages can give line numbers; not for lines
+    that were converted from another format."""
 
     path: str
     numbered: bool = True
@@ -86,34 +88,34 @@ class File:
 
     @property
     def size(self) -> int | None:
-        """Return how many bytes a plain file has (compressed ones, if it is compressed); None for anything else."""
+        """Return how many bytes the file has on disk, compressed or not; None for stdin, a pipe or a device."""
         return os.path.getsize(self.path) if self.path != "-" and os.path.isfile(self.path) else None
 
     @property
     def divisible(self) -> bool:
-        """Return whether it can be opened several times and read from any line on: a plain file that is not
-        compressed."""
+        """Return whether several processes can each read a part: whether it is a file on disk and not compressed."""
         if not os.path.isfile(self.path):
             return False
         with open(self.path, "rb") as stream:
             return stream.read(2) != GZIP_MAGIC
 
     def open(self) -> AbstractContextManager[IO[bytes]]:
-        """Open the lines at their beginning. Raises `DataError` as `open_input` does."""
+        """Open the file at its beginning, for reading bytes. Raises `DataError` as `open_input` does."""
         return open_input(self.path, self.name)
 
 
 class Spool:
-    """Lines in a temporary file without a name, so that nothing is left behind, however the process ends.
+    """A temporary file of lines. It has no name in the file system, so nothing is left behind however the process ends.
 
-    name: what messages call the lines. numbered: whether they are the lines of a file of that name; the records of a
-    converted dump are not.
+    name: what messages call the lines. numbered: whether they have the line numbers of a file of that name; records
+    that were converted from another format have not.
     """
 
     divisible = True
-    """It can be read from any line on."""
+    """Several processes can each read a part."""
 
     def __init__(self, name: str, *, numbered: bool) -> None:
+        """Make an empty one. Raises `DataError` if there is no folder for temporary files."""
         self.name = name
         self.numbered = numbered
         with writable(temporary_folder()):
@@ -123,50 +125,52 @@ class Spool:
 
     @contextmanager
     def filling(self) -> Iterator[IO[bytes]]:
-        """In the block lines are written to the file that it gives. Raises `DataError` if the disk is full."""
+        """Give the file, for lines to be written to it in the block. Raises `DataError` if the disk is full."""
         with writable(temporary_folder()):
             yield self._file
             self._file.flush()
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Open the lines at their beginning. Several readers, in this process or in forks of it, do not disturb each
-        other."""
+        """Give the file, opened at its beginning for reading. Each reader has its own position, in forks, too."""
         yield cast("IO[bytes]", io.BufferedReader(_Reader(self._file), BUFFER))
 
     @property
     def size(self) -> int:
-        """Return how many bytes it holds."""
+        """Return how many bytes have been written to it."""
         return os.fstat(self._file.fileno()).st_size
 
 
 def _close(file: IO[bytes]) -> None:
-    """Close a file, whatever a full disk says about the bytes that it still holds."""
+    """Close a file. If the disk is full, so that its last bytes cannot be written, ignore that."""
     with suppress(OSError):
         file.close()
 
 
 class _Reader(io.RawIOBase):
-    """An open file read from a position of its own: forks share the file's."""
+    """A reader of an open file with a position of its own. The file's own position is shared by all forks."""
 
     def __init__(self, file: IO[bytes]) -> None:
+        """Begin at the file's first byte."""
         self._file = file
         self._position = 0
 
     def readable(self) -> bool:
+        """Return True: `io.BufferedReader` asks."""
         return True
 
     def seekable(self) -> bool:
+        """Return True: `io.BufferedReader` asks."""
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Move to a byte, counted from the beginning or from here."""
+        """Move to the byte at `offset`, counted from the beginning, or from here for SEEK_CUR; return its position."""
         self._position = offset + (self._position if whence == os.SEEK_CUR else 0)
         return self._position
 
     def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` and return how many bytes it got, 0 at the end."""
-        if hasattr(os, "preadv"):
+        """Read the next bytes into `buffer` and return how many, 0 at the end."""
+        if hasattr(os, "preadv"):  # reads at a position, whatever the file's own
             count = os.preadv(self._file.fileno(), [buffer], self._position)
         else:  # Windows, where nothing is forked
             self._file.seek(self._position)
@@ -178,48 +182,50 @@ class _Reader(io.RawIOBase):
 
 
 Input = File | Spool
-"""Something with lines."""
+"""A file with lines, which a stream reads."""
 Opener = Callable[[Sequence[str]], Sequence[Input]]
-"""A function that says for the paths of a stream what is read from them."""
+"""A function that returns the files to read for the paths of a stream. For a path in another format than JSONL, that is
+a `Spool` of the converted records."""
 
 
 def files(paths: Sequence[str]) -> list[Input]:
-    """Return each path as a file of lines."""
+    """Return a `File` for each path: the `Opener` of streams whose files have lines already."""
     return [File(path) for path in paths]
 
 
 class Stream:
-    """The non-blank lines of files (`-`: stdin), one file after another, with progress on a terminal. Each iteration
-    reads from the beginning; stdin and pipes allow only one, unless they are `rereadable`. Raises `DataError` that
-    names a file that cannot be read.
+    """An iterable of the non-blank lines of files (`-`: stdin), one file after another, with a progress bar on a
+    terminal. Each iteration reads from the beginning. Stdin and pipes allow only one, unless in a block of
+    `rereadable`. Iterating raises `DataError` for a file that cannot be read.
     """
 
     def __init__(
         self, paths: Sequence[str], label: str, opener: Opener = files, lines_held: Sequence[Line] | None = None
     ) -> None:
-        """Describe the stream; nothing is read yet. label: what the lines are, for the progress bar and messages.
-        opener: called when they are first needed. lines_held: the lines themselves, where they are in memory; `paths`
-        is what messages call them then."""
+        """Describe the stream; nothing is read yet. label: what the lines are (predictions), for the progress bar and
+        messages. opener: a function that returns the files to read; it is called when lines are first needed.
+        lines_held: the lines, if they are in memory already; then `paths` is only what messages call them."""
         self.label = label
         self.paths = list(paths)
         self._opener: Opener = opener if lines_held is None else lambda _: []
         self._held = lines_held
-        self._start, self._end = 0, math.inf
-        self._begun: Iterator[Line] | None = None
+        self._start, self._end = 0, math.inf  # bytes of the file; a share has others (`shares`)
+        self._begun: Iterator[Line] | None = None  # all lines, after `first` has read one of them
 
     @cached_property
     def _inputs(self) -> list[Input]:
-        """Return what the stream reads, one after another."""
+        """Return the files that the stream reads, one after another."""
         return list(self._opener(self.paths))
 
     @property
     def name(self) -> str:
-        """Return what messages call the stream."""
+        """Return what messages call the stream: its paths."""
         return ", ".join(map(display_name, self.paths))
 
     @cached_property
     def first(self) -> Line:
-        """Return the first line; the next iteration yields it, too. Raises `DataError` if the stream is empty."""
+        """Return the first line, without losing it: the next iteration yields it, too. Raises `DataError` if the stream
+        is empty."""
         lines = self._read()
         first = next(lines, None)
         if first is None:
@@ -229,15 +235,16 @@ class Stream:
 
     def refuse_empty(self) -> Stream:
         """Return the stream itself. Raises `DataError` if it is empty."""
-        self.first  # noqa: B018
+        self.first  # noqa: B018 (raises)
         return self
 
     def __iter__(self) -> Iterator[Line]:
+        """Return an iterator of all lines. If `first` has read one, it goes on with that reading."""
         lines, self._begun = self._begun or self._read(), None
         return lines
 
     def _read(self) -> Iterator[Line]:
-        """Yield the non-blank lines from the beginning, or of a share those from its first byte to its last."""
+        """Yield the non-blank lines from the beginning; of a share, those between its first byte and its last."""
         if self._held is not None:
             yield from self._held
             return
@@ -245,14 +252,14 @@ class Stream:
         inputs = self._inputs
         total = int(self._end) - self._start if is_share else self.size
         with Progress(self.label, total=total, unit="B") as progress:
-            bytes_before = -self._start
+            bytes_before = -self._start  # of earlier files; a share's progress begins at 0
             for source in inputs:
                 name, numbered = source.name, source.numbered
                 with source.open() as stream:
                     position = stream.seek(self._start) if is_share else 0
                     for number, data in _number_lines(stream, name):
                         position += len(data)
-                        data = data.removeprefix(MARK)  # not only on the first line: cat and shuf move it
+                        data = data.removeprefix(MARK)  # on any line: cat and shuf move the byte order mark
                         if data and not data.isspace():
                             yield Line(name, number if numbered else 0, data)
                         if progress.shown:
@@ -260,19 +267,20 @@ class Stream:
                         if position >= self._end:
                             return
                     bytes_before += _position(stream)
-                if is_share:
+                if is_share:  # the file ended before the share did
                     problem = "changed while it was read: it has become shorter; run again"
                     raise DataError(problem, place=name, code="unreadable")
 
     @property
     def size(self) -> int | None:
-        """Return how many bytes there are to read if that is known of every input; else None."""
+        """Return how many bytes the files have together; None if that is unknown of one (stdin, a pipe)."""
         sizes = [source.size for source in self._inputs]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
     def processes(self) -> int:
-        """Return how many processes can profitably read the stream at once. It is 1 for little data, for what can be
-        read only once or must be decoded (pipes, compressed files), and on systems other than Linux."""
+        """Return how many processes should read the stream at once: one for each processor, but fewer for little data.
+        It is 1 for pipes and compressed files, which can only be read from beginning to end, and on systems other than
+        Linux."""
         size = self.size
         if sys.platform != "linux" or size is None or size < min(SECOND, 2 * SHARE):
             return 1
@@ -281,11 +289,11 @@ class Stream:
         return min(len(os.sched_getaffinity(0)), max(2, size // SHARE))
 
     def shares(self) -> list[Stream]:
-        """Return one large plain file split into about equal runs of lines, one for each of its `processes`; nothing if
-        that is one, and for several files.
+        """Return streams of about equally large parts of one large file, for `processes` to read. Return [] if one
+        process should read it, and for a stream of several files.
 
-        Line numbers count from the start of a share, so the place of an error is wrong: to get it, read the file again
-        in one piece, or add `lines_before`."""
+        Line numbers in a share count from its start, so the place of an error is wrong: to get it, read the whole file
+        again, or add `lines_before`."""
         count = self.processes()
         if count < 2 or len(self._inputs) != 1:
             return []
@@ -293,20 +301,20 @@ class Stream:
         size = source.size or 0
         with source.open() as stream:
             cuts = [0]
-            for part in range(1, count):
-                stream.seek(size * part // count)
-                stream.readline()
+            for number in range(1, count):
+                stream.seek(size * number // count)
+                stream.readline()  # a share begins with the next whole line
                 cuts.append(stream.tell())
         return [self._share(start, end) for start, end in pairwise([*cuts, size]) if start < end]
 
     def again(self) -> Stream:
-        """Return the same lines, opened anew for another process."""
+        """Return a stream of the same lines that opens its files anew, for another process."""
         inputs = self._inputs
         return Stream(self.paths, self.label, lambda _: inputs)
 
     def lines_before(self) -> int:
-        """Return how many lines of its file come before this share."""
-        if self._start == 0:  # and it may be read only once
+        """Return how many lines of its file come before this share; 0 for a stream that is no share."""
+        if self._start == 0:  # do not read: it may be a pipe
             return 0
         count, remaining = 0, self._start
         with self._inputs[0].open() as stream:
@@ -322,7 +330,7 @@ class Stream:
 
     @contextmanager
     def rereadable(self) -> Iterator[None]:
-        """In the block the stream can be iterated more than once: pipes and devices are copied to temporary files."""
+        """Allow the block to iterate over the stream more than once: copy pipes and devices to temporary files."""
         inputs = self._inputs
         try:
             self._inputs = list(map(_rereadable, inputs))
@@ -332,8 +340,8 @@ class Stream:
 
 
 def _rereadable(source: Input) -> Input:
-    """Return a spool with the unpacked content of stdin, a pipe or a device. Any other input is returned as it is, and
-    so is a missing one, which the reader reports."""
+    """Return a temporary file with the unpacked content of stdin, a pipe or a device. Return any other input as it is;
+    a missing file, too, for which the reader raises an error."""
     if isinstance(source, Spool) or os.path.isfile(source.path) or os.path.isdir(source.path):
         return source
     if source.path != "-" and not os.path.exists(source.path):
@@ -345,7 +353,8 @@ def _rereadable(source: Input) -> Input:
 
 
 def _number_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
-    """Yield (its number from 1, the line with its end) of a stream. Raises `DataError` for a line over LONGEST_LINE."""
+    """Yield (number, line) of an opened file: numbers count from 1, and a line has its line end. name: the file's, for
+    messages. Raises `DataError` for a line over LONGEST_LINE, of compressed files over LONGEST_UNPACKED."""
     longest = LONGEST_LINE if packed_size(stream) is None else LONGEST_UNPACKED
     for number, data in enumerate(iter(partial(stream.readline, longest + 1), b""), start=1):
         if len(data) > longest:
@@ -355,7 +364,9 @@ def _number_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
 
 
 def _position(stream: IO[bytes]) -> int:
-    """Return how many bytes of the underlying file have been read, compressed or not."""
+    """Return how many bytes of a file on disk have been read through `stream`, which may unpack them; 0 if the system
+    does not tell (a pipe)."""
+    # `opened_files.ChunkReader`, which unpacks, has the file behind it as `fileobj`
     file: Any = getattr(getattr(stream, "raw", None), "fileobj", stream)
     with suppress(OSError, ValueError):
         return int(file.tell())

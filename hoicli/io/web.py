@@ -1,4 +1,4 @@
-"""Requests over http and https that end: the seconds given hold for the whole answer, and redirects are refused."""
+"""Requests over http and https with a timeout that holds for the whole answer, and without redirects."""
 
 from __future__ import annotations
 
@@ -11,60 +11,69 @@ from typing import Any
 
 
 class _Answer(HTTPResponse):
-    """An answer that is read until `latest`, by the monotonic clock."""
+    """An answer to a request that must have arrived completely at a deadline; reading it later raises
+    `TimeoutError`."""
 
-    def __init__(self, sock: socket.socket, *args: Any, latest: float, **more: Any) -> None:
-        super().__init__(sock, *args, **more)
-        self._timed = _Timed(sock, self.fp.detach(), latest)
+    def __init__(self, sock: socket.socket, *args: Any, deadline: float, **keywords: Any) -> None:
+        """Begin to read an answer from a socket. deadline: a time of `time.monotonic`; args, keywords: HTTPResponse's
+        others."""
+        super().__init__(sock, *args, **keywords)
+        self._timed = _TimedReader(sock, self.fp.detach(), deadline)
         self.fp = io.BufferedReader(self._timed)
 
     def allow(self, seconds: float) -> None:
-        """Let the rest take this long from now on."""
-        self._timed.latest = time.monotonic() + seconds
+        """Set the deadline to so many seconds from now."""
+        self._timed.deadline = time.monotonic() + seconds
 
 
-class _Timed(io.RawIOBase):
-    """What arrives at a socket until `latest`; then `TimeoutError`. The socket's own timeout begins anew with every
-    byte, and with every line of http.client, which reads `100 Continue` as often as it is sent."""
+class _TimedReader(io.RawIOBase):
+    """A reader of a socket that raises `TimeoutError` after a deadline. The socket's own timeout would not do: it
+    begins anew with every byte that arrives, so a slow server could keep a request waiting forever."""
 
-    def __init__(self, sock: socket.socket, raw: io.RawIOBase, latest: float) -> None:
-        self._sock, self._raw, self.latest = sock, raw, latest
+    def __init__(self, sock: socket.socket, raw: io.RawIOBase, deadline: float) -> None:
+        """Wrap the socket's own reader `raw`. deadline: a time of `time.monotonic`."""
+        self._sock, self._raw, self.deadline = sock, raw, deadline
 
     def readable(self) -> bool:
+        """Return True: `io.BufferedReader` asks."""
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        self._sock.settimeout(_seconds_left(self.latest))
+        """Read the next bytes into `buffer` and return how many."""
+        self._sock.settimeout(_seconds_left(self.deadline))
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
+        """Close the socket's reader, too."""
         self._raw.close()
         super().close()
 
 
-def _seconds_left(latest: float) -> float:
-    """Return how many seconds are left until `latest`, by the monotonic clock. Raises `TimeoutError` for none."""
-    remaining = latest - time.monotonic()
+def _seconds_left(deadline: float) -> float:
+    """Return how many seconds are left until a deadline, a time of `time.monotonic`. Raises `TimeoutError` after it."""
+    remaining = deadline - time.monotonic()
     if remaining <= 0:
         raise TimeoutError("timed out")
     return remaining
 
 
 class _Http(HTTPConnection):
-    """A connection whose timeout holds for one request and its whole answer, from the first address that is tried."""
+    """An HTTP connection whose timeout holds for everything together: connecting, one request and its whole answer."""
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._latest = time.monotonic() + (self.timeout or 0)
-        self._create_connection = self._dial
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        """Start the clock. The arguments are HTTPConnection's."""
+        super().__init__(*args, **keywords)
+        self._deadline = time.monotonic() + (self.timeout or 0)
+        self._create_connection = self._open_socket  # which HTTPConnection calls to connect
 
-    def _dial(self, address: tuple[str, int], *_: Any) -> socket.socket:
-        """Return a socket that is connected to the first of the host's addresses that answers in time."""
+    def _open_socket(self, address: tuple[str, int], *_: Any) -> socket.socket:
+        """Return a socket that is connected to (host, port), by the first of the host's addresses that answers. Raises
+        `OSError` if none does in time."""
         last_error: OSError = OSError("the host has no address")
         for family, kind, protocol, _name, socket_address in socket.getaddrinfo(*address, 0, socket.SOCK_STREAM):
             sock = socket.socket(family, kind, protocol)
             try:
-                sock.settimeout(_seconds_left(self._latest))
+                sock.settimeout(_seconds_left(self._deadline))
                 sock.connect(socket_address)
                 return sock
             except OSError as error:
@@ -72,42 +81,54 @@ class _Http(HTTPConnection):
                 sock.close()
         raise last_error
 
-    def response_class(self, sock: socket.socket, *args: Any, **more: Any) -> _Answer:  # type: ignore[override]
-        return _Answer(sock, *args, latest=self._latest, **more)
+    def response_class(self, sock: socket.socket, *args: Any, **keywords: Any) -> _Answer:  # type: ignore[override]
+        """Return the answer that arrives at a socket; HTTPConnection calls this to read one."""
+        return _Answer(sock, *args, deadline=self._deadline, **keywords)
 
     def connect(self) -> None:
-        super().connect()  # here a proxy may have answered
-        self.sock.settimeout(_seconds_left(self._latest))  # for the handshake of TLS
+        """Connect as HTTPConnection does; what a proxy answers on the way takes of the time, too."""
+        super().connect()
+        self.sock.settimeout(_seconds_left(self._deadline))  # for the handshake of TLS
 
     def send(self, data: Any) -> None:
+        """Send data in the time that is left; connect first if that has not been done."""
         if self.sock is None:
             self.connect()
-        self.sock.settimeout(_seconds_left(self._latest))
+        self.sock.settimeout(_seconds_left(self._deadline))
         super().send(data)
 
 
 class _Https(HTTPSConnection, _Http):
-    """The same, through TLS: HTTPSConnection connects as _Http does, then encrypts."""
+    """The same connection through TLS: HTTPSConnection connects as _Http does, then encrypts."""
 
 
 class _HttpHandler(urllib.request.HTTPHandler):
+    """Makes urllib open http addresses by `_Http`."""
+
     def http_open(self, req: urllib.request.Request) -> HTTPResponse:
+        """Send a request and return the answer."""
         return self.do_open(_Http, req)
 
 
 class _HttpsHandler(urllib.request.HTTPSHandler):
+    """Makes urllib open https addresses by `_Https`."""
+
     def https_open(self, req: urllib.request.Request) -> HTTPResponse:
+        """Send a request and return the answer."""
         return self.do_open(_Https, req)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Refuses redirects, so that requests go only to the given address."""
+    """Makes urllib refuse redirects, so that requests go only to the given address."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
+        """Return None, for no request to the new address: urllib then raises an error."""
+        return
 
 
 def opener() -> urllib.request.OpenerDirector:
-    """Return an opener of addresses. The `timeout` of its `open` holds for the whole answer, and a redirect is an
-    error. An answer's `allow` gives it more time. Only the system's look-up of a host's name has a limit of its own."""
+    """Return an object whose `open(request, timeout=seconds)` sends a request and returns the answer.
+
+    The timeout holds for the whole answer; the answer's `allow(seconds)` sets a new one. A redirect is an error. Only
+    the system's look-up of a host's name has a time limit of its own."""
     return urllib.request.build_opener(_HttpHandler, _HttpsHandler, _NoRedirect)

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.errors import DataError, UsageError, arg
-from hoicli.io.file_claims import reads
+from hoicli.io.file_claims import register_input
 from hoicli.io.outputs import lies_in, write_whole
 from hoicli.io.streams import Line
 from hoicli.records.boxes import iou
@@ -246,7 +246,7 @@ def write_changed(record: Record, change: Change, images: str, out: str, place: 
 
     path = image_path(record, place)
     source, target = Path(images, path), Path(out, path)
-    reads(source, is_kept=False)
+    register_input(source, is_kept=False)
     data, picture = read_picture(record, source, place)
     height, width = picture.pixels.shape[:2]
     record = change.record({**record, "width": width, "height": height})

@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 
 from hoicli.errors import DataError, Place, arg, not_json
-from hoicli.io.file_claims import reads
+from hoicli.io.file_claims import register_input
 from hoicli.io.opened_files import open_input, readable, refuse_repeated_key
 from hoicli.io.plugins import Plugin
 from hoicli.vocabulary.content_checks import MAKE, check
@@ -25,7 +25,7 @@ def read_dataset(dataset: str, taken: Collection[str]) -> Vocabulary:
     """Return the vocabulary that the file of a dataset describes. dataset: the file's path. taken: names that the
     dataset may not have. Raises `DataError` with the file, the field, what is wrong and what to do."""
     path = Path(dataset)
-    reads(path)  # tells that this file is an input, also if its content is in the cache
+    register_input(path)  # tells that this file is an input, also if its content is in the cache
     data = _read_pipe(dataset, path.stat().st_ino) if path.is_fifo() else _read_bytes(dataset)
     return _build_vocabulary(data, dataset, dataset, "", frozenset(taken))
 

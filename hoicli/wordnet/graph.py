@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hoicli.errors import DataError
-from hoicli.io.file_claims import reads
+from hoicli.io.file_claims import register_input
 from hoicli.records.kit import Ints, starts_of
 
 DATABASE = tuple(f"{kind}.{name}" for name, kind in product(("noun", "verb", "adj", "adv"), ("data", "index")))
@@ -97,7 +97,7 @@ class Files:
             raise DataError(f"no {name} in it; a WordNet has data.noun, index.noun and the like", place=place)
         path = self.folder / name
         if isinstance(path, Path):
-            reads(path)
+            register_input(path)
         try:
             with path.open("rb") as stream:
                 data: bytes = stream.read(LARGEST + 1)

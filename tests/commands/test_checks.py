@@ -15,8 +15,8 @@ import pytest
 import hoicli as api
 from hoicli.cli import COMMANDS
 from hoicli.errors import HoicliError
-from hoicli.interface.checks import FOLDER, PAGE, Count, Mark, Read, Written
-from hoicli.interface.command import check
+from hoicli.interface.checks import FOLDER, PAGE, Check, Count, Read, Written
+from hoicli.interface.command import check_arguments
 from hoicli.interface.options import Option, Parameter
 from hoicli.interface.shell import ManualCommand, parameters_in_shell
 from hoicli.io.outputs import LIST_OF_FILES
@@ -31,11 +31,11 @@ AS_MANY_AS_THERE_ARE = {"--top", "--top-k", "--seed", "--first", "--severity"}
 """Numbers that nothing grows with: of a list that is shorter all are taken, and a seed is only mixed in."""
 
 
-def commands() -> Iterator[tuple[str, Any, dict[str, Mark]]]:
+def commands() -> Iterator[tuple[str, Any, dict[str, Check]]]:
     """(name, command, the marks of its parameters) of all."""
     for name in COMMANDS:
         command = command_of(name)
-        found = {one.name: one.option.check for one in parameters_in_shell(command.page)}
+        found = {one.name: one.option.effective_check for one in parameters_in_shell(command.page)}
         yield name, command, {name: mark for name, mark in found.items() if mark is not None}
 
 
@@ -241,7 +241,7 @@ def test_counts_have_a_range(hoicli: Hoicli) -> None:
             none = ", or 0 for none" if mark.or_zero else ""
             assert said == f"{option} {number}: give a whole number from {mark.minimum:,} to {mark.maximum:,}{none}"
         for number in (mark.minimum, mark.maximum, *([0] if mark.or_zero else [])):
-            check([Parameter("it", int, 0, Option("N", mark=mark), "")], {"it": number})
+            check_arguments([Parameter("it", int, 0, Option("N", check=mark), "")], {"it": number})
 
 
 @pytest.mark.long

@@ -111,7 +111,7 @@ def test_nothing_heavy_is_loaded_before_the_work(code: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_example_is_shown_as_it_was_given(name: str) -> None:
     shown = [re.sub(r" \\\n +", " ", line) for line in examples(help_of(name))]
-    assert shown == [command for command, _ in command_of(name).page.shown]
+    assert shown == [command for command, _ in command_of(name).page.example_lines]
 
 
 # Examples

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from hoicli.figures.overlays import INKS, TRUTH_INK, Layer, Overlay, Pair, draw_overlay
-from hoicli.figures.showing import names_of
+from hoicli.figures.showing import picture_names
 from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, written
 
 GT, PREDICTIONS, IMAGES = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", EIGHT / "images"
@@ -181,7 +181,7 @@ def test_images_that_are_not_there_are_counted_and_blank(hoicli: Hoicli, tmp_pat
 
 def test_hostile_ids_stay_in_the_folder() -> None:
     ids = ["../../etc/passwd", "..", "a/b", "a_b", "A_b", "", "\0", "x" * 500, ".hidden", "日本", "CON"]
-    names = names_of(ids)
+    names = picture_names(ids)
     assert len({name.casefold() for name in names}) == len(ids)
     assert all(
         name.endswith(".png") and "/" not in name and not name.startswith(".") and len(name) < 120 for name in names

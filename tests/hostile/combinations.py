@@ -87,7 +87,7 @@ VALUES = {
 SHELL = [
     *(Parameter(name, str, None, option, "") for name, option in {
         "format": Option("NAME", one_of=[(name, "") for name in ("table", "jsonl", "csv", "md", "latex", "html")]),
-        "plot": Option("FILE.png", mark=Written("io.outputs:check_figure")),
+        "plot": Option("FILE.png", check=Written("io.outputs:check_figure")),
         "quiet": Option(""),
     }.items()),
 ]  # fmt: skip
@@ -96,7 +96,7 @@ SHELL = [
 
 def value(rng: Random, one: Parameter) -> str:
     """A value of an option: one time in sixteen one that fits nothing."""
-    option, mark = one.option, one.option.mark
+    option, mark = one.option, one.option.check
     if rng.random() < 1 / 16:
         return rng.choice(ODD)
     if one.name in READABLE or one.name == "gt":

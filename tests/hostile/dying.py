@@ -163,7 +163,7 @@ class Attack:
 
     def _ended(self, step: int) -> list[str]:
         def before() -> None:
-            process.catch()
+            process.catch_signals()
             _at_step(step, self.folder, signal.SIGTERM)
 
         code, said = self._forked(before)

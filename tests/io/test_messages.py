@@ -11,7 +11,7 @@ import pytest
 
 import hoicli as package
 from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError
-from hoicli.io.messages import log_as_asked, note
+from hoicli.io.messages import note, set_log_options
 from hoicli.validation.findings import ERRORS
 from tests.support.project import EIGHT, ROOT, Hoicli, parsed
 from tests.support.readme import DOCS
@@ -61,7 +61,7 @@ def test_quiet_says_errors_alone(hoicli: Hoicli, capfdbinary: pytest.CaptureFixt
     assert (quiet.code, quiet.out, quiet.err) == (0, loud.out, "")
     assert hoicli(*EVAL, "gone", "--quiet").err == "gone: no such file; check the path\n"
     assert hoicli(*EVAL, PREDICTIONS).err == loud.err
-    with log_as_asked(["--quiet"]):
+    with set_log_options(["--quiet"]):
         note("never")
         note("the explorer is at http://localhost", requested=True)
     assert capfdbinary.readouterr().err == b"hoicli: the explorer is at http://localhost\n"

@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from hoicli.io import messages
-from hoicli.io.messages import Progress, kept_notes, log_as_asked
+from hoicli.io.messages import Progress, kept_notes, set_log_options
 from tests.support.project import parsed
 
 
 def test_lines_of_json_come_without_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(messages, "EVERY", 0.0)
-    with log_as_asked(["--log", "json"]), Progress("reading\x1b", total=7, unit=" images") as reading:
+    monkeypatch.setattr(messages, "PROGRESS_SECONDS", 0.0)
+    with set_log_options(["--log", "json"]), Progress("reading\x1b", total=7, unit=" images") as reading:
         reading.advance_to(3)
         reading.advance_to(5)
         reading.advance_to(1)
         reading.advance(2)
-    with log_as_asked(["--log", "json", "--quiet"]), Progress("reading", total=7) as reading:
+    with set_log_options(["--log", "json", "--quiet"]), Progress("reading", total=7) as reading:
         reading.advance_to(3)
     about = {"level": "progress", "label": r"reading\x1b", "total": 7, "unit": "images"}
     assert parsed(capsys.readouterr().err) == [about | {"done": done} for done in (3, 5, 7)]

@@ -152,7 +152,7 @@ def test_the_echo_of_a_signal_does_not_interrupt_the_cleanup(monkeypatch: pytest
     now = 1000.0
     monkeypatch.setattr(process._State, "last_signal", float("-inf"))
     monkeypatch.setattr("hoicli.io.process.time.monotonic", lambda: now)
-    process.catch()
+    process.catch_signals()
     with pytest.raises(process.EndedError, match="SIGTERM"):
         signal.raise_signal(signal.SIGTERM)
     now += 0.9 * process.ECHO
@@ -193,7 +193,7 @@ FORKS = """
 import os, sys, time
 from hoicli.io import process
 from hoicli.io.forks import {way}
-process.catch()
+process.catch_signals()
 os.sched_getaffinity = lambda _: range(3)
 def work(share):
     os.write(1, b"%d\\n" % os.getpid())
@@ -226,7 +226,7 @@ def test_forks_end_with_their_parent(number: signal.Signals, quick: int, way: st
 
 def _signal_at_line(step: int) -> None:
     """From now on, at the nth line of hoicli/io/outputs.py that is run, the signal comes."""
-    process.catch()
+    process.catch_signals()
     seen = 0
 
     def trace(frame: FrameType, event: str, _: object) -> Any:

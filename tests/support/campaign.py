@@ -42,7 +42,7 @@ def values_of(one: Parameter, known: dict[str, Words]) -> list[Words]:
     option, name = one.option, f"--{one.name.rstrip('_').replace('_', '-')}"
     if one.kind is bool:
         return [(f"--no-{name[2:]}" if one.default else name,)]
-    if isinstance(option.mark, Written) or isinstance(option, Argument):
+    if isinstance(option.check, Written) or isinstance(option, Argument):
         return []
     kinds = set(get_args(one.kind)) or {one.kind}
     numbers = (*(NEAR if float in kinds else ()), *(COUNTS if int in kinds else ()))
@@ -67,7 +67,7 @@ def unknown_options(name: str, known: dict[str, Words], left: Iterable[str]) -> 
         for one in own
         if one.name not in left
         and not isinstance(one.option, Argument)
-        and not (isinstance(one.option.mark, Read | Written) and one.name not in known)
+        and not (isinstance(one.option.check, Read | Written) and one.name not in known)
         and not values_of(one, known)
     }
 
