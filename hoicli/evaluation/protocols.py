@@ -231,7 +231,7 @@ PROTOCOLS: dict[str, Protocol] = {
         ),
         Protocol(
             name="qpic",
-            title="QPIC, CDN, GEN-VLKT in training and --eval",
+            title="QPIC, CDN in training and --eval",
             source="hitachi-rd-cv/qpic datasets/hico_eval.py",
             grid=GRID_ARANGE,
             inclusive=True,
@@ -242,6 +242,20 @@ PROTOCOLS: dict[str, Protocol] = {
             images="boxes",  # elsewhere it looks up a list among tuples and never finds it
             only_annotated_classes=True,
             remark=_SUBJECTS,
+        ),
+        Protocol(
+            name="gen-vlkt",
+            title="GEN-VLKT, HOICLIP, EoID in training and --eval",
+            source="YueLiao/gen-vlkt datasets/hico_eval_triplet.py",
+            grid=GRID_ARANGE,
+            inclusive=True,
+            touching_overlap=False,
+            truth_shift=ALL_BY_ONE,  # it compares 1-based ground truth with 0-based predictions
+            person_subject=True,
+            triplets_per_image=100,
+            only_annotated_classes=True,
+            remark="as qpic, but false positives on images without boxes count; HOICLIP's code leaves classes without "
+            "predictions out of rare and non_rare",
         ),
         Protocol(
             name="upt",

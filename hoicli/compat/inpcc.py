@@ -1,0 +1,172 @@
+"""The evaluators of INP-CC, CMD-SE and THID (ltttpku/INP-CC datasets/hico_evaluator.py, swig_evaluator.py)."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import hoicli
+from hoicli.compat.class_numbers import mean_of, verbs_and_objects
+from hoicli.errors import UsageError
+from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import Vocabulary
+
+Pair = tuple[int, list[float]]
+"""The number of an interaction, and the eight numbers of the person's and the object's box."""
+
+
+class _Evaluator:
+    """Gathers predictions by image, and evaluates them by one of hoicli's protocols.
+
+    rows: hoicli's result rows with their signatures, once `accumulate` has been called."""
+
+    protocol: str
+    dataset: str
+    shift = 0.0
+    """What the released ground truth adds to every coordinate, beside hoicli's records."""
+
+    def __init__(self, anno_file: str, output_dir: str) -> None:
+        """anno_file: the released annotations. output_dir: the folder for `preds.pkl` and other files."""
+        self.output_dir = output_dir
+        self.rows: list[dict[str, Any]] = []
+        self.truth: dict[str, dict[str, Any]] = {}
+        self.predictions: dict[str, list[list[Any]]] = {}
+        self._vocabulary = load(self.dataset)
+        self._image_ids: dict[str, Any] = {}
+        with open(anno_file, encoding="utf-8") as file:
+            for image in json.load(file):
+                name = str(image["img_id"])
+                self._image_ids[name] = image["img_id"]
+                self.truth[name] = pair_arrays(self._annotated_pairs(image), self._vocabulary, -self.shift)
+        size = self._size()
+        self._ap, self._recall = np.zeros(size), np.zeros(size)
+
+    def _size(self) -> int:
+        """Return how many interactions there are numbers for."""
+        return len(self._vocabulary.interactions)
+
+    def _annotated_pairs(self, image: Mapping[str, Any]) -> Iterable[Pair]:
+        """Yield the annotated pairs of an image, as the file has them."""
+        raise NotImplementedError
+
+    def update(self, predictions: Mapping[Any, Sequence[Sequence[Any]]]) -> None:
+        """Add predictions. predictions: by image, rows of an interaction's number, a score, and eight numbers: the
+        corners of the person's and the object's box."""
+        for image_id, image_rows in predictions.items():
+            self.predictions.setdefault(str(image_id), []).extend(map(list, image_rows))
+
+    def accumulate(self) -> None:
+        """Compute AP and recall of each interaction, in [0, 1]."""
+        evaluator = hoicli.Evaluator(self.truth, self.protocol, dataset=self.dataset)
+        for name, image_rows in self.predictions.items():
+            pairs = [(int(row[0]), row[2:]) for row in image_rows]
+            arrays = pair_arrays(pairs, self._vocabulary)
+            evaluator.update(name, **arrays, score=np.array([float(row[1]) for row in image_rows]))
+        result = evaluator.compute()
+        self.rows = result.rows
+        for row in result.per_class:
+            number = self._vocabulary.interaction_ids[row["verb"], row["object"]]
+            of_metric = self._ap if row["metric"] == "AP" else self._recall
+            of_metric[number] = (row["value"] or 0.0) / 100
+
+    def save_preds(self) -> None:
+        """Write the predictions to `preds.pkl`: lists of scores, boxes and images, by interaction."""
+        columns: dict[str, dict[int, list[Any]]] = {
+            key: {number: [] for number in range(self._size())} for key in ("scores", "boxes", "keys")
+        }
+        for name, image_rows in self.predictions.items():
+            for number, score, *boxes in image_rows:
+                columns["scores"][number].append(score)
+                columns["boxes"][number].append(boxes)
+                columns["keys"][number].append(self._image_ids.get(name, name))
+        with open(os.path.join(self.output_dir, "preds.pkl"), "wb") as file:
+            pickle.dump(columns, file)
+
+
+class HICOEvaluator(_Evaluator):
+    """Takes the place of the class of this name; `hico_ap` and `hico_rec` [600] are the results of each interaction."""
+
+    protocol, dataset, shift = "inp-cc", "hico", 1.0
+
+    def __init__(self, anno_file: str, output_dir: str, zero_shot_type: str, ignore_non_interaction: bool) -> None:
+        """zero_shot_type: a split of HICO-DET (`rare_first`, `uc0`, ...), or `default` for none.
+        ignore_non_interaction: whether the means are without the no_interaction classes."""
+        super().__init__(anno_file, output_dir)
+        is_default = zero_shot_type == "default"
+        unseen = frozenset[int]() if is_default else self._vocabulary.unseen[self._vocabulary.split(zero_shot_type)]
+        ignored = self._vocabulary.no_interaction_ids if ignore_non_interaction else frozenset[int]()
+        self._averaged = sorted(set(range(self._size())) - ignored)
+        self._unseen = sorted(unseen - ignored)
+        self._seen = sorted(set(self._averaged) - unseen)
+        self.hico_ap, self.hico_rec = self._ap, self._recall
+
+    def _annotated_pairs(self, image: Mapping[str, Any]) -> Iterable[Pair]:
+        names = {number: name for name, number in self._vocabulary.coco_ids.items()}
+        boxes = image.get("annotations", [])
+        for hoi in image.get("hoi_annotation", []):
+            subject, object_ = boxes[hoi["subject_id"]], boxes[hoi["object_id"]]
+            verb = self._vocabulary.verbs[hoi["category_id"] - 1]
+            number = self._vocabulary.interaction_ids[verb, names[object_["category_id"]]]
+            yield number, [*subject["bbox"], *object_["bbox"]]
+
+    def summarize(self, ckpt_num: str = "") -> None:
+        """Print the means of the unseen, the seen, and all interactions."""
+        for name, numbers in (("zero-shot", self._unseen), ("seen", self._seen), ("full", self._averaged)):
+            print(f"{name} mAP: {100 * mean_of(self._ap[numbers]):.2f}")
+
+
+class SWiGEvaluator(_Evaluator):
+    """Takes the place of the class of this name; `swig_ap` and `swig_rec` have the results by interaction."""
+
+    protocol, dataset = "swig", "swig"
+
+    def __init__(self, anno_file: str, output_dir: str) -> None:
+        super().__init__(anno_file, output_dir)
+        self.eval_hois = sorted(self._vocabulary.subsets["evaluated"])
+        self.swig_ap, self.swig_rec = self._ap, self._recall
+
+    def _size(self) -> int:
+        return max(self._vocabulary.subsets["evaluated"]) + 1
+
+    def _annotated_pairs(self, image: Mapping[str, Any]) -> Iterable[Pair]:
+        boxes = image.get("box_annotations", [])
+        for hoi in image.get("hoi_annotations", []):
+            subject, object_ = boxes[hoi["subject_id"]], boxes[hoi["object_id"]]
+            verb, name = self._vocabulary.verbs[hoi["action_id"]], self._vocabulary.objects[object_["category_id"]]
+            yield self._vocabulary.interaction_ids[verb, name], [*subject["bbox"], *object_["bbox"]]
+
+    def summarize(self, ckpt_num: str = "") -> None:
+        """Print the means of the interactions by how often training has them, and write them to `aps{ckpt_num}.pkl`."""
+        evaluated = frozenset(self.eval_hois)
+        groups = {name: sorted(self._vocabulary.groups[name] & evaluated) for name in ("zero_shot", "rare", "non_rare")}
+        for title, numbers in (("zero-shot", groups["zero_shot"]), ("rare", groups["rare"]),
+                               ("nonrare", groups["non_rare"]), ("full", self.eval_hois)):  # fmt: skip
+            print(f"{title} mAP: {100 * mean_of(self._ap[numbers]):.2f}")
+        indices = {"eval": self.eval_hois, "zero": groups["zero_shot"]}
+        indices |= {"rare": groups["rare"], "nonrare": groups["non_rare"]}
+        content = {"aps": self._ap} | {f"{key}_hoi_idxs": np.asarray(numbers) for key, numbers in indices.items()}
+        with open(os.path.join(self.output_dir, f"aps{ckpt_num}.pkl"), "wb") as file:
+            pickle.dump(content, file)
+
+
+def pair_arrays(pairs: Iterable[Pair], vocabulary: Vocabulary, shift: float = 0.0) -> dict[str, Any]:
+    """Return pairs of boxes as the arrays of an image; each pair has two boxes of its own. shift: is added to every
+    coordinate."""
+    listed = list(pairs)
+    number = np.array([number for number, _ in listed], dtype=np.int64)
+    if len(number) and not 0 <= number.min() <= number.max() < len(vocabulary.interactions):
+        raise UsageError(f"interaction {number.max()}: {vocabulary.name} has 0 to {len(vocabulary.interactions) - 1}")
+    boxes = (
+        np.array([[float(corner) for corner in corners] for _, corners in listed], dtype=np.float64).reshape(-1, 2, 4)
+        + shift
+    )
+    verb, object_ = verbs_and_objects(vocabulary)
+    pair = np.arange(len(number))
+    person = np.full(len(number), vocabulary.object_ids[vocabulary.subjects[0]])
+    return {"boxes": boxes.transpose(1, 0, 2).reshape(-1, 4), "labels": np.concatenate([person, object_[number]]),
+            "subject": pair, "object": pair + len(pair), "verb": verb[number]}  # fmt: skip

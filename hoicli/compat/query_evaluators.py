@@ -1,0 +1,268 @@
+"""What the drop-in evaluators of detectors with queries share: arrays in, hoicli's numbers out.
+
+The released classes take two lists with a dictionary of tensors for each image: what the network's post-processing made
+(`preds`), and what the dataset has (`gts`). The classes here make of them the arrays that `hoicli.Evaluator` takes, and
+of its rows the means that the released code returns and prints.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hoicli
+from hoicli.compat.class_numbers import mean_of
+from hoicli.errors import DataError, UsageError
+from hoicli.evaluation.filters import Filters
+from hoicli.records.arrays import read_array
+from hoicli.records.boxes import pair_nms
+from hoicli.records.detections import detections
+from hoicli.records.kit import Floats, Ints
+from hoicli.records.reading import scenes_of_detections
+from hoicli.vocabulary.datasets import VCOCO_ORDERS, load, verb_and_role
+
+Outputs = Mapping[str, Any]
+"""The tensors, or arrays, of one image by their released names."""
+Arrays = dict[str, Any]
+"""The arrays of one image, as `Evaluator.update` takes them."""
+Triplet = tuple[int, int, int]
+"""A class as the released code names it: the numbers of the subject's label, of the object's label, and of the verb."""
+
+MOST_TRIPLETS = 100
+"""How many of an image's best triplets the released classes keep (`max_hois`)."""
+HICO_DATASET_SHIFT = 1.0
+"""HICO-DET's boxes count pixels from 1, and the released datasets give them so; hoicli's count from 0."""
+NO_OBJECT = 80
+"""The object label that the released V-COCO datasets give to what is no object."""
+
+
+class QueryEvaluator:
+    """Evaluates what a detector with queries gives for each image, by one of hoicli's protocols.
+
+    truth, predictions: the arrays of each image by its name, as `hoicli.evaluate`, `hoicli.diagnose` and
+    `hoicli.compare` take them. rows: hoicli's result rows with their signatures, once `evaluate` has been called."""
+
+    protocol = "qpic"
+    dataset = "hico"
+
+    def __init__(self, preds: Sequence[Outputs], gts: Sequence[Outputs], nms: str | None = None) -> None:
+        """preds, gts: the images in one order, as the released code has them. nms: suppresses pairs, as `hoicli eval
+        --nms` does."""
+        if len(preds) != len(gts):
+            raise UsageError(f"{len(preds):,} images in preds, {len(gts):,} in gts; give the same images in one order")
+        names = name_images(gts)
+        self.truth = {
+            name: self._truth_arrays(gt, f"gts[{place}]")
+            for place, (name, gt) in enumerate(zip(names, gts, strict=True))
+        }
+        self.predictions = {
+            name: self._predicted_arrays(outputs, f"preds[{place}]")
+            for place, (name, outputs) in enumerate(zip(names, preds, strict=True))
+        }
+        self.rows: list[dict[str, Any]] = []
+        self._nms = nms
+
+    def _truth_arrays(self, gt: Outputs, place: str) -> Arrays:
+        """Return the ground truth of an image. place: what messages call it."""
+        raise NotImplementedError
+
+    def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
+        """Return the predictions of an image. place: what messages call it."""
+        raise NotImplementedError
+
+    def suppress_pairs(self) -> dict[str, Arrays]:
+        """Return the predictions that pair NMS leaves, by the name of their image."""
+        if self._nms is None:
+            return self.predictions
+        vocabulary = load(self.dataset)
+        kept: dict[str, Arrays] = {}
+        for name, arrays in self.predictions.items():
+            scenes = scenes_of_detections([detections(name, arrays, vocabulary)], vocabulary)
+            nms = Filters.from_options(None, self._nms, False).nms
+            assert nms is not None
+            is_kept = pair_nms(scenes, np.ones(len(scenes.score), dtype=bool), **nms._asdict())
+            columns = {key: arrays[key][is_kept] for key in ("subject", "object", "verb", "score")}
+            kept[name] = arrays | columns
+        return kept
+
+    def _evaluate_classes(self) -> list[dict[str, Any]]:
+        """Return the rows of single classes, and keep those of the means as `rows`."""
+        evaluator = hoicli.Evaluator(self.truth, self.protocol, dataset=self.dataset, nms=self._nms)
+        for name, arrays in self.predictions.items():
+            evaluator.update(name, **arrays)
+        result = evaluator.compute(metric="mean_max_recall")
+        self.rows = result.rows
+        return result.per_class
+
+
+class HICODETEvaluator(QueryEvaluator):
+    """Evaluates predictions on HICO-DET as the released `HICOEvaluator` classes do."""
+
+    means: Mapping[str, str] = {"rare": "mAP rare", "non_rare": "mAP non-rare"}
+    groups_need_predictions = False
+    line = "mAP: {mAP} mAP rare: {mAP rare}  mAP non-rare: {mAP non-rare}  mean max recall: {mean max recall}"
+
+    def __init__(
+        self,
+        preds: Sequence[Outputs],
+        gts: Sequence[Outputs],
+        rare_triplets: Collection[Triplet],
+        non_rare_triplets: Collection[Triplet],
+        correct_mat: Any,
+        nms: str | None = None,
+    ) -> None:
+        """rare_triplets, non_rare_triplets: the classes of the two means beside that of all. correct_mat [verbs,
+        objects]: the factor of the score of each verb with each object, 1 or 0."""
+        self._rare, self._non_rare = set(map(tuple, rare_triplets)), set(map(tuple, non_rare_triplets))
+        self._allowed = read_array(correct_mat, "correct_mat")
+        self._vocabulary = load("hico")
+        super().__init__(preds, gts, nms)
+
+    def _truth_arrays(self, gt: Outputs, place: str) -> Arrays:
+        arrays = truth_arrays(gt, place)
+        return arrays | {"boxes": arrays["boxes"] - HICO_DATASET_SHIFT}
+
+    def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
+        return best_verbs(outputs, self._allowed, place)
+
+    def _predicted_triplets(self, person: int) -> set[Triplet]:
+        """Return the classes that have predictions, after pair NMS. person: the label of every subject."""
+        of_images = self.suppress_pairs().values()
+        labels = chain.from_iterable(arrays["labels"][arrays["object"]].tolist() for arrays in of_images)
+        verbs = chain.from_iterable(arrays["verb"].tolist() for arrays in of_images)
+        return {(person, label, verb) for label, verb in zip(labels, verbs, strict=True)}
+
+    def evaluate(self) -> dict[str, float]:
+        """Compute and print the means, as the released code does, and return them, in [0, 1]."""
+        values: dict[str, dict[Triplet, float]] = {"AP": {}, "max_recall": {}}
+        person = self._vocabulary.object_ids[self._vocabulary.subjects[0]]
+        for row in self._evaluate_classes():
+            if row["value"] is not None:
+                triplet = person, self._vocabulary.object_ids[row["object"]], self._vocabulary.verb_ids[row["verb"]]
+                values[row["metric"]][triplet] = row["value"] / 100
+        ap = grouped = values["AP"]
+        if self.groups_need_predictions:
+            predicted = self._predicted_triplets(person)
+            grouped = {triplet: value for triplet, value in ap.items() if triplet in predicted}
+        for triplet in ap:
+            if triplet not in grouped or triplet not in self._rare | self._non_rare:
+                print(f"Warning: triplet {triplet} is neither in rare triplets nor in non-rare triplets")
+        means = {
+            "mAP": mean_of(ap.values()),
+            self.means["rare"]: mean_of(value for triplet, value in grouped.items() if triplet in self._rare),
+            self.means["non_rare"]: mean_of(value for triplet, value in grouped.items() if triplet in self._non_rare),
+            "mean max recall": mean_of(values["max_recall"].values()),
+        }
+        print("--------------------", self.line.format_map(means), "--------------------", sep="\n")
+        return means
+
+
+class VCOCOEvaluator(QueryEvaluator):
+    """Evaluates predictions on V-COCO as the `VCOCOEvaluator` classes of QPIC and its successors do."""
+
+    protocol = "vcoco-qpic"
+    dataset = "vcoco"
+    verb_classes = VCOCO_ORDERS["qpic"]
+
+    def __init__(self, preds: Sequence[Outputs], gts: Sequence[Outputs], correct_mat: Any) -> None:
+        """correct_mat [29 verbs, 80 objects]: the factor of the score of each verb with each object, 1 or 0."""
+        allowed = read_array(correct_mat, "correct_mat")
+        self._allowed = np.append(allowed, np.ones((len(allowed), 1)), axis=1)  # with no object every verb is possible
+        vocabulary, entries = load("vcoco"), [verb_and_role(entry) for entry in self.verb_classes]
+        self._verb = np.array([vocabulary.verb_ids[verb] for verb, _ in entries])
+        self._role = np.array([vocabulary.roles.index(role) if role else -1 for _, role in entries])
+        self._truth_counts: Counter[str] = Counter()
+        super().__init__(preds, gts)
+
+    def _truth_arrays(self, gt: Outputs, place: str) -> Arrays:
+        arrays = self._state_roles(truth_arrays(gt, place))
+        self._truth_counts.update(self.verb_classes[number] for number in read_array(gt["hois"], "hois")[:, 2].tolist())
+        return arrays | {"boxes": arrays["boxes"] - (0.0, 0.0, 1.0, 1.0)}  # theirs are COCO's x + width, y + height
+
+    def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
+        arrays = best_verbs(outputs, self._allowed, place)
+        is_nothing = arrays["labels"] == NO_OBJECT
+        labels = np.where(is_nothing, -1, arrays["labels"])
+        object_ = np.where(is_nothing[arrays["object"]], -1, arrays["object"])
+        return self._state_roles(arrays | {"labels": labels, "object": object_})
+
+    def _state_roles(self, arrays: Arrays) -> Arrays:
+        """Return the arrays of an image with verbs and roles of V-COCO in place of the numbers of the 29 classes."""
+        number = arrays["verb"]
+        role = self._role[number]
+        return arrays | {"verb": self._verb[number], "role": role, "object": np.where(role < 0, -1, arrays["object"])}
+
+    def evaluate(self) -> dict[str, float]:
+        """Compute and print the APs and their means, as the released code does, and return them, in [0, 1]."""
+        ap: dict[str, float] = {}
+        for row in self._evaluate_classes():
+            entry = "_".join(filter(None, (row["verb"], row.get("role"))))
+            if row["metric"] == "AP" and row["value"] is not None:
+                ap[entry] = row["value"] / 100
+        rule = "-" * 60
+        print(rule)
+        listed = {entry: ap[entry] for entry in self.verb_classes if entry in ap}
+        for entry, value in listed.items():
+            print(f"{entry:>23s}: #GTs = {self._truth_counts[entry]:>04d}, AP = {value:>.4f}")
+        no_thesis = {verb for verb, role in map(verb_and_role, self.verb_classes) if not role} | {"point_instr"}
+        thesis = [ap.get(entry, 0.0) for entry in self.verb_classes if entry not in no_thesis]
+        means = {"mAP_all": mean_of(listed.values()), "mAP_thesis": mean_of(thesis)}
+        print(rule, "mAP all: {mAP_all:.4f} mAP thesis: {mAP_thesis:.4f}".format_map(means), rule, sep="\n")
+        return {f"AP_{entry}": value for entry, value in listed.items()} | means
+
+
+def nms_of(args: Any) -> str | None:
+    """Return the pair NMS that the arguments of a released main.py ask for, as `hoicli eval --nms` takes it."""
+    if not getattr(args, "use_nms_filter", False):
+        return None
+    return f"{args.thres_nms}/{args.nms_alpha}/{args.nms_beta}"
+
+
+def name_images(gts: Sequence[Outputs]) -> list[str]:
+    """Return a name for each image: its `filename`, or its place in the list if a name is missing or comes twice."""
+    names = [str(gt.get("filename", "")) for gt in gts]
+    return names if all(names) and len(set(names)) == len(names) else [str(place) for place in range(len(gts))]
+
+
+def read_outputs(outputs: Outputs, names: Iterable[str], place: str) -> list[NDArray[Any]]:
+    """Return the tensors of one image as NumPy's arrays, in the order of `names`. Raises `DataError` at `place` for one
+    that is missing."""
+    missing = [name for name in names if name not in outputs]
+    if missing:
+        raise DataError(f"no {missing[0]!r} in it; it has {', '.join(map(str, outputs))}", place=place)
+    return [read_array(outputs[name], f"{place}[{name!r}]") for name in names]
+
+
+def truth_arrays(gt: Outputs, place: str) -> Arrays:
+    """Return the ground truth of an image as a released dataset gives it: boxes [B, 4], labels [B], and hois [T, 3] of
+    subject, object and verb."""
+    boxes, labels, hois = read_outputs(gt, ("boxes", "labels", "hois"), place)
+    subject, object_, verb = hois.reshape(-1, 3).astype(np.int64).T
+    return {"boxes": boxes.reshape(-1, 4).astype(np.float64), "labels": labels.astype(np.int64), "subject": subject,
+            "object": object_, "verb": verb}  # fmt: skip
+
+
+def best_verbs(outputs: Outputs, allowed: NDArray[Any], place: str) -> Arrays:
+    """Return the best triplets of an image, best first. outputs: boxes [B, 4], labels [B], verb_scores [Q, verbs],
+    sub_ids [Q] and obj_ids [Q], the boxes of each query. allowed [verbs, objects]: the factor of each score."""
+    names = ("boxes", "labels", "verb_scores", "sub_ids", "obj_ids")
+    boxes, labels, scores, subject, object_ = read_outputs(outputs, names, place)
+    # the product has the precision of the scores, as in place there
+    scores = (scores * allowed[:, labels[object_]].T).astype(scores.dtype) if len(subject) else scores
+    query, verb, score = best_of_queries(scores)
+    return {"boxes": boxes, "labels": labels, "subject": subject[query], "object": object_[query], "verb": verb,
+            "score": score}  # fmt: skip
+
+
+def best_of_queries(scores: NDArray[Any]) -> tuple[Ints, Ints, Floats]:
+    """Return the query, the class and the score of the best triplets [T] of an image, best first, of equal scores the
+    first. scores [Q, K]: those of each class for each query."""
+    flat = scores.ravel()
+    best = np.argsort(-flat, kind="stable")[:MOST_TRIPLETS]
+    query, number = np.divmod(best, max(scores.shape[-1], 1))
+    return query, number, flat[best]

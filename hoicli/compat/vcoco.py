@@ -1,0 +1,66 @@
+"""The official evaluator of V-COCO (s-gupta/v-coco vsrl_eval.py)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import hoicli
+from hoicli.compat.class_numbers import mean_of
+
+ApAndCount = tuple[float, int]
+"""The AP of a class in percent, NaN without ground truth, and how many people do it."""
+
+
+class VCOCOeval:
+    """Takes the place of the class of this name. rows: hoicli's result rows of all three tables with their signatures,
+    once `_do_eval` has been called."""
+
+    def __init__(self, vsrl_annot_file: str, coco_annot_file: str, split_file: str) -> None:
+        """vsrl_annot_file, coco_annot_file, split_file: V-COCO's annotations, COCO's boxes, the ids of the images."""
+        print("loading vcoco annotations...")
+        self.truth = list(hoicli.convert([vsrl_annot_file, coco_annot_file, split_file], dataset="vcoco"))
+        with open(vsrl_annot_file, encoding="utf-8") as file:
+            self._roles = {action["action_name"]: action["role_name"][1:] for action in json.load(file)}
+        self.rows: list[dict[str, Any]] = []
+
+    def _do_eval(self, detections_file: str, ovr_thresh: float = 0.5) -> None:
+        """Print the AP of agents, then of roles in both scenarios. detections_file: the official list of people, as a
+        pickle. ovr_thresh: the overlap that makes a box right."""
+        predictions = list(hoicli.convert(detections_file, dataset="vcoco"))
+        iou = None if ovr_thresh == 0.5 else [ovr_thresh]
+        tables: list[dict[tuple[str, str], ApAndCount]] = []
+        self.rows = []
+        for protocol in ("vcoco-agent", "vcoco-s1", "vcoco-s2"):
+            result = hoicli.evaluate(self.truth, predictions, dataset="vcoco", protocol=protocol, iou=iou)
+            self.rows += result.rows
+            aps = [row for row in result.per_class if row["metric"] == "AP"]
+            nothing = float("nan")
+            tables.append(
+                {(row["verb"], row["role"] or ""): (nothing if row["value"] is None else row["value"], row["n"])
+                 for row in aps}
+            )  # fmt: skip
+        agents, *scenarios = tables
+        self._print_agents(agents)
+        for scenario, aps_of_roles in enumerate(scenarios, start=1):
+            self._print_roles(aps_of_roles, f"scenario_{scenario}")
+
+    def _print_agents(self, aps: Mapping[tuple[str, str], ApAndCount]) -> None:
+        """Print the table of agents, whose mean is over all actions, those without ground truth included."""
+        print("---------Reporting Agent AP (%)------------------")
+        for verb in self._roles:
+            ap, count = aps[verb, ""]
+            print(f"{verb: >20}: AP = {ap:0.2f} (#pos = {count:d})")
+        known = [ap for ap, _ in aps.values() if ap == ap]
+        print(f"Average Agent AP = {sum(known) / len(self._roles):.2f}", "-" * 45, sep="\n")
+
+    def _print_roles(self, aps: Mapping[tuple[str, str], ApAndCount], scenario: str) -> None:
+        """Print the table of roles, whose mean is over those with ground truth."""
+        print("---------Reporting Role AP (%)------------------")
+        for verb, roles in self._roles.items():
+            for role in roles:
+                ap, count = aps[verb, role]
+                print(f"{verb + '-' + role: >23}: AP = {ap:0.2f} (#pos = {count:d})")
+        average = mean_of(ap for ap, _ in aps.values() if ap == ap)
+        print(f"Average Role [{scenario}] AP = {average:.2f}", "-" * 45, sep="\n")
