@@ -74,9 +74,7 @@ def audit(
     models = inputs.models(predictions, name) if predictions else []
     rules = Rules(same, votes, sure)
     rules.set_votes(len(models))
-    for model in models:
-        model.refuse_match_records("audit")
-    streams = [(model.model, model) for model in models]
+    streams = [(model.model, model.refuse_match_records("audit")) for model in models]
     audited = Audit(
         inputs.read_truth(gt, vocabulary), chosen_protocol, rules, streams, inputs.filters, inputs.policy, tags
     )

@@ -127,7 +127,7 @@ def compare(
         unseen = vocabulary.split(split) if split else None
         requested = Wanted(unseen, ignore_no_interaction, per_class, views.of_classes, [RECALL])
         tags = inputs.tags(tag, "model", "baseline")
-        named = explicit(names) if names else None
+        named = explicit(names) if names else {protocol.name for protocol in chosen}
         rows = list(
             compared(
                 models, truth, vocabulary, chosen, filters, policy, requested, resampling,

@@ -75,7 +75,7 @@ def pairstats(
             records.
     """
     from hoicli.diagnosis.diagnosis_options import choose_diagnosis_protocol
-    from hoicli.evaluation.coverage import check_counted, choose_computable
+    from hoicli.evaluation.coverage import check_computable, check_counted
     from hoicli.evaluation.selection import protocol_of
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.pairs.pair_batches import sweeps
@@ -95,7 +95,7 @@ def pairstats(
         problem = "for HICO-DET only; the released pair statistics of vcoco fail at their first pair"
         raise UsageError(f"{arg('as_released')}: {problem}")
     truth = inputs.read_truth(gt, vocabulary)
-    choose_computable(truth, [chosen_protocol])
+    check_computable(truth, chosen_protocol)
     rows: list[Row] = []
     for model in models:
         statistics = pair_statistics(

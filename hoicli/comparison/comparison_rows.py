@@ -95,7 +95,7 @@ def compare(
     requested: Wanted,
     resampling: Resampling,
     *,
-    named: Container[str] | None = None,
+    named: Container[str],
     errors: bool,
     top: int,
     tags: Mapping[str, str],
@@ -106,7 +106,7 @@ def compare(
     gt: the ground truth. requested: which rows of means and classes to write. errors: whether to compare types of
     errors, too. top: how many images to list. tags: further fields of all rows. views: the IoU thresholds and parts of
     the data for which everything is compared once more (types of errors not on parts of triplets or classes). named:
-    the names of the protocols that the user asked for, which must be computable; None for all.
+    the names of the protocols that the user asked for, which must be computable.
 
     Raises `DataError` for what is wrong with a stream, `UsageError` for match records."""
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)

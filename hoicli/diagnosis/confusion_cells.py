@@ -25,7 +25,7 @@ import numpy as np
 from hoicli.diagnosis.confusions import NOTHING, ConfusionColumns, KindConfusions
 from hoicli.diagnosis.diagnosed_models import Placed, match_and_diagnose
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.coverage import choose_computable
+from hoicli.evaluation.coverage import check_computable
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import blocks_of
@@ -380,7 +380,7 @@ def confused_models(
         names = ",".join(slice_.name for slice_ in views.of_classes)
         raise UsageError(f"{arg('slice', names)}: of classes, which confusions join; use people, pairs or a file")
     protocol_views = views.diagnosis_views(protocol)
-    choose_computable(truth, [protocol])
+    check_computable(truth, protocol)
     models_confused: list[Confused] = []
     for model in models:
         collect = partial(Confusing, truth)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hoicli.diagnosis.located import Settled
 from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.coverage import choose_computable
+from hoicli.evaluation.coverage import check_computable
 from hoicli.evaluation.evaluating import read_truth
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
@@ -114,5 +114,5 @@ def settle_options(
     if gt is None:
         return Settled(vocabulary, protocol, views, None)
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
-    choose_computable(truth, [protocol])
+    check_computable(truth, protocol)
     return Settled(vocabulary, protocol, views, truth)

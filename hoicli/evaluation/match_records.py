@@ -45,6 +45,7 @@ class MatchWriter:
 
     def lines(self, batch: Batch, outcomes: Mapping[str, Outcomes]) -> bytes:
         """Return the match records of a batch as JSON lines. outcomes: those of the batch by `Protocol.key`."""
+        # These texts depend only on whether a protocol goes by the person first: they are made once or twice.
         triplets = {row.person_first: self._prediction_texts(batch, row) for row in self._protocols}
         texts = [
             (
@@ -58,6 +59,7 @@ class MatchWriter:
         truth_caveats = self._truth.scenes.caveats[batch.image] & caveats.TRUTH
         masks = (truth_caveats | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
         hashes = self._truth.scenes.hashes[batch.image].tolist()
+        # for each protocol, hashes of the order of images' annotations
         orders = [self._truth.orders(row)[batch.image].tolist() for row in self._protocols]
         # If the user allows triplets without a class, the records of each image count them: whether they are most of
         # all can only be told from all images together, which may come from several runs of `match`.

@@ -128,7 +128,8 @@ class MatchedView:
         requested, which knows the images or triplets of its part of the data. Raises `UsageError` if it knows only the
         name of that part."""
         tally = self.tally
-        image_ids, image, missed = truth.unseen(check_part(row), tally.listed.image_ids)
+        check_part(row)
+        image_ids, image, missed = truth.unseen(row, tally.listed.image_ids)
         tally.caveats |= truth.caveats
         # Only records that know the order of annotations, and have the same as `truth`, take on its whole order.
         orders_of_records = truth.orders(row)[truth.rows_of(tally.listed.image_ids)]
@@ -190,6 +191,7 @@ class MatchStream:
             for key, records in records_by_view.items():
                 self.views[key].add_heads(records)
                 yield self.views[key], records
+        # each view has the number of bad lines that `match` dropped: of the same lines, so they are not added up
         policy.earlier += max((view.skipped for view in self.views.values()), default=0)
 
     def _register_record(self, record: Record, line: Line) -> MatchedView:

@@ -105,7 +105,7 @@ class Batch(Pairing):
             """Set the code of the predictions in a mask [T], unless an earlier reason dropped them already."""
             code[rows & (code == 0)] = OUTCOME_CODES[reason]
 
-        if self._kept_only is not None:
+        if self._kept_only is not None:  # only these predictions of the batch are left (`keep_only`)
             drop(~self._kept_only, "suppressed")
         # Predictions that a protocol's dumps never have are dropped before the cap on an image's predictions: those of
         # other classes (V-COCO's about people alone), which take no place under the cap, and no_interaction.
@@ -115,6 +115,7 @@ class Batch(Pairing):
             drop(scenes.verb == vocabulary.verb_ids[vocabulary.no_interaction or ""], "no_interaction")
         caps = [cap for cap in (filters.top_k, protocol.triplets_per_image) if cap is not None]
         if caps:
+            # the predictions that compete for the places under the cap, None for all
             among = code == 0 if protocol.classes or self._kept_only is not None else None
             drop(~self._best_of_images(min(caps), among), "over_the_cap")
         if filters.nms is not None:

@@ -153,6 +153,7 @@ def read_protocol(path: str, vocabulary: Vocabulary, rows: Mapping[str, Protocol
         raise UsageError(f"{arg('protocol', path)}: of {dataset}, not {vocabulary.name}; name protocols of one dataset")
     row = _make_protocol(record, vocabulary, rows, bad)
     _check_together(row, vocabulary, bad)
+    # `changed` is what signatures state besides the name: here `row:` with the package, or with the digest.
     if not path.endswith(ENDING) and (added := plugin("protocols", path)):
         return replace(row, changed=(("row", added.owner),))
     computed = {name: value for name, value in asdict(row).items() if name not in (*WORDS, *_OF_VIEWS)}

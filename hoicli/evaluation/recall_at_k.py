@@ -286,6 +286,7 @@ def recall_rows(
     convention, unseen = measured.convention, measured.unseen
     pairs = product(convention.constraints, ks)
     recalls = {(constraint, k): measured.recalls(constraint, k) for constraint, k in pairs}
+    # `released` in a signature names the evaluator whose way of computing recall is followed
     settings = {**settings, **({"released": convention.name} if convention.name else {})}
     settings |= caveats.settings(measured.ranks_found.caveats & convention.matching.depends_on)
 

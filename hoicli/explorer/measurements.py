@@ -14,7 +14,7 @@ from hoicli.comparison.comparison_rows import Compared, Comparison, protocol_row
 from hoicli.diagnosis.confusion_cells import Cells, Confusing
 from hoicli.diagnosis.diagnosed_models import Gathered, Placed, diagnosis_rows, match_and_diagnose
 from hoicli.diagnosis.repairs import Diagnosis
-from hoicli.evaluation.coverage import choose_computable, find_unlabelled_views
+from hoicli.evaluation.coverage import check_computable, choose_computable, find_unlabelled_views
 from hoicli.evaluation.evaluating import read_truth
 from hoicli.evaluation.evaluation_rows import RECALL, Evaluated, Wanted
 from hoicli.evaluation.filters import Filters
@@ -167,7 +167,7 @@ def measure(streams: Sequence[Predictions], gt: Stream, request: PageRequest, po
     `DataError` for what is wrong with a stream, `UsageError` for match records."""
     vocabulary, protocol = request.vocabulary, request.protocol
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=request.filters.allow_uncounted)
-    choose_computable(truth, [protocol])
+    check_computable(truth, protocol)
     views = _views(request, choose_computable(truth, request.protocols, ()))
     truths = truth_table(truth, protocol, request.triplet_slices)
     members = _image_members(request, truth, truths.order)

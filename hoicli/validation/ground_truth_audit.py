@@ -15,7 +15,7 @@ from math import isnan
 import numpy as np
 
 from hoicli.errors import arg, write_number
-from hoicli.evaluation.coverage import Coverage, check_counted, choose_computable
+from hoicli.evaluation.coverage import Coverage, check_computable, check_counted
 from hoicli.evaluation.evaluation_rows import Wanted, tally_rows
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -80,7 +80,8 @@ class Audit:
         self.filters, policy, self._tags = filters or Filters(), policy or ErrorPolicy(), tags or {}
         self._vocabulary = truth.vocabulary
         self.duplicates: Duplicates = near_duplicates(truth.scenes, truth.vocabulary, protocol, rules.same)
-        choose_computable(truth, [protocol] if models else [])
+        if models:
+            check_computable(truth, protocol)
         several = len(models) > 1
         self.opinions = [self._opinion(name, stream, policy, name if several else None) for name, stream in models]
 
