@@ -341,9 +341,9 @@ def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PA
         raise UsageError(f"{arg('plot_kind', kind)}: {problem}")
     if kind == "votes":
         panels = [
-            Counts("no majority" if level is None else f"majority {level}", items, counts.T.tolist())
+            Counts("no majority" if level is None else f"majority {level}", items, votes=counts.T.tolist())
             for level, items, counts in votes_by_majority(values, levels)
         ]
     else:
-        panels = [Counts("", len(ratings.items), distribution(values, levels).T.tolist())]
+        panels = [Counts(title="", items=len(ratings.items), votes=distribution(values, levels).T.tolist())]
     plot_counts(raters, panels, path, look)

@@ -83,7 +83,7 @@ def _resample_metric(
     each; weighted: for each model its metrics by name, as functions of weights of images."""
     # a model without scores has no soft_map
     if not all(metric in metrics_of_model for metrics_of_model in weighted):
-        return [_MetricOfModel(name, run, metric, None) for name, run in models]
+        return [_MetricOfModel(name, run, metric, resampled=None) for name, run in models]
     of_models = [metrics_of_model[metric] for metrics_of_model in weighted]
     resamples = resample(of_models, resampling, f"{metric}: resamples")
     return [

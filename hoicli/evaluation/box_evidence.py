@@ -183,7 +183,7 @@ class BoxEvidence:
         if not (few_of_all or few_of_role.any() or lost.sum() >= max(NEXT_TO_NOTHING * len(lost), ENOUGH_IMAGES)):
             return None
         if few_of_all and np.nanmax(np.abs(self._both_boxes)) <= OVERSHOOT and np.isnan(self.size).all():
-            return Misfit(self._text(recorded, exist, "") + PARTS, int(exist.sum() - recorded.sum()))
+            return Misfit(self._text(recorded, exist, role_name="") + PARTS, int(exist.sum() - recorded.sum()))
         meeting = {convention: self._meeting(read) for convention, read in READINGS.items()}
         meeting[OTHER_SCALE] = self._meeting_scaled()
         # First both roles are judged together, then each role that seems wrong alone. Without a convention that helps,

@@ -79,7 +79,8 @@ def find_unlabelled_views(views: Mapping[Protocol, Tally], named: Container[str]
     """Return the protocols that cannot be computed because they match objects by label, while no object of the
     predictions has a label; a note on stderr names them.
 
-    views: each protocol (or view of one) with the tally of the predictions. named: the names of the protocols that the
+    views: each protocol, also as a view (at another IoU threshold, on a part of the data), with the tally of the
+    predictions. named: the names of the protocols that the
     user asked for. place: what the error message calls the predictions. Raises `DataError` if a named protocol cannot
     be computed, or none is left."""
     unlabelled = [row for row, tally in views.items() if 0 < tally.objects == tally.unlabelled and not row.person_first]

@@ -125,6 +125,7 @@ class BoxEvaluation:
         self._detections.add(key=key, score=detected.score, **in_ranges)
         self.numbers += detected.numbers + Counter(detections=len(key))
         self.coverage.add(batch)
+        # facts about where the predictions came from that affect numbers, as a bit mask for signatures
         self.caveats |= scenes.every_caveat & caveats.PREDICTIONS
 
     @cached_property

@@ -309,8 +309,9 @@ def _match_stream_tallies(
     named: Collection[str],
     views: Views,
 ) -> Iterator[tuple[Tally, Vocabulary, dict[str, str]]]:
-    """Yield what `tallies` does for match records: for each view of a protocol its tally, the vocabulary, and settings
-    for signatures. truth: the ground truth of images that the records lack, None if they must have all."""
+    """Yield what `tallies` does for match records: for each view of a protocol (at one IoU threshold, on all or a part
+    of the data) its tally, the vocabulary, and settings for signatures. truth: the ground truth of images that the
+    records lack, None if they must have all."""
     from hoicli.evaluation.match_stream import MatchStream, read_matches
 
     if filters.removes:

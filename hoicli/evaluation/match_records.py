@@ -56,6 +56,7 @@ class MatchWriter:
             )
             for make_first_keys, row in zip(self._make_first_keys, self._protocols, strict=True)
         ]
+        # of each image the caveats, facts about where its records came from that affect numbers, as a bit mask
         truth_caveats = self._truth.scenes.caveats[batch.image] & caveats.TRUTH
         masks = (truth_caveats | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
         hashes = self._truth.scenes.hashes[batch.image].tolist()

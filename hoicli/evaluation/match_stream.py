@@ -59,8 +59,8 @@ class MatchedView:
     origins: dict[Origin, tuple[int, int]] = field(default_factory=dict)
 
     def add_heads(self, records: Iterable[Record]) -> None:
-        """Add what the first keys of checked records say about their ground truth: caveats, hashes and counts, but not
-        the predictions and triplets."""
+        """Add what the first keys of checked records say about their ground truth: caveats (facts about where it came
+        from that affect numbers), hashes and counts, but not the predictions and triplets."""
         for record in records:
             self.caveats |= caveats.read_caveats(record.get("caveats"))
             self.skipped += record.get("skipped", 0)
@@ -131,7 +131,8 @@ class MatchedView:
         check_part(row)
         image_ids, image, missed = truth.unseen(row, tally.listed.image_ids)
         tally.caveats |= truth.caveats
-        # Only records that know the order of annotations, and have the same as `truth`, take on its whole order.
+        # `orders` are hashes of the order of annotations, added up in 64 bits. Only records that know the order, and have
+        # the same as `truth`, take on that of all its images.
         orders_of_records = truth.orders(row)[truth.rows_of(tally.listed.image_ids)]
         same_order = total_of(orders_of_records) == self.order % (1 << 64)
         tally.orders[row.key] = truth.order(row) if same_order else self.order

@@ -185,6 +185,7 @@ class Batch(Pairing):
             code = np.zeros(len(self.predictions.score), dtype=np.uint8)
             candidates = _join_candidates([_keep_largest(block) for block in self._blocks(protocol, code)])
             nowhere = np.zeros(len(candidates.row), dtype=bool)
+            # candidates: columns row, truth, iou_subject and iou_object, as those of outcomes
             self._best_by_boxes[key] = Outcomes(code, *candidates, enough=nowhere)
         return self._best_by_boxes[key]
 
@@ -230,8 +231,9 @@ class Batch(Pairing):
         code[best_rows] = FALSE_POSITIVE
         code[best_rows[is_ambiguous]] = OUTCOME_CODES["unannotated_image"]
         code[best_rows[is_positive]] = TRUE_POSITIVE
-        no_rows, no_overlaps = np.zeros(0, dtype=np.int64), np.zeros(0)
-        return Outcomes(code, no_rows, no_rows, no_overlaps, no_overlaps, np.zeros(0, dtype=bool))
+        # no prediction belongs to a triplet, as boxes are not looked at
+        none, no_overlaps, nowhere = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=bool)
+        return Outcomes(code, row=none, truth=none, iou_subject=no_overlaps, iou_object=no_overlaps, enough=nowhere)
 
     def check_serves(self, protocol: Protocol) -> None:
         """Raise `DataError` if a caveat of the predictions rules the protocol out (scores of whole images, for example,

@@ -243,7 +243,8 @@ class Piece:
         worth_by_cell, predictions_by_cell = np.bincount(cell, worth, cells), np.bincount(cell, minlength=cells)
         hits = worth_by_cell.astype(self._all_images.hits.dtype).reshape(rows, -1)
         rank = predictions_by_cell.astype(self._all_images.rank.dtype).reshape(rows, -1)
-        return Counts(*(self._strips.running(np.add, self._strips.layers(values)) for values in (hits, rank)))
+        hits, rank = (self._strips.running(np.add, self._strips.layers(values)) for values in (hits, rank))
+        return Counts(hits, rank)
 
     def others(self, counts: Counts) -> Counts:
         """Return the counts of all images that `counts` is not about: those if every image counts once, minus
