@@ -94,6 +94,7 @@ class MatchWriter:
         outcome_texts = [b',"outcome":"%b","gt":' % name.encode() for name in OUTCOMES]
         unmatched = _texts(text + b'null,"iou_subject":null,"iou_object":null}' for text in outcome_texts)
         ends = unmatched[outcomes.code]
+        # of predictions whose image has ground truth of their class; -1, for no triplet, becomes null (`missing`)
         matched = zip(
             outcomes.code[outcomes.row].tolist(),
             _numbers(np.where(outcomes.enough, _truth_places(batch, protocol, outcomes), -1), missing=True),

@@ -131,8 +131,8 @@ class MatchedView:
         check_part(row)
         image_ids, image, missed = truth.unseen(row, tally.listed.image_ids)
         tally.caveats |= truth.caveats
-        # `orders` are hashes of the order of annotations, added up in 64 bits. Only records that know the order, and have
-        # the same as `truth`, take on that of all its images.
+        # An order is a hash of the order of annotations, summed over images in 64 bits. Only records that know theirs,
+        # and have the same as `truth`, take on that of all its images.
         orders_of_records = truth.orders(row)[truth.rows_of(tally.listed.image_ids)]
         same_order = total_of(orders_of_records) == self.order % (1 << 64)
         tally.orders[row.key] = truth.order(row) if same_order else self.order

@@ -248,8 +248,8 @@ def _assemble(
     check_not_sparse(len(grid.names), len(heads) + len(columns), len(grid.rows))
     cells = {place: value(cell_rows) for place, cell_rows in grid.rows.items()}
     apart = made_otherwise(grid.rows, columns, settings_shown) if compared else {}
-    unknown_order = of_unknown_order(grid.rows) if compared else set()
-    notes = {place: (*cell.notes, *(UNKNOWN_ORDER,) * (place in unknown_order)) for place, cell in cells.items()}
+    order_notes = dict.fromkeys(of_unknown_order(grid.rows) if compared else (), (UNKNOWN_ORDER,))
+    notes = {place: (*cell.notes, *order_notes.get(place, ())) for place, cell in cells.items()}
     table = _text_table(grid, heads, columns, cells)
     table = add_notes(table, grid.rows, mark_at=mark_at, settings_shown=settings_shown, notes=notes, apart=apart)
     if ranked:

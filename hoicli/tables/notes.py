@@ -189,7 +189,7 @@ def _name_test(rows: Iterable[Row], settings_shown: Collection[str]) -> Callable
     slices: dict[str, set[str]] = {}  # the slices, as signatures state them, by name
     for row in rows:
         for key, value in parse_signature(str(row.get("signature") or "")) if "slice" in settings_shown else ():
-            if key == "slice":
+            if key == "slice":  # its value is `name/part`, with a digest of the file after the name if there is one
                 slices.setdefault(row.get("tags", {}).get("slice", ""), set()).add(value.rpartition("/")[0])
 
     def names_state(row: Row, key: str, value: str) -> bool:
