@@ -317,18 +317,18 @@ def _match_stream_tallies(
     if filters.removes:
         problem = f"{arg('top_k')} and {arg('nms')} act before matching"
         raise UsageError(f"{problem}: give them to hoicli match, or predictions with {arg('gt')}")
-    rows = {**rows_of(vocabulary), **{row.name: row for row in chosen if row.dataset == vocabulary.name}}
-    stream = MatchStream(vocabulary, rows, truth)
+    protocols = {**rows_of(vocabulary), **{row.name: row for row in chosen if row.dataset == vocabulary.name}}
+    stream = MatchStream(vocabulary, protocols, truth)
     with no_garbage_collection():
         read_matches(predictions, stream, policy)
-    names = _names_in_stream(stream, rows, chosen if named else None)
+    names = _names_in_stream(stream, protocols, chosen if named else None)
     if truth is not None:
-        names = [row.name for row in choose_computable(truth, [rows[name] for name in names], named)]
-    requested = {row.key: row for row in views.views_of([rows[name] for name in names], named)}
+        names = [row.name for row in choose_computable(truth, [protocols[name] for name in names], named)]
+    requested = {row.key: row for row in views.views_of([protocols[name] for name in names], named)}
     # Without --iou and --slice, all views that the match records have are evaluated.
     keys = list(requested) if views.thresholds.values or views.of_data else stream.view_keys(names)
     for key in keys:
-        _check_matched(stream, key, requested[key] if key in requested else rows[stream.views[key].row.name])
+        _check_matched(stream, key, requested[key] if key in requested else protocols[stream.views[key].row.name])
     matched_views = [stream.views[key] for key in keys]
     for view in matched_views:
         view.check_whole(truth, stream.unread, predictions.name)
@@ -344,12 +344,14 @@ def _match_stream_tallies(
         yield view.tally, vocabulary, view.signed_settings()
 
 
-def _names_in_stream(stream: MatchStream, rows: Mapping[str, Protocol], chosen: Sequence[Protocol] | None) -> list[str]:
+def _names_in_stream(
+    stream: MatchStream, protocols: Mapping[str, Protocol], chosen: Sequence[Protocol] | None
+) -> list[str]:
     """Return the names of the protocols to evaluate of a match stream: the chosen ones, or if `chosen` is None, those
-    of the dataset's protocols (`rows`, by name) that the stream has. Raises `UsageError` if it lacks a chosen one."""
+    of the dataset (`protocols`, by name) that the stream has. Raises `UsageError` if it lacks a chosen one."""
     protocols_seen = {view.row.name for view in stream.views.values()}
     if chosen is None:
-        return [name for name in rows if name in protocols_seen]
+        return [name for name in protocols if name in protocols_seen]
     names = [row.name for row in chosen]
     missing = [name for name in names if name not in protocols_seen]
     if missing:
