@@ -114,9 +114,8 @@ def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary,
         return usual
     image_detections = Detections(image_id, **_columns(arrays, vocabulary, scored=scored))
     if not _is_sound(image_detections, vocabulary, scored=scored):
-        for problem in problems(
-            image_detections.record(vocabulary, scored=scored), vocabulary, scored=scored, besides=()
-        ):
+        record = image_detections.record(vocabulary, scored=scored)
+        for problem in problems(record, vocabulary, scored=scored, besides=()):  # the first of these is raised
             text = problem.text.replace("the line has", "the image has")
             field = re.sub(r"^hois(\[\d+\])\.(\w+)$", r"\2\1", problem.field)  # hois[3].subject is subject[3]
             raise replace(problem, field=field, message=text).error("")
@@ -352,6 +351,7 @@ def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> It
     missing = [key for key in NAMES if key not in state]
     if missing:
         raise DataError(f"no {missing[0]!r} in it; give what state() returned", place=place)
+    # _RUNS: the arrays with rows of all images in turn, each with the array that counts the rows of each image
     arrays = {key: read_array(state[key], key) for key in ("dataset", *_RUNS)}
     try:
         whole_numbers = [arrays[key] for key in arrays if key not in ("boxes", "score")]
