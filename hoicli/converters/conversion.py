@@ -134,8 +134,9 @@ class Conversion:
         format belongs to, if there is one. Raises `DataError` if --dataset names another dataset, or if the written
         format cannot hold this one. source: the file, for messages."""
         context, target = self._context, self._target
-        bound_to = target.dataset if target else ""
+        bound_to = target.dataset if target else ""  # "": files of the written format can be of any dataset
         dataset = row.dataset or ("" if self._dataset else bound_to)
+        # the format is of another dataset than the one in use: that is an error if somebody named the latter
         if dataset not in ("", context.vocabulary.name) and not _can_hold(row, context.vocabulary):
             problem_start = f"is of {dataset} ({row.name}), not"
             if self._fixed:
@@ -149,6 +150,7 @@ class Conversion:
                 raise DataError(f"{problem_start} {self._dataset}; {advice}", place=source.name, code="another-dataset")
             context.vocabulary = load(dataset)
         vocabulary = context.vocabulary
+        # now the written format: one of any dataset holds all but V-COCO's roles
         if target is None or bound_to == vocabulary.name or not (bound_to or vocabulary.roles):
             return
         if not _can_hold(target, vocabulary):
@@ -225,7 +227,7 @@ def _can_hold(row: Format, vocabulary: Vocabulary) -> bool:
     """Return whether files of a format that belongs to one dataset can be of another dataset, too: `vocabulary`. They
     can be of the user's own, if they state its labels or number them. They can be of another shipped one that has the
     same verbs, objects and interactions, or that declares what the file's numbers of verbs and objects mean."""
-    if vocabulary.roles:
+    if vocabulary.roles:  # V-COCO's verbs have roles, for which only its own formats have a place
         return False
     if vocabulary.own and (row.numbers or row.named):
         return True
