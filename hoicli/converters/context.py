@@ -209,7 +209,8 @@ def entry(items: Sequence[T], number: Any, field_name: str, *, base: int = 0, ho
 
 
 def unknown_number(number: int, count: int, field_name: str, *, base: int = 0, holder: str = "") -> DataError:
-    """Return the error about a number that means none of `count` items. The other arguments are those of `entry`."""
+    """Return the error about a number that means none of `count` items, of which the first has the number `base`.
+    holder: words that say where the items are, such as " in 12.jpg"."""
     return DataError(f"id {number}, but there are {count}{holder}, counted from {base}", field=field_name)
 
 

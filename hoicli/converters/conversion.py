@@ -122,6 +122,7 @@ class Conversion:
             raise DataError(f"{problem}; convert them one at a time", place=source.name)
         self._holds = row.holds
         self._settle_dataset(row, source)
+        # Any label is accepted if the user named no dataset, and the files (read and written) state their labels.
         foreign_formats = [each for each in (row, self._target) if each and each.name != "records"]
         labels_stated = bool(foreign_formats) and all(each.named and not each.dataset for each in foreign_formats)
         self._context.open_names = self._dataset is None and labels_stated

@@ -344,9 +344,8 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     predictions have no score, or those of ground truth have one."""
     layout, vocabulary = LAYOUTS[context.target], context.vocabulary
     object_ids = context.choose_numbers("objects", vocabulary.object_ids, _usual_objects(layout, context))
-    verb_ids = context.choose_numbers(
-        "verbs", vocabulary.verb_ids, {verb_id + int(layout.verbs): verb_id for verb_id in range(len(vocabulary.verbs))}
-    )
+    usual_verbs = {verb_id + int(layout.verbs): verb_id for verb_id in range(len(vocabulary.verbs))}
+    verb_ids = context.choose_numbers("verbs", vocabulary.verb_ids, usual_verbs)
     shift = context.written_shift(layout.shift) if layout.shift else None
 
     def interaction(hoi: dict[str, Any], labels: Sequence[str]) -> dict[str, Any]:

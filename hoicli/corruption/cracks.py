@@ -171,7 +171,8 @@ def _crack_cover(
     shape: Shape, cracks: Cracks, impacts: int, reach: float, width: float, offset: float
 ) -> NDArray[np.uint8]:
     """Return [height, width] how far each pixel is covered by cracks, 0 to 255. offset: how many pixels to the right
-    and down the cracks are drawn; the other arguments are those of `screen_crack`.
+    and down the cracks are drawn; impacts: how many there are; reach: how far cracks go, as a share of the diagonal;
+    width: of a crack in pixels.
 
     OpenCV draws lines of only a few breadths (3.4 pixels for 1.5, 2 and 2.5). So a crack is drawn as polygons of the
     right breadth, less what their soft edges add; where that leaves too little, on a canvas twice as fine."""

@@ -120,7 +120,7 @@ def unique_jobs(jobs: Iterator[Job], policy: ErrorPolicy, shard: tuple[int, int]
     images, files = ImageRegister(), ImageRegister(unit="a file", field="file_name")
     shard_number, shard_count = shard
     for job in jobs:
-        image_id, place_line = str(job.record["image_id"]), _Place(job.place, 0, b"")
+        image_id, place_line = str(job.record["image_id"]), _Place(job.place, 0, b"")  # the place as a line
         with policy.item():
             images.add(image_id, place_line)
             files.add(str(PurePosixPath(job.record["file_name"])), place_line)

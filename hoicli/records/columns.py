@@ -331,7 +331,8 @@ def _box_rows(
     is no object.
 
     subject, objects: [T] indices of boxes in the triplet's own record; nulls: whether an object may be None.
-    box_start, hoi_start: as in `Images`. Raises `ValueError` for an index that the record does not have."""
+    box_start, hoi_start: [N + 1] the row of each record's first box or triplet, and at the end how many there are.
+    Raises `ValueError` for an index that the record does not have."""
     image_of_hoi = runs_of(hoi_start)
     first_box, box_limit = box_start[image_of_hoi], np.diff(box_start)[image_of_hoi]
     object_in_record = indices(objects, box_limit, nulls=nulls)

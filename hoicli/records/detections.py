@@ -77,7 +77,7 @@ class Detections:
     def either(self, other: Detections) -> Detections | None:
         """Return one of `self` and `other` if they are the same but for the rounding of a network's computation, None
         if they differ by more. Which of the two does not depend on the order in which they are given."""
-        for column in fields(self)[1:]:
+        for column in fields(self)[1:]:  # all but the image's id
             own, others = getattr(self, column.name), getattr(other, column.name)
             if own.shape != others.shape:
                 return None
@@ -185,10 +185,11 @@ class ArrayLine(Item):
 
 
 def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> dict[str, Any]:
-    """Return the fields of `Detections`, except the image's id, by name. The arguments are those of `detections`.
-    Raises `DataError` that names the argument for what no record could hold: a wrong shape or type, or a number that is
-    no id. Whether values make sense is checked later (`_is_sound`)."""
-    nulls = bool(vocabulary.roles)
+    """Return the fields of `Detections`, except the image's id, by name. arrays: what the caller gave for them, of any
+    library, names or ids, and perhaps `box_format` and `size`; scored: whether there are scores. Raises `DataError`
+    that names the argument for what no record could hold: a wrong shape or type, or a number that is no id. Whether
+    values make sense is checked later (`_is_sound`)."""
+    nulls = bool(vocabulary.roles)  # V-COCO: labels, objects and roles may be missing
     _check_names(arrays, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], nulls=nulls)
     boxes = box_corners(box_array(arrays["boxes"]), arrays.get("box_format") or "xyxy", arrays.get("size"))
     columns = {
