@@ -77,6 +77,7 @@ class Conversion:
                 self._context.policy.handle(DataError(error.problem, place=place, field=error.field, code=error.code))
                 continue
             image_ids.add(image_id)
+            # predictions whose x2, y2 are last pixels: a written file has no place to say so
             if LAST_PIXELS in (record.get("caveats") or ()) and self._context.target:
                 self._context.drop(f"the caveat {LAST_PIXELS}: boxes are written as they are", place)
             for kind, key in (("boxes", "boxes"), ("triplets", "hois"), ("pairs", "pairs")):
@@ -187,7 +188,7 @@ class Conversion:
                 first.append(record)  # one by one: those before a broken one are kept
         except DataError as error:
             broken = error
-        by_pair = "verbs" in row.numbers
+        by_pair = "verbs" in row.numbers  # else the file numbers interactions, of which every one exists
         can_judge = broken is None or broken.code == "unknown-label"  # other errors say nothing of the numbering
         predicted = row.holds == "predictions"
         doubt = _find_doubt(first, vocabulary, predicted=predicted, by_pair=by_pair) if can_judge else ""

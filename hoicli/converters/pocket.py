@@ -130,7 +130,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     the format has no place for is counted. Raises `DataError` for an image without its size, and for a score."""
     vocabulary, order = context.vocabulary, context.target_order or "alphabetical"
     objects = vocabulary.alphabetical_objects if order == "alphabetical" else vocabulary.objects
-    correspondence = _correspondence(vocabulary, objects)
+    correspondence = _correspondence(vocabulary, objects)  # numbers: interaction, object, verb
     content: dict[str, Any] = {"annotation": [], "filenames": [], "empty": []}
     spellings = [name.replace("_", " ") for name in objects] if order == "coco" and vocabulary.coco_ids else objects
     content |= {"objects": spellings, "verbs": vocabulary.verbs, "correspondence": correspondence, "size": []}

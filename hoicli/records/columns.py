@@ -356,7 +356,8 @@ def join_columns(parts: Iterable[Columns]) -> Columns:
             columns = {each.name: [] for each in fields(part) if isinstance(getattr(part, each.name), np.ndarray)}
             columns |= {"box_start": [np.zeros(1, dtype=np.int64)], "hoi_start": [np.zeros(1, dtype=np.int64)]}
         added = {name: getattr(part, name) for name in columns}
-        # what points to boxes or triplets is moved behind those of the parts before
+        # what points to boxes or triplets is moved behind those of the parts before; where a part's first ones begin is
+        # where the last part's ended, so the starts lose their first entry
         added |= {name: np.where(added[name] < 0, NO_BOX, added[name] + box_count) for name in ("subject", "object")}
         added |= {"box_start": part.box_start[1:] + box_count, "hoi_start": part.hoi_start[1:] + triplet_count}
         for name, column in columns.items():

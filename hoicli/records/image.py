@@ -89,7 +89,8 @@ def _rare_field_problems(record: Mapping[str, Any], vocabulary: Vocabulary | Non
     for key in ("image_hois", "ambiguous_hois"):
         yield from _image_hoi_problems(key, record.get(key), vocabulary)
     if not scored and record.get("image_hois") == [] and record.get("hois"):
-        # an empty list would say that nothing happens; the Known Object setting would then drop every prediction
+        # an empty list would say that nothing happens; the Known Object setting, which evaluates a class on images with
+        # its object alone, would then drop every prediction
         text = "empty, but the image has triplets; name what happens in it, or leave the field out where nobody said"
         yield Problem("image_hois", text)
     yield from _caveat_problems(record.get("caveats"))

@@ -217,7 +217,8 @@ def _known_objects(
     image_hois: list[Any], raw: RawImages, labels: Ints, vocabulary: Vocabulary, *, scored: bool
 ) -> tuple[Ints, Ints, Ints]:
     """Return ([N] how many different objects each image is known to contain; [K] these objects, as ids, image by image;
-    [N] as a bit mask, the caveat that they were derived from triplets).
+    [N] as a bit mask, the caveat that they were derived from triplets). HICO-DET's Known Object setting evaluates a
+    class only on images that are known to contain its object.
 
     They are the objects in the image-level labels `image_hois` (pairs of verb and object for each image, None without
     them), whatever the verb, and in the image's own triplets. A record without image-level labels has only the latter,
