@@ -227,8 +227,8 @@ class Curves:
         """Yield the rows of each subset (the curve of its classes pooled in one list, and the mean of their curves),
         then the curves of the `single` classes that the protocol averages. Values are in percent, thresholds scores."""
         evaluated, vocabulary, results = self.evaluated, self.evaluated.classes, self.evaluated.results
-        for subset, members in evaluated.members.items():
-            yield from self._subset_rows({"subset": subset}, members)
+        for subset, classes in evaluated.members.items():
+            yield from self._subset_rows({"subset": subset}, classes)
         subset_of = class_subsets(vocabulary, evaluated.protocol)
         averaged = np.flatnonzero(results.in_mean)
         # Only the classes that were asked for and, for rows about a part of a slice of classes, the part's classes.
@@ -302,7 +302,7 @@ class Curves:
         """Yield the expected calibration error; then the share of right predictions and the mean score, each over all
         predictions and in every bin that has some. named: the keys of every row."""
         bins, total = calibration(curve.score, curve.hit), len(curve.score)
-        row = partial(self._row, binned=True)
+        row = partial(self._row, binned=True)  # signatures state the number of bins
         if bins is None:
             yield row("ece", {**named, "reason": NO_PROBABILITIES}, None, total)
             return
