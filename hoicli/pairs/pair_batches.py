@@ -195,9 +195,9 @@ def pair_batch(
     box_scores: bool = False,
     triplet_scores: bool = False,
 ) -> PairBatch:
-    """Return the prediction records of some lines with their pairs, as columns; parameters are those of
-    `read_pair_batches`. Raises an error that `columns.attempt` expects for a record that `read_pair_batches` refuses.
-    """
+    """Return the prediction records of some lines with their pairs, as columns. protocol: which triplets count;
+    box_scores: whether every record must have the scores of its boxes; triplet_scores: use a triplet's score as its
+    verb's. Raises an error that `columns.attempt` expects for a record that cannot be read so."""
     raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores", "pairs"), of_hoi={"verb_score": _MISSING})
     scenes = numbered_scenes(raw, vocabulary, scored=True)
     scores_of_boxes = scores_by_box(raw, scenes)
@@ -360,7 +360,7 @@ def surviving_triplets(batch: PairBatch, keep: Bools, setting: Sweep) -> Bools:
         survives = is_high[scenes.subject]
         survives[has_object] &= is_high[scenes.object[has_object]]
     if setting.nms is not None:
-        number_of_triplet, number_of_pair = batch.pair_numbers
+        number_of_triplet, number_of_pair = batch.pair_numbers  # equal for equal (subject, object)
         is_kept, is_dropped = np.zeros((2, len(number_of_pair) + 1), dtype=bool)
         is_kept[number_of_pair[keep]] = True
         is_dropped[number_of_pair[~keep]] = True

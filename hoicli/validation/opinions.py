@@ -94,7 +94,7 @@ class Opinion:
         two columns: the number of the pair, and the prediction. subject, object_: the ground-truth boxes of each pair,
         object -1 for none. A prediction without an object is only on pairs without one."""
         scenes = self.scenes
-        box, truth_box = self._matched
+        box, truth_box = self._matched  # every predicted box with every ground-truth box that it overlaps enough
         # First every pair with every prediction whose subject overlaps that of the pair; then the objects are compared.
         order = np.lexsort((box, truth_box))
         by_truth = truth_box[order]
