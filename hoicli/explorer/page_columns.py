@@ -140,7 +140,7 @@ class TypedPredictions:
         self._parts: list[list[Ints]] = [[] for _ in slices]
         self._boxes = Growing(image=np.int32, label=np.int32)
         self._coordinates: list[Floats] = []
-        self._by = Growing(truth=np.int64, row=np.int64)
+        self._by = Growing(truth=np.int64, row=np.int64)  # each ground truth, and the prediction that finds it
 
     def add(self, placed: Placed) -> None:
         """Add the counted predictions of a batch."""

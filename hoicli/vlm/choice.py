@@ -136,7 +136,8 @@ def _settings(answers: Answers) -> dict[str, str]:
 
 def _count_answer(question: Question, named: list[str], *, released: bool) -> tuple[bool, bool, dict[str, list[int]]]:
     """Return (whether nothing is chosen, whether the match is exact, {option: how often it is rightly chosen, wrongly
-    chosen, right}) for an answer. named: the options that it names; released: as in `tally_answers`."""
+    chosen, right}) for an answer. named: the options that it names; released: count as CrossHOI-Bench's scripts do, for
+    which a repeated option counts each time and an empty answer is no exact match."""
     right = question.right if released else tuple(dict.fromkeys(question.right))
     if not released:  # what was not offered counts for nothing, also where nothing is right
         named = [option for option in dict.fromkeys(named) if option in question.listed]
