@@ -298,7 +298,9 @@ def _array_line(
     name: str, image_id: object, arrays: Any, vocabulary: Vocabulary | None, *, scored: bool | None
 ) -> ArrayLine:
     """Return the line of one image that is given as a dict of arrays (boxes, labels, ...): it holds the checked arrays,
-    and is written as JSON only where that is asked for. The parameters are those of `iterate_items`."""
+    and is written as JSON only where that is asked for. name: the parameter that it was given in, for messages;
+    vocabulary: the dataset of the arrays, None where arrays are refused; scored: whether they are predictions, None if
+    "score" among them tells."""
     from hoicli.records.detections import ArrayLine, detections
 
     place = f"{name}[{image_id!r}]"
