@@ -76,7 +76,7 @@ def table(
         keys = ", ".join(map(arg, ("layout", "lines", "columns")))
         raise UsageError(f"{keys}: a layout has its own lines and columns; leave out one or the other")
     over = None if over is None else over.removeprefix("tag.")
-    showing = Showing(intervals, over or "")
+    showing = Showing(intervals=intervals, over=over or "")
     policy = policy_of(on_error)
     stream = Stream([], "rows") if published and rows is None else lines_of(rows, "rows", "rows", "ROWS")
     published_rows = published_lines(published) if published else []
