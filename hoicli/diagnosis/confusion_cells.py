@@ -93,7 +93,7 @@ class Repaired:
         ranking = listed.rank_by_class(np.zeros(count, dtype=np.int8), 1, place=listed.interaction)
         self._place[ranking.order] = np.arange(count)
         self._width = count + 1  # above every place, so that class * width + place sorts by class, then by place
-        self._keys = np.sort(self._key(np.flatnonzero(columns.counted)))
+        self._keys = np.sort(self._key(np.flatnonzero(columns.counted)))  # in which a rank in a class is looked up
         # The true positives by class and rank; those of class c are _hits[_hit_bounds[c]:_hit_bounds[c + 1]].
         hits = np.flatnonzero(columns.hit)
         self._hits = hits[np.argsort(self._key(hits))]

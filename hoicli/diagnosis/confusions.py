@@ -396,5 +396,5 @@ def _stray_pairs(predicted: _PredictedPairs, claims: _Claims) -> _Strays:
     claiming = np.zeros(len(predicted.best), dtype=bool)
     claiming[claims.group] = True
     stray = np.flatnonzero(predicted.is_astray & ~claiming)
-    run, entry = members(predicted.group, len(predicted.best), stray)
-    return _Strays(predicted.label[stray], predicted.counted[entry], predicted.label[stray][run])
+    run, entry = members(predicted.group, len(predicted.best), stray)  # each stray pair with its predictions
+    return _Strays(names=predicted.label[stray], row=predicted.counted[entry], name_of_row=predicted.label[stray][run])

@@ -371,8 +371,9 @@ class Diagnosis:
         if self.protocol.drop_no_interaction:
             in_mean[sorted(vocabulary.no_interaction_ids)] = False
         if self.reading != "released":
-            return OracleResult(oracle, ap, recall, in_mean, in_mean)
+            return OracleResult(oracle, ap, recall, in_full=in_mean, in_groups=in_mean)
         # The released code also leaves out classes without a true positive, as the module's docstring says.
         has_hits = ap > 0
         has_no_predictions = np.diff(starts_of(remaining.code <= TRUE_POSITIVE)[bounds]) == 0
-        return OracleResult(oracle, ap, recall, in_mean & (has_hits | has_no_predictions), in_mean & has_hits)
+        in_full = in_mean & (has_hits | has_no_predictions)
+        return OracleResult(oracle, ap, recall, in_full=in_full, in_groups=in_mean & has_hits)

@@ -229,7 +229,8 @@ def _verb_confusions(measured: Measured) -> list[_VerbConfusion]:
         return -max(gain or 0.0 for gain in gains), -max(counts), pair
 
     names = measured.names
-    return [_VerbConfusion(names[pair[0]], names[pair[1]], *confusions[pair]) for pair in sorted(confusions, key=order)]
+    pairs = sorted(confusions, key=order)
+    return [_VerbConfusion(names[predicted], names[true], *confusions[predicted, true]) for predicted, true in pairs]
 
 
 def _confusion_table(measured: Measured) -> Iterator[Record]:

@@ -291,7 +291,7 @@ def iterate_items(
         if not isinstance(record, Mapping):
             problem = f"{type(record).__name__}, not a dict; give a list of dicts, each as a line of JSONL has it"
             raise DataError(problem, place=place)
-        yield Item(name, 1, _encode_record(record, place), str(index))
+        yield Item(name, number=1, data=_encode_record(record, place), index=str(index))
 
 
 def _array_line(

@@ -262,11 +262,12 @@ class TripletScores(NamedTuple):
 def _triplet_scores(scenes: Scenes, pair: Ints, actual: Bools, verb_score: Floats) -> TripletScores:
     """Return the scores of pairs by their triplets. pair [T]: the pair of each triplet, -1 for none; verb_score [T]:
     the score of its verb; actual [T]: whether it has a pair and is not of no_interaction."""
-    places = int(pair.max(initial=-1)) + 2
+    places = int(pair.max(initial=-1)) + 2  # one for each pair, and the last for triplets without one
     # A pair is denied if all its triplets are of no_interaction; only then these give it a score.
     denied = np.bincount(pair[actual], minlength=places) == 0
-    denied[-1] = False  # the place that triplets without a pair (-1) read
-    scoring = actual | denied[pair]
+    denied[-1] = False
+    scoring = actual | denied[pair]  # pair -1 reads the last place
+    # a verb score of no_interaction is no confidence to interact: such a triplet lends its pair -inf
     actual_verb_score = np.where(actual | np.isnan(verb_score), verb_score, -np.inf)
     highest_verb_score, best_score = np.full(places, -np.inf), np.full(places, -np.inf)
     with np.errstate(invalid="ignore"):

@@ -349,7 +349,7 @@ class _Weighting:
         one_class, shape = np.zeros_like(image), (1, self._images)
         totals = sum_by_image(one_class, image, np.ones_like(image), shape)
         counts = sum_by_image(one_class, image, np.where(is_counted, 1, 0), shape)
-        return ImageSums([counts, totals], totals, rate)
+        return ImageSums([counts, totals], counted=totals, of=rate)
 
 
 def means(metric: str, rounds: Rounds) -> Floats:

@@ -213,7 +213,7 @@ class _Reading:
         records = [orjson.loads(line.data) for line in lines]
         require(set().union(*records) <= _KEYS)
         require(not any(repeated_key(line.data, record) for line, record in zip(lines, records, strict=True)))
-        pos, *sides, similarity = zip(*map(_FIELDS, records), strict=True)
+        pos, *sides, similarity = zip(*map(_FIELDS, records), strict=True)  # columns; sides: the two senses, a and b
         measures = set(map(dict.get, records, repeat("measure")))
         require(all(name is None or (type(name) is str and name) for name in measures))
         require(all(pos == tuple(map(_pos_of, side)) for side in sides) and None not in pos)

@@ -159,7 +159,7 @@ def find_contradicted(truth: GroundTruth, evidence: Evidence, rules: Rules) -> C
     values = (*scenes.ends(rows[chosen]), scenes.interaction[rows[chosen]])
     chosen = chosen[np.lexsort((rows[chosen], *values, by_id, -mean[chosen], -models[chosen]))]
     chosen_columns: Any = (column[..., chosen] for column in evidence)
-    return Contradicted(Evidence(*chosen_columns), contradicts[:, chosen], models[chosen], mean[chosen])
+    return Contradicted(Evidence(*chosen_columns), contradicts[:, chosen], models[chosen], sure=mean[chosen])
 
 
 class Strays(NamedTuple):
@@ -246,7 +246,7 @@ def find_missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) 
     # pairs of which the first is ranked below the other
     overlaps_better = (overlap >= protocol.threshold) & (rank[other] < rank[first]) & (models[first] >= votes)
     chosen = order[_keep_best(len(order), rank[first[overlaps_better]], rank[other[overlaps_better]])]
-    return Missing(strays.reorder(chosen), models[chosen], mean[chosen], score[:, chosen])
+    return Missing(strays.reorder(chosen), models[chosen], sure=mean[chosen], score=score[:, chosen])
 
 
 def _strays(opinions: Sequence[Opinion], rules: Rules) -> Strays:

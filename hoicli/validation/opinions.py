@@ -103,6 +103,7 @@ class Opinion:
         rows = np.flatnonzero(self.outcomes.code <= TRUE_POSITIVE)
         rows = rows[sorted_by(scenes.subject[rows], len(scenes.boxes))]
         subjects = scenes.subject[rows]
+        # each such two boxes as one number, by which it is looked up whether two objects overlap enough
         match_keys = np.sort(box * (len(self.batch.truth.scenes.boxes) + 1) + truth_box)
         pairs_found = Growing(pair=np.int64, row=np.int64)
         for pair, match in counterparts(start, count):

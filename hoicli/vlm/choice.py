@@ -66,6 +66,7 @@ def tally_answers(answers: Answers, *, released: bool = False) -> Tallied:
     # Where no option is right, choosing nothing is the right answer: F1 is 1 for it, else 0.
     f1: Floats = np.where(np.isnan(f1_or_nan), counts.is_empty, f1_or_nan)
     tp, fp, right = (column * counted for column in (counts.tp, counts.fp, counts.right))
+    # a value is the sum of the first column over the sum of the second
     of_questions: dict[Key, tuple[Floats | Ints, Floats | Ints]] = {
         INSTANCE: (f1 * counted, counted),
         MICRO: (2 * tp, tp + fp + right),
