@@ -62,7 +62,7 @@ def curves(
     protocol_dataset = None if chosen_protocol is None else chosen_protocol.dataset
     inputs = Inputs(dataset_name, shared, within=protocol_dataset or "hico")
     models = inputs.models(predictions, name)
-    tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
+    tags = inputs.tags_beside(tag, models)
     vocabulary = load(dataset_name or protocol_dataset or models[0].dataset or "hico")
     chosen = [chosen_protocol or main_protocol(vocabulary)]
     single_classes = classes_named(names_of(interaction), class_vocabulary(vocabulary, chosen[0]))

@@ -108,4 +108,4 @@ def table(
             tables = tables_of(rows_read, strict=True)
         return "\n".join(write_table(each, notation) for each in tables).encode()
 
-    return Result(rows_read, rendered=render, others=True)
+    return Result(rows_read, rendered=render, others=True)  # others: rows of files, not checked as this command's own

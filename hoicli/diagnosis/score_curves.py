@@ -330,8 +330,9 @@ def curve_rows(
 ) -> Iterator[Row]:
     """Yield the rows of `Curves` for predictions with ground truth, or for match records, by each of `protocols`.
 
-    single: the classes whose own curves are wanted, None for all; tags: tags for every row. The other parameters and
-    the errors are those of `tallies`. A mean over several thresholds has no curve: each of its thresholds has one."""
+    single: the classes whose own curves are wanted, None for all; named: the names of protocols that the user asked
+    for; views: thresholds and slices; tags: tags for every row. A mean over several thresholds has no curve: each of
+    its thresholds has one. Raises `UsageError` and `DataError` as `tallies` does."""
     views = replace(views, thresholds=Thresholds(views.thresholds.values))
     requested = Wanted(slices=views.of_classes)
     for tally, vocabulary_of_tally, settings in tallies(

@@ -36,7 +36,7 @@ Columns = dict[str, NDArray[Any]]
 
 def page_files(measured: Measured, images: Record, note: str) -> Iterator[tuple[str, bytes]]:
     """Yield (path, content) of every file of the page's folder, without the pictures. images: the page's facts about
-    images, as from `pictures.images_of`; note: what the page says where a picture is missing."""
+    images, by column; note: what the page says where a picture is missing."""
     same_folder = "'self'"  # the page's security policy: nothing is loaded from elsewhere
     page = {
         "POLICY": POLICY.format(script=same_folder, style=same_folder, img=same_folder),

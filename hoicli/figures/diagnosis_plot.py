@@ -79,7 +79,8 @@ def _add_compositions(
     figure: Figure, place: SubplotSpec, compositions: Mapping[str, Mapping[str, Any]], title_width: float
 ) -> None:
     """Draw a panel for each model at a place of the figure, one below the other: the shares of error types by rank.
-    compositions: as in `plot_diagnosis`; title_width: in inches."""
+    compositions: by model the limits of ranks (`edges`), and how many predictions of each type are between them
+    (`counts`); title_width: in inches."""
     panels = place.subgridspec(len(compositions) or 1, 1)
     for number, (model, composition) in enumerate(compositions.items()):
         ax = figure.add_subplot(panels[number, 0])

@@ -81,6 +81,11 @@ class Inputs:
         set_by_slice = SLICE_TAGS if self._slices else ()
         return tags_of(tags_given, *taken, *set_by_iou, *set_by_slice)
 
+    def tags_beside(self, tags_given: Tags, models: Sequence[Predictions]) -> dict[str, str]:
+        """Return the tags that --tag adds to every row, by name. `model` is taken if rows name their model so, which
+        they do for several models and for one with a name. Raises `UsageError` for a malformed or taken tag."""
+        return self.tags(tags_given, *(["model"] if models[0].tagged else []))
+
     def read_truth(self, source: Given, vocabulary: Vocabulary) -> GroundTruth:
         """Read the ground truth of a dataset and return it. Raises as `truth` does, and `DataError` for malformed
         records."""
@@ -140,7 +145,8 @@ class Inputs:
         return streams_by_model
 
     def _items_in_memory(self, source: Any, name: str, *, scored: bool | None) -> list[Item]:
-        """Return records in memory, or arrays by image, as lines; the parameters are those of `iterate_items`."""
+        """Return records in memory, or arrays by image, as lines. name: the parameter that they were given as, for
+        messages; scored: whether arrays are of predictions, None if "score" among them tells."""
         return list(iterate_items(source, name, load(self.opening.dataset), scored=scored))
 
 

@@ -215,8 +215,8 @@ class PairStatistics:
         return has_line
 
     def _negative_figures(self, counted: Bools, matches: Ints) -> dict[str, Figure]:
-        """Return the AP of "does not interact" and the share of detected pairs that do not, by metric. counted,
-        matches: as for `_pair_figures`."""
+        """Return the AP of "does not interact" and the share of detected pairs that do not, by metric. counted [P]:
+        whether each detected pair counts; matches: their rows in `PairColumns.matches`."""
         interacting = self.gathered.matches["row"][matches]
         neg_ap, negatives = self._negative_ap(counted, interacting, needed="neg_ap" not in self.reasons)
         return {
@@ -303,7 +303,7 @@ class PairStatistics:
         rank first, and the number of pairs that do not interact. The AP is None unless it is `needed`.
 
         keep [P]: whether each detected pair is ranked; interacting: the detected pairs that match an annotated pair.
-        Equal confidences are ordered as in `_ranking`."""
+        Equal confidences are ordered by image id, then by corners and label or, as released, as the record has them."""
         interacts = np.zeros(len(keep), dtype=bool)
         interacts[interacting] = True
         ranked = keep & self._repeat_by_image(self._is_annotated)
@@ -317,8 +317,8 @@ class PairStatistics:
         return float(ap[0]), negatives
 
     def _interactiveness_ap(self, interacting: InteractingPairs, keep: Bools) -> float | None:
-        """Return the AP of "interacts" for the kept pairs of all images, in [0, 1]; equal confidences are ordered as in
-        `_ranking`. keep [P]: whether each detected pair is kept."""
+        """Return the AP of "interacts" for the kept pairs of all images, in [0, 1]; equal confidences are ordered by
+        image id, then by corners and label. keep [P]: whether each detected pair is kept."""
         order = self._ranking(np.flatnonzero(keep), ascending=False, as_listed=False)
         return interacting.average_precision(self.gathered.detected["interacting_pair"][order])
 

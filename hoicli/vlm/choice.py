@@ -86,7 +86,8 @@ class _AnswerCounts(NamedTuple):
     """The counts of the answers to Q questions, in the order of their keys. image [Q]: the number of each question's
     image, in the order of image ids; tp, fp, right [Q]: how many options are rightly chosen, wrongly chosen and right;
     exact [Q]: 1 if the match is exact, else 0; counted [Q]: 1 if the question counts in all metrics, 0 if in exact
-    match alone; is_empty [Q]: 1 if nothing is chosen, else 0; class_counts: as in `Tallied`."""
+    match alone; is_empty [Q]: 1 if nothing is chosen, else 0; class_counts [3, C, images]: how often the options of
+    each interaction are rightly chosen, wrongly chosen and right, in each image."""
 
     image: Ints
     tp: Ints
