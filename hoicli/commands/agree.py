@@ -93,11 +93,9 @@ def agree(
     tags, policy = tags_of(tag), policy_of(on_error)
     read_options: Any = {"levels": levels, "policy": policy, "group": settings.group}
     model_names = [name for name in names_of(models) if name]
-    stream = lines(ratings, name="ratings", label="ratings", what="RATINGS")
-    table = read_ratings(stream, models=model_names, **read_options)
-    second_table = None
-    if again is not None:
-        second_table = read_ratings(lines(again, name="again", label="again", what="again"), **read_options)
+    # after the source, `lines` takes the names of the parameter, of the lines in messages, and of the argument in help
+    table = read_ratings(lines(ratings, "ratings", "ratings", "RATINGS"), models=model_names, **read_options)
+    second_table = None if again is None else read_ratings(lines(again, "again", "again", "again"), **read_options)
     rows = policy.sign_skipped(list(agreement_rows(table, settings, again=second_table, tags=tags)))
 
     return Result(

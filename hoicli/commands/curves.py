@@ -68,14 +68,12 @@ def curves(
     single_classes = classes_named(names_of(interaction), class_vocabulary(vocabulary, chosen[0]))
     views, named = inputs.views(vocabulary), explicit(protocol_names)
     truth = None if gt is None else inputs.read_truth(gt, vocabulary)
-    single = None if per_class else single_classes
+    # what is the same for all models; the last: the classes with a curve of their own, None for all
+    settings = chosen, vocabulary, inputs.filters, inputs.policy, None if per_class else single_classes
     rows: list[Row] = []
     for model in models:
         model_tags = {"model": model.model, **tags} if model.tagged else tags
-        rows += curve_rows(
-            model, truth, chosen, vocabulary, inputs.filters, inputs.policy, single,
-            named=named, views=views, tags=model_tags,
-        )  # fmt: skip
+        rows += curve_rows(model, truth, *settings, named=named, views=views, tags=model_tags)
     rows = inputs.policy.sign_skipped(rows)
     return Result(
         rows, draw=lambda path, look: choices.load_object("figures.curve_plots:plot_curves")(rows, path, look)
