@@ -81,11 +81,19 @@ def agree(
     if group is not None and not group.strip():
         raise UsageError(f"{arg('group')}: name the key that says which group an item is of")
     settings = AgreementSettings(
-        levels, seed, merge, Resampling.from_rounds(bootstrap, seed), subsets, distribution, votes, group or ""
+        levels=levels,
+        seed=seed,
+        merge=merge,
+        resampling=Resampling.from_rounds(bootstrap, seed),
+        subsets=subsets,
+        distribution=distribution,
+        votes=votes,
+        group=group or "",
     )
     tags, policy = tags_of(tag), policy_of(on_error)
     read_options: Any = {"levels": levels, "policy": policy, "group": settings.group}
     model_names = [name for name in names_of(models) if name]
+    # after the source, `lines` takes the names of the parameter, of the lines in messages, and of the argument in help
     table = read_ratings(lines(ratings, "ratings", "ratings", "RATINGS"), models=model_names, **read_options)
     second_table = None if again is None else read_ratings(lines(again, "again", "again", "again"), **read_options)
     rows = policy.sign_skipped(list(agreement_rows(table, settings, again=second_table, tags=tags)))

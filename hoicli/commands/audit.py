@@ -72,7 +72,8 @@ def audit(
     tags = tags_of(tag, "model", "annotations")
     inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name)
     models = inputs.models(predictions, name) if predictions else []
-    rules = Rules(same, votes, sure)
+    # too many votes, or rules about models without any, are errors before predictions are read (`Audit` sets them)
+    rules = Rules(same=same, votes=votes, sure=sure)
     rules.set_votes(len(models))
     streams = [(model.model, model.refuse_match_records("audit")) for model in models]
     audited = Audit(

@@ -103,7 +103,7 @@ def diagnose(
     models = inputs.models(predictions, name)
     if emit and len(models) != 1:
         raise UsageError(f"{arg('emit', emit)}: of one stream, not {len(models)}; leave the others out")
-    tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
+    tags = inputs.tags_beside(tag, models)
     order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
     truth = None if gt is None else inputs.truth(gt)
     settings = settle_options(

@@ -111,8 +111,7 @@ def evaluate(
     views = inputs.views(vocabulary)
     metrics = chosen_of("metric", metric, METRICS)
     check_metrics(metrics, chosen)
-    if split:
-        vocabulary.split(split)  # raises for an unknown split, before the work
+    vocabulary.check_split(split)  # before the work
     tags, resampling = inputs.tags(tag), Resampling.from_rounds(bootstrap, seed)
     stream, truth_stream = inputs.predictions(predictions), None if gt is None else inputs.truth(gt)
     each_tally = list(

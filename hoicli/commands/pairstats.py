@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from hoicli.errors import UsageError, arg
 from hoicli.interface import choices, options
 from hoicli.interface.command import command
-from hoicli.interface.option_values import names_of, numbers_of, tags_of, text_of
+from hoicli.interface.option_values import names_of, numbers_of, text_of
 from hoicli.interface.options import Counted, Numbers, Option, Unpack
 from hoicli.interface.results import Result
 from hoicli.io.messages import note
@@ -87,7 +87,7 @@ def pairstats(
     dataset_name = text_of(dataset) or (chosen.dataset if chosen is not None else None)
     inputs, vocabulary = Inputs(dataset_name, shared, within="hico"), load(dataset_name or "hico")
     models = inputs.models(predictions, name)
-    tags = tags_of(tag, *(["model"] if models[0].tagged else []))
+    tags = inputs.tags_beside(tag, models)
     settings = sweeps(numbers_of("nms_sweep", nms_sweep), numbers_of("det_threshold", det_threshold))
     chosen_protocol = chosen or protocol_of(vocabulary)
     if as_released and chosen_protocol.person_first:

@@ -129,7 +129,7 @@ def vlm_eval(
     elif task == "ground":
         measured = measure_grounding(read_results(sources, policy, grounding), released=released)
     else:
-        choose(None)
+        choose(None)  # the embedded WordNet, whatever another call in this process chose
         phrases = read_results(sources, policy, referring)
         if needed:
             pairs = pairs_needed(read_senses(phrases, text_of(dataset)))

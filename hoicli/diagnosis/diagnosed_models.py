@@ -95,9 +95,9 @@ def match_and_diagnose(
     """Match a model's predictions in one pass, for which a large file is split among processors, and return what was
     gathered.
 
-    protocols: those to tally outcomes by, for mAP. views: those to diagnose errors by (if `diagnosed`) and to collect
-    for. reading: how repairs are assigned. collector: makes the collector of a view, or returns None to keep nothing of
-    it. The caller reports the coverage."""
+    protocols: those to tally outcomes by, for mAP. views: those (a protocol at one threshold or on one part of the
+    data) to diagnose errors by, if `diagnosed`, and to collect for. reading: how repairs are assigned. collector: makes
+    the collector of a view, or returns None to keep nothing of it. The caller reports the coverage."""
     classes = len(truth.vocabulary.interactions)
     tallied = {protocol.key for protocol in protocols}
     matched_by = [*protocols, *(view for view in views if view.key not in tallied)]
@@ -152,7 +152,7 @@ def diagnosis_rows(
     are predicted there, for missed_gt annotated."""
     name = diagnosis.protocol.name
     settings = {**settings, **SIGNATURES[diagnosis.reading], "protocol": name}
-    if diagnosis.reading == "released":
+    if diagnosis.reading == "released":  # its repairs depend on the order of an image's classes: the signature says so
         settings = also_listed(settings, diagnosis.order_of_classes())
     common: Row = {"protocol": name, "tags": dict(tags), "signature": signature(settings)}
     counts = diagnosis.counts()
@@ -195,7 +195,8 @@ def _means(
     results: list[OracleResult], subsets: Mapping[str, Ints], common: Row, *, recall: bool = False
 ) -> Iterator[Row]:
     """Yield the mAP of each subset without an oracle and under each one, with the difference. results: the first is
-    without an oracle ("none"); with `recall` it also has a row of the mean maximal recall."""
+    without an oracle ("none"); with `recall` it also has a row of the mean maximal recall. common: the keys that all
+    rows share (protocol, tags, signature)."""
     ap_without_oracle = {mean.subset: mean.ap for mean in results[0].means(subsets)}
     for result in results:
         for subset, ap, max_recall, classes in result.means(subsets):
@@ -212,7 +213,8 @@ def _means(
 
 def _steps(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
     """Yield the mAP of each subset after each step of a progression of oracles, and what the step adds to it (Diag-HOI
-    Eq. 5). results: the first is without an oracle ("none") and has no rows, each other one adds its oracle."""
+    Eq. 5). results: the first is without an oracle ("none") and has no rows, each other one adds its oracle. common:
+    the keys that all rows share."""
     last_ap: dict[str, float | None] = {}
     for step, result in enumerate(results):
         for subset, ap, _, classes in result.means(subsets):
@@ -234,7 +236,7 @@ def _classes(
 ) -> Iterator[Row]:
     """Yield the rows of each class that has ground truth: counts of its error types, its AP without and with each
     oracle, and the differences. counts: for each error type its count [C] per class; results: the first is without an
-    oracle."""
+    oracle; common: the keys that all rows share."""
     subset_of = class_subsets(vocabulary, diagnosis.protocol)
     positives = diagnosis.positives
     for number in np.flatnonzero(positives).tolist():
@@ -278,6 +280,7 @@ class DiagnosedModel:
         rows_of = partial(diagnosis_rows, self.diagnosis, self.vocabulary)
         self.plotted = list(rows_of(per_class=per_class, order=order, settings=self.settings, tags=tags))
         rows = list(self.plotted)
+        # a view on a part of one slice (a partition of the data) is not divided by the slices of classes, too
         for slice_ in () if "slice" in view else self.slices:
             for part, classes in zip(slice_.parts, slice_.classes, strict=True):
                 settings = {**self.settings, **slice_.setting(part)}

@@ -223,8 +223,8 @@ def _iterate_in_call(lines: Iterator[Any], notes: list[str]) -> Iterator[Any]:
 
 
 def bind_arguments(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value of every parameter of a call from Python, checked, with defaults for those not given. Raises as
-    the function of `wrap_for_python` does."""
+    """Return the value of every parameter of a call from Python, checked, with defaults for those not given. Raises
+    `UsageError` for an argument that does not exist, that is missing, or that has another type than declared."""
     signature, function_name = signature_of(function), f"hoicli.{function.__qualname__.removesuffix('.__init__')}"
     names = [name for name in signature.parameters if name not in ("self", "cls")]
     for name in kwargs.keys() - signature.parameters.keys():

@@ -81,6 +81,11 @@ class Inputs:
         set_by_slice = SLICE_TAGS if self._slices else ()
         return tags_of(tags_given, *taken, *set_by_iou, *set_by_slice)
 
+    def tags_beside(self, tags_given: Tags, models: Sequence[Predictions]) -> dict[str, str]:
+        """Return the tags that --tag adds to every row, by name. `model` is taken if rows name their model so, which
+        they do for several models and for one with a name. Raises `UsageError` for a malformed or taken tag."""
+        return self.tags(tags_given, *(["model"] if models[0].tagged else []))
+
     def read_truth(self, source: Given, vocabulary: Vocabulary) -> GroundTruth:
         """Read the ground truth of a dataset and return it. Raises as `truth` does, and `DataError` for malformed
         records."""
@@ -140,7 +145,8 @@ class Inputs:
         return streams_by_model
 
     def _items_in_memory(self, source: Any, name: str, *, scored: bool | None) -> list[Item]:
-        """Return records in memory, or arrays by image, as lines; the parameters are those of `iterate_items`."""
+        """Return records in memory, or arrays by image, as lines. name: the parameter that they were given as, for
+        messages; scored: whether arrays are of predictions, None if "score" among them tells."""
         return list(iterate_items(source, name, load(self.opening.dataset), scored=scored))
 
 
@@ -291,14 +297,16 @@ def iterate_items(
         if not isinstance(record, Mapping):
             problem = f"{type(record).__name__}, not a dict; give a list of dicts, each as a line of JSONL has it"
             raise DataError(problem, place=place)
-        yield Item(name, 1, _encode_record(record, place), str(index))
+        yield Item(name, number=1, data=_encode_record(record, place), index=str(index))
 
 
 def _array_line(
     name: str, image_id: object, arrays: Any, vocabulary: Vocabulary | None, *, scored: bool | None
 ) -> ArrayLine:
     """Return the line of one image that is given as a dict of arrays (boxes, labels, ...): it holds the checked arrays,
-    and is written as JSON only where that is asked for. The parameters are those of `iterate_items`."""
+    and is written as JSON only where that is asked for. name: the parameter that it was given in, for messages;
+    vocabulary: the dataset of the arrays, None where arrays are refused; scored: whether they are predictions, None if
+    "score" among them tells."""
     from hoicli.records.detections import ArrayLine, detections
 
     place = f"{name}[{image_id!r}]"

@@ -57,6 +57,7 @@ def _row_settings(metric: str, setting: Sweep, statistics: PairStatistics) -> di
     settings |= statistics.protocol.settings() | statistics.truth_settings
     if metric == "mAP":
         return settings
+    # some pairs have a score by their triplets of no_interaction alone; interaction mAP ranks none of these triplets
     if statistics.gathered.numbers["denied"] and metric != "inter_map":
         settings["noint"] = "pairs"
     if statistics.one_to_one and metric != "interactiveness_ap":
@@ -67,7 +68,7 @@ def _row_settings(metric: str, setting: Sweep, statistics: PairStatistics) -> di
         settings["among"] = _AMONG[metric]
     if points := _recall_values(metric, statistics):
         settings["recall"] = points
-    _, stated, _ = statistics.ranked.get(metric, (0, 0, 0))
+    _, stated, _ = statistics.ranked.get(metric, (0, 0, 0))  # how many of its pairs state their interactiveness
     if stated:
         settings["pairscore"] = "interactiveness"
     elif metric in ("neg_ap", "interactiveness_ap", "inter_map") and statistics.triplet_scores:
