@@ -134,7 +134,6 @@ def compare(
                 named=named, errors=errors, top=limit, tags=tags, views=views,
             )
         )  # fmt: skip
-    rows = policy.sign_skipped(rows)
     above = answers(rows)  # they need the rows that are then left out
     limits = {"image_diff": limit} if per_class else {"image_diff": limit, "AP_diff": limit, RECALL: 0}
     rows = list(_limit_rows(rows, limits))

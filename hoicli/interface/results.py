@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas
 
     from hoicli.figures.styles import Look
+    from hoicli.records.intake import ErrorPolicy
     from hoicli.records.parsing import Record
     from hoicli.records.result_rows import Row
 
@@ -70,6 +71,22 @@ class Result:
         for row in () if self.others else self.rows:
             if "metric" in row:
                 check_row(row)
+
+    def signed_by(self, policies: Sequence[ErrorPolicy]) -> Result:
+        """Report the lines that these policies dropped, and return the result with their number in the signatures of
+        its rows. `rows` stays the same list, since tables and figures are made of it later."""
+
+        def sign(rows: Sequence[Row]) -> list[Row]:
+            """Return the rows as they are signed."""
+            for policy in policies:
+                rows = policy.sign_skipped(rows)
+            return list(rows)
+
+        if self.others:
+            return self
+        self.rows[:] = sign(self.rows)
+        classes = self.classes
+        return self if classes is None else replace(self, classes=lambda: sign(classes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return (class, arguments) to pickle the result by. A pickle has the finished rows of classes and the tables
