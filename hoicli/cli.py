@@ -17,7 +17,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError, did_you_mean
+from hoicli.errors import CODES, DataError, DeclarationError, HoicliError, Place, UsageError, did_you_mean
 from hoicli.io import process
 from hoicli.io.messages import report, set_log_options
 from hoicli.io.process import close_stdout_quietly, hold_standard_streams
@@ -203,6 +203,8 @@ def _run_command_line(arguments: list[str]) -> int:
             raise
         if isinstance(error, ImportError):
             return _fail(UsageError(f"{error}; hoicli is not whole: install it again", code="missing-package"))
+        if isinstance(error, DeclarationError):
+            return _fail(HoicliError(str(error)))
         problem = f"internal error ({type(error).__name__}: {error}); please report it, HOICLI_DEBUG=1 shows where"
         return _fail(HoicliError(problem))
 

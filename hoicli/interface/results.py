@@ -67,7 +67,7 @@ class Result:
     """The error that the command ends with although there are rows; it has no text if the rows already say it."""
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` for a row that lacks a key of its metric or has a wrong one (`result_rows.check_row`)."""
+        """Raise `DeclarationError` for a row that is not as its metric is declared (`result_rows.check_row`)."""
         for row in () if self.others else self.rows:
             if "metric" in row:
                 check_row(row)

@@ -342,7 +342,7 @@ def fault_of(name: str, keys: tuple[str, ...], unit: str, settings: frozenset[st
     the metric; keys: of the row; unit: of its value; settings: the keys in its signature."""
     metrics = metrics_named(name)
     if not metrics:
-        return f"no metric of this name is declared; declare it in {__name__}"
+        return "is of no declared metric; declare it in hoicli/records/metrics.py"
     row = dict.fromkeys(keys)
     fitting = ((metric, kind) for metric in metrics for kind in metric.kinds if kind.fits(row))
     metric, kind = next(fitting, (metrics[0], metrics[0].kinds[-1]))
