@@ -58,6 +58,6 @@ OF_A_SIDE = tuple(name for name in ORACLES if name not in IN_TURN)
 _TURNS = [oracle.turn for oracle in ORACLES.values()]
 if None in _TURNS[: len(IN_TURN)] or sorted(filter(None, _TURNS)) != [*range(1, len(IN_TURN) + 1)]:
     raise DeclarationError(
-        "ORACLES in hoicli/records/oracles.py: turns must be 1, 2, ...; give a `turn` only to an oracle that repairs one "
-        "error type: all in turn must give mAP 100. Others stand behind those, without a turn."
+        "ORACLES in hoicli/records/oracles.py: turns must be 1, 2, ...; give a `turn` only to an oracle that repairs "
+        "one error type: all in turn must give mAP 100. Others stand behind those, without a turn."
     )

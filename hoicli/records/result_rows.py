@@ -50,7 +50,12 @@ def check_row(row: Mapping[str, Any]) -> None:
     """Raise `DeclarationError` for a row whose metric is not declared (`records.metrics`), that lacks a key or a
     setting, or has a key that rows of its kind do not have."""
     settings = frozenset(key for key, _ in parse_signature(str(row.get("signature"))))
-    if fault := fault_of(str(row["metric"]), tuple(row), str(row.get("unit")), settings):
+    fault = fault_of(str(row["metric"]), tuple(row), str(row.get("unit")), settings)
+    value: float = row.get("value") or 0.0
+    # differences between two models are not shares: a gain that one has and the other loses is more than 100 points
+    if not fault and row["unit"] == "%" and value > 100 + 1e-6 and "p_bootstrap" not in row:
+        fault = f"is {value:g} %; if it is no share, say its `units` in hoicli/records/metrics.py, and in the row"
+    if fault:
         raise DeclarationError(f"a row of {row['metric']} {fault}")
 
 

@@ -66,12 +66,10 @@ def test_every_page_is_linked() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_a_page_and_is_run(name: str) -> None:
-    assert page_of(name).is_file()
+def test_the_page_of_a_command_runs_it(name: str) -> None:
     text = page_of(name).read_text()
     assert text.startswith(f"# hoicli {name}\n")
     assert any(f"hoicli {name}" in command for command in commands(without_help(text)))
-    assert f"[{name}](docs/commands/{name}.md)" in TEXTS["README.md"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

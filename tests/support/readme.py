@@ -11,7 +11,7 @@ those of the repository and files made by its earlier blocks stay:
 - Between `<!-- codes -->` and `<!-- /codes -->` are the codes of errors, between `<!-- metrics -->` and
   `<!-- /metrics -->` the metrics of each command.
 
-The list of metrics in formats/result.schema.json is written, too.
+The list of metrics in formats/result.schema.json is written, too, and hoicli/__init__.pyi.
 
 tests/project/test_readme.py holds the documents to it, tests/project/test_recipes.py the recipes.
 """
@@ -28,6 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import hoicli
 from hoicli.errors import CODES
 from hoicli.records.metrics import metric_rows
 from tests.support.forks import put_hoicli
@@ -46,6 +47,7 @@ _HELP = re.compile(r"(?<=<!-- help -->\n).*?(?=<!-- /help -->)", re.DOTALL)
 _CODES = re.compile(r"(?<=<!-- codes -->\n).*?(?=<!-- /codes -->)", re.DOTALL)
 _METRICS = re.compile(r"(?<=<!-- metrics -->\n).*?(?=<!-- /metrics -->)", re.DOTALL)
 
+STUB = ROOT / "hoicli/__init__.pyi"
 RESULTS = ROOT / "formats/result.schema.json"
 
 
@@ -139,6 +141,14 @@ def schema_with_metrics(text: str) -> str:
     )
 
 
+def stub() -> str:
+    """What type checkers know of `hoicli`: the public names, each imported from its module."""
+    modules = {**vars(hoicli)["_MODULES"], "__version__": "version"}
+    lines = [f"from hoicli.{module} import {name} as {name}\n" for name, module in modules.items()]
+    about = '"""The names of `hoicli` for type checkers; `__init__.py` imports each when it is first used."""\n'
+    return "".join([about, "\nfrom hoicli import errors as errors\n", *sorted(lines), "\n__all__: list[str]\n"])
+
+
 def _commands(block: str) -> list[str]:
     return [line[2:] for line in block.splitlines() if line.startswith("$ ")]
 
@@ -170,7 +180,8 @@ def _run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def main(names: list[str]) -> None:
-    """Write the documents named, or all, with the outputs that they have now, and the schema of rows."""
+    """Write the documents named, or all, with the outputs that they have now; and the schema of rows, and the stub."""
+    STUB.write_text(stub())
     RESULTS.write_text(schema_with_metrics(RESULTS.read_text()))
     paths = [Path(name) for name in names] or list(DOCUMENTS.values())
     with ThreadPoolExecutor(os.cpu_count()) as pool:
