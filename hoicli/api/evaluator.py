@@ -157,7 +157,7 @@ class Evaluator:
             protocols = tally.leave_out(find_unlabelled_views(dict.fromkeys(self._protocols, tally), (), "compute()"))
             doubts = ["" if self._filters.allow_uncounted else problem, *self._report(coverage, protocols)]
             for doubt in filter(None, doubts):
-                warnings.warn(f"compute(): {doubt.removeprefix('compute(): ')}", HoicliWarning, stacklevel=3)
+                warnings.warn(f"compute(): {doubt.removeprefix('compute(): ')}", HoicliWarning, stacklevel=4)
             tally_and_settings = (tally, self._vocabulary, self._filters.signature())
             rows = partial(
                 rows_of, [tally_and_settings], split, ignore_no_interaction, resampling, tags, self._views.of_classes

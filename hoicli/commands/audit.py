@@ -82,4 +82,4 @@ def audit(
     rows = list(audited.candidates(limit))
     if audited.more:
         note(audited.more)
-    return Result(inputs.policy.sign_skipped([*rows, *audited.means()]))
+    return Result([*rows, *audited.means()])

@@ -134,7 +134,6 @@ def compare(
                 named=named, errors=errors, top=limit, tags=tags, views=views,
             )
         )  # fmt: skip
-    rows = policy.sign_skipped(rows)
     above = answers(rows)  # they need the rows that are then left out
     # how many rows of a metric are kept: with --per-class all of the classes, else the first ones, and no recall
     limits = {"image_diff": limit} if per_class else {"image_diff": limit, "AP_diff": limit, RECALL: 0}

@@ -65,7 +65,6 @@ def confusion(
     )
     cells_of_models = [(model, model.cells()) for model in confused]
     rows = list(chain.from_iterable(model.rows(cells, top=limit, tags=tags) for model, cells in cells_of_models))
-    rows = inputs.policy.sign_skipped(rows)
 
     def draw(path: str, look: Look) -> None:
         """Draw the heat maps of all models into a file."""

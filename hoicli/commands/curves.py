@@ -74,7 +74,6 @@ def curves(
     for model in models:
         model_tags = {"model": model.model, **tags} if model.tagged else tags
         rows += curve_rows(model, truth, *settings, named=named, views=views, tags=model_tags)
-    rows = inputs.policy.sign_skipped(rows)
     return Result(
         rows, draw=lambda path, look: choices.load_object("figures.curve_plots:plot_curves")(rows, path, look)
     )

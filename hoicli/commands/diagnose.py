@@ -114,7 +114,6 @@ def diagnose(
         return instead(Records(policy.report_at_end(emitted, some_left=True)))
     diagnosed = diagnose_models(models, settings, filters, policy, reading)
     rows = list(chain.from_iterable(model.rows(per_class=per_class, order=order, tags=tags) for model in diagnosed))
-    rows = policy.sign_skipped(rows)
 
     def draw(path: str, look: Look) -> None:
         """Draw the gains and the types of errors of all models into a file."""

@@ -122,9 +122,8 @@ def evaluate(
     )  # fmt: skip
 
     make_rows = partial(rows_of, each_tally, split, ignore_no_interaction, resampling, tags, views.of_classes)
-    sign_rows = inputs.policy.sign_skipped
-    result_rows = sign_rows(make_rows(per_class=per_class, metrics=metrics))
-    return Result(result_rows, classes=lambda: sign_rows([row for row in make_rows(per_class=True) if "verb" in row]))
+    result_rows = make_rows(per_class=per_class, metrics=metrics)
+    return Result(result_rows, classes=lambda: [row for row in make_rows(per_class=True) if "verb" in row])
 
 
 def _evaluate_boxes(
@@ -162,9 +161,8 @@ def _evaluate_boxes(
         )
     evaluation = evaluated_boxes(stream, truth, rules[0], inputs.policy, counts)
     make_rows = partial(evaluation.rows, rules, {"same": same} if same < 1 else {}, tags)
-    sign_rows = inputs.policy.sign_skipped
-    result_rows = sign_rows([*make_rows(per_class=per_class)])
-    return Result(result_rows, classes=lambda: sign_rows([row for row in make_rows(per_class=True) if "object" in row]))
+    result_rows = [*make_rows(per_class=per_class)]
+    return Result(result_rows, classes=lambda: [row for row in make_rows(per_class=True) if "object" in row])
 
 
 def rows_of(

@@ -107,7 +107,6 @@ def pairstats(
         model_tags = {"model": model.model, **tags} if model.tagged else tags
         rows += pair_rows(statistics, settings=statistics.tally.leave, tags=model_tags)
         _note_what_is_missing(statistics, truth, f"{model.model}: " if len(models) > 1 else "")
-    rows = inputs.policy.sign_skipped(rows)
     return Result(rows, draw=lambda path, look: choices.load_object("figures.curve_plots:plot_pairs")(rows, path, look))
 
 

@@ -61,8 +61,8 @@ def table(
         intervals: Show the 95 % intervals of rows that have them.
     """
     from hoicli.interface.inputs import lines as lines_of
-    from hoicli.interface.inputs import policy_of
     from hoicli.io.streams import Stream
+    from hoicli.records.intake import policy_of
     from hoicli.records.parsing import dump
     from hoicli.tables.arrangement import arrange_by_keys, arrange_by_layout, describe_rows, tables_of
     from hoicli.tables.cells import Showing

@@ -85,7 +85,8 @@ def vlm_eval(
         needed: Write the pairs of senses that the similarity needs, for shoe-sim --pairs.
     """
     from hoicli.converters.containers.source import Source
-    from hoicli.interface.inputs import piped_paths, policy_of, similarities
+    from hoicli.interface.inputs import piped_paths, similarities
+    from hoicli.records.intake import policy_of
     from hoicli.resampling.draws import Resampling
     from hoicli.vlm.answers import read_answers
     from hoicli.vlm.bank import read_bank
@@ -136,4 +137,4 @@ def vlm_eval(
             rows = [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in pairs]
             return instead(Records(policy.report_at_end(rows, some_left=True)))
         measured = measure_referring(phrases, measure, text_of(dataset), policy, released=released)
-    return Result(policy.sign_skipped(list(measured.rows(tags, as_released, resampling))))
+    return Result(list(measured.rows(tags, as_released, resampling)))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 from typing import Protocol as Interface
 
@@ -30,6 +31,7 @@ from hoicli.evaluation.tally import Tally, subset_classes
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
+from hoicli.records.oracles import ORACLES
 from hoicli.records.result_rows import Row, Settings, percent, result_row, signature
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -165,7 +167,9 @@ def diagnosis_rows(
     yield from _means(results, subsets, common, recall=per_class)
     if order:
         steps = [results[0], *diagnosis.progressive(vocabulary, order)]
-        yield from _steps(steps, subsets, {**common, "signature": signature({**settings, "order": tuple(order)})})
+        of_oracles = dict(chain.from_iterable(ORACLES[oracle].settings.items() for oracle in order))
+        signed = signature({**settings, **of_oracles, "order": tuple(order)})
+        yield from _steps(steps, subsets, {**common, "signature": signed})
     if per_class:
         yield from _classes(diagnosis, vocabulary, counts, results, common)
 

@@ -36,6 +36,7 @@ from hoicli.diagnosis.error_types import (
 )
 from hoicli.diagnosis.located import Located
 from hoicli.diagnosis.repair_assignment import ErrorTypes, Reading
+from hoicli.errors import DeclarationError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.evaluation.protocols import Protocol
@@ -133,7 +134,8 @@ class Corrections:
             elif oracle == MISSED:
                 counted_truth = ~columns["missed"]
             elif oracle not in TRUTH_ORACLES:
-                raise ValueError(f"no code applies the oracle {oracle}")
+                where = "Corrections.after of hoicli/diagnosis/repairs.py"
+                raise DeclarationError(f"nothing applies the oracle {oracle}; write what it does in {where}")
         code = self._code_without_oracle if set(oracles) <= set(TRUTH_ORACLES) else self._code(outcome)
         if "false_negative" in oracles:  # only ground truth with a true positive counts: one for each of these
             hits = columns["error"] == HIT

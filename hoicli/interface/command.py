@@ -34,6 +34,7 @@ from hoicli.io import file_claims
 from hoicli.io.messages import kept_notes
 from hoicli.io.opened_files import parts_of
 from hoicli.io.outputs import descriptor
+from hoicli.records.intake import policies_of_call
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -192,7 +193,7 @@ def wrap_for_python(function: Callable[Parameters, Returned]) -> Callable[Parame
         """Check the arguments, run the function, write its records if `output` asks for it, add the notes."""
         with python_call() as notes, file_claims.watch_files():
             values = bind_arguments(function, args, kwargs)
-            result: Any = function(**values)  # type: ignore[call-arg]
+            result = run_function(function, values)
             output = values.get("output")
             if isinstance(result, Records) and output not in (None, "-"):
                 result.write(os.fspath(output))
@@ -208,6 +209,14 @@ def wrap_for_python(function: Callable[Parameters, Returned]) -> Callable[Parame
 
     call.__signature__ = signature_of(function)  # type: ignore[attr-defined]
     return call
+
+
+def run_function(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+    """Call a command's function, from the shell or from Python, and return what it returns. The rows of a `Result` are
+    signed with the number of bad lines that were skipped."""
+    with policies_of_call() as policies:
+        result = function(**values)
+    return result.signed_by(policies) if isinstance(result, Result) else result
 
 
 def _iterate_in_call(lines: Iterator[Any], notes: list[str]) -> Iterator[Any]:

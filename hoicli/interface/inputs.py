@@ -26,7 +26,7 @@ from hoicli.io.opened_files import NO_SUCH_FILE, parts_of
 from hoicli.io.outputs import temporary_folder
 from hoicli.io.streams import Item, Stream
 from hoicli.records.arrays import plain
-from hoicli.records.intake import ErrorPolicy
+from hoicli.records.intake import policy_of
 from hoicli.records.parsing import non_finite
 from hoicli.vocabulary.datasets import load
 
@@ -148,11 +148,6 @@ class Inputs:
         """Return records in memory, or arrays by image, as lines. name: the parameter that they were given as, for
         messages; scored: whether arrays are of predictions, None if "score" among them tells."""
         return list(iterate_items(source, name, load(self.opening.dataset), scored=scored))
-
-
-def policy_of(on_error: str, unit: str = "line") -> ErrorPolicy:
-    """Return the policy for bad lines that --on-error asks for."""
-    return ErrorPolicy(skip=on_error == "skip", unit=unit)
 
 
 def require_truth(gt: Given | None, command: str) -> Given:

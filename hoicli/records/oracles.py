@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from hoicli.errors import DeclarationError
 
 
 @dataclass(frozen=True)
@@ -13,7 +15,9 @@ class Oracle:
 
     name: as result rows and options have it. repairs: a sentence that says what becomes of the errors. words: its name
     in figures; head: above its column in tables of papers. turn: its place, from 1, where oracles are applied one after
-    another (Diag-HOI 3.2); None for one that repairs all false positives or all false negatives.
+    another (Diag-HOI 3.2), which only those have that repair one type of error each: all in turn give mAP 100. None for
+    others, which stand behind those. settings: the constants of its own, which sign its rows, by keys of
+    `result_rows.SIGNATURE_KEYS`.
     """
 
     name: str
@@ -21,6 +25,7 @@ class Oracle:
     words: str
     head: str
     turn: int | None = None
+    settings: Mapping[str, str | int | float] = field(default_factory=dict)
 
 
 ORACLES: Mapping[str, Oracle] = {
@@ -49,3 +54,10 @@ IN_TURN = tuple(sorted((name for name in ORACLES if ORACLES[name].turn), key=lam
 """The oracles that repair one type of error each, in the order of Diag-HOI section 3.2; together they repair all."""
 OF_A_SIDE = tuple(name for name in ORACLES if name not in IN_TURN)
 """The oracles that repair all false positives, or all false negatives."""
+
+_TURNS = [oracle.turn for oracle in ORACLES.values()]
+if None in _TURNS[: len(IN_TURN)] or sorted(filter(None, _TURNS)) != [*range(1, len(IN_TURN) + 1)]:
+    raise DeclarationError(
+        "ORACLES in hoicli/records/oracles.py: turns must be 1, 2, ...; give a `turn` only to an oracle that repairs "
+        "one error type: all in turn must give mAP 100. Others stand behind those, without a turn."
+    )
