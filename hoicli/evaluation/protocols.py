@@ -1,7 +1,7 @@
 """The published evaluation protocols: one frozen row of settings for each, applied by `hoicli.evaluation.matching`.
 
-A new protocol is a new row, a parity test (tests/evaluation/test_parity.py) and a row of docs/protocols.md. Ground
-truth in records is 0-based inclusive; each row's shifts give the coordinates that the released pipeline used.
+docs/development.md says what a new row needs. Ground truth in records is 0-based inclusive; each row's shifts give the
+coordinates that the released pipeline used.
 
 A row's rules apply to any dataset (`selection.adapt_protocol`): the rows of HICO-DET to one without roles, those of
 V-COCO to one with roles. What a row does to boxes because of HICO-DET's own file, or of the loader of a released code,
@@ -43,7 +43,8 @@ FAR_EDGES: Shift = (0.0, 0.0, 1.0, 1.0)
 
 @dataclass(frozen=True)
 class Protocol:
-    """What one released evaluator does, as data. Defaults are the most common choices, so a row shows what is special.
+    """What one released evaluator does (or a paper's text says), as data. Defaults are the most common choices, so a row
+    shows what is special.
 
     A "view" of a protocol is the protocol with another IoU threshold, or on one part of the data (`--iou`, `--slice`);
     it is a `Protocol`, too, and sets the last five fields.
