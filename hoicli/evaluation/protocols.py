@@ -43,8 +43,8 @@ FAR_EDGES: Shift = (0.0, 0.0, 1.0, 1.0)
 
 @dataclass(frozen=True)
 class Protocol:
-    """What one released evaluator does (or a paper's text says), as data. Defaults are the most common choices, so a row
-    shows what is special.
+    """What one released evaluator does (or a paper's text says), as data. Defaults are the most common choices, so a
+    row shows what is special.
 
     A "view" of a protocol is the protocol with another IoU threshold, or on one part of the data (`--iou`, `--slice`);
     it is a `Protocol`, too, and sets the last five fields.
