@@ -62,7 +62,7 @@ class Format:
     owner: str = ""
 
     def __post_init__(self) -> None:
-        """Check the fields that need no other module. Raises `ValueError` that names the format and the field."""
+        """Check the fields that need no other module. Raises `DeclarationError` that names the format and the field."""
         check_row(
             f"format {self.name}",
             ("holds", self.holds in HOLDS, f"{self.holds!r}; choose {', '.join(HOLDS)}"),

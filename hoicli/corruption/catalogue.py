@@ -116,7 +116,7 @@ class Corruption:
     moves: bool = False
 
     def __post_init__(self) -> None:
-        """Check the fields. Raises `ValueError` that names the corruption and the field."""
+        """Check the fields. Raises `DeclarationError` that names the corruption and the field."""
         wanted = f"give {len(SEVERITIES)} levels with a value of each constant"
         check_row(
             f"corruption {self.name}",

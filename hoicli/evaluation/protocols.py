@@ -117,7 +117,7 @@ class Protocol:
     filters: Filters | None = None
 
     def __post_init__(self) -> None:
-        """Check the fields that need no dataset. Raises `ValueError` that names the protocol and the field."""
+        """Check the fields that need no dataset. Raises `DeclarationError` that names the protocol and the field."""
         check_row(
             f"protocol {self.name}",
             ("threshold", 0 <= self.threshold <= 1, f"{self.threshold} is no IoU; give a number from 0 to 1"),
