@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hoicli.io.row_tables import rows_by_name
@@ -41,7 +42,7 @@ _ROWS = (
     Oracle("false_positive", "everything but the true positives is dropped", "False positive", "All FP"),
     Oracle("false_negative", "only the ground truth that is found is counted", "False negative", "All FN"),
 )  # fmt: skip
-ORACLES = rows_by_name("_ROWS (hoicli/records/oracles.py)", ((row.name, row) for row in _ROWS))
+ORACLES: Mapping[str, Oracle] = rows_by_name("_ROWS (hoicli/records/oracles.py)", ((row.name, row) for row in _ROWS))
 """The oracles in the order of tables and figures."""
 
 IN_TURN = tuple(sorted((name for name in ORACLES if ORACLES[name].turn), key=lambda name: ORACLES[name].turn or 0))

@@ -23,15 +23,14 @@ from tests.support.project import ROOT
 
 
 def test_every_command_is_under_attack() -> None:
-    reading = {reader.command for reader in READERS}
-    for command in COMMANDS.keys() | READS_NOTHING.keys() | reading:
-        is_right = command in COMMANDS and (command in reading) != (command in READS_NOTHING)
-        assert is_right, f"{command}: either a row of READERS or a line of READS_NOTHING (tests/hostile/readers.py)"
-    twice = [name for name, count in Counter(reader.name for reader in READERS).items() if count > 1]
-    assert not twice, f"tests/hostile/readers.py has {', '.join(twice)} twice; give one another name"
+    assert {reader.command for reader in READERS} | READS_NOTHING.keys() == COMMANDS.keys()
+    assert not {reader.command for reader in READERS} & READS_NOTHING.keys()
+    assert len(BY_NAME) == len(READERS)
 
 
 def test_every_format_is_under_attack() -> None:
+    twice = [name for name, count in Counter(reader.name for reader in READERS).items() if count > 1]
+    assert not twice, f"tests/hostile/readers.py or tests/foreign have {', '.join(twice)} twice; give one another name"
     names = {reader.name.removeprefix("convert:").split("/")[0] for reader in READERS if reader.command == "convert"}
     lacking = {row.name for row in FORMATS.values() if row.reads} - names
     how = "@writes(FILE, format=NAME, kind=KIND) in tests/foreign; python -m tests.foreign then makes FILE"
