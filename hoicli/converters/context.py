@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -194,7 +195,7 @@ def run_step(step: Callable[[], T], source: Source, where: str | None = None) ->
         raise DataError(error.problem, place=source.name, field=where + error.field, code=error.code) from None
     except KeyError as error:
         problem = f"has no {error.args[0]!r}; is this really the format? ({arg('from_', like='NAME')} chooses another)"
-    except (TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
+    except (TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError, csv.Error) as error:
         problem = f"is not shaped as expected ({error}); {arg('from_', like='NAME')} chooses another format"
     raise DataError(problem, place=source.name, field=where or "")
 

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from hoicli.errors import DeclarationError
+from hoicli.io.row_tables import rows_by_name
 from hoicli.records.kinds import (
     ANYWHERE,
     BIN,
@@ -285,6 +286,9 @@ _DECLARED = (
     _CORRUPTED("cri_term", "What a corruption adds to CRI.", kinds=(GRID_PART,), units=("ratio",), better=HIGHER),
 )  # fmt: skip
 
+
+_ONCE = ((f"{metric.name} of {command}", metric) for metric in _DECLARED for command in metric.commands)
+rows_by_name("_DECLARED (hoicli/records/metrics.py)", _ONCE)
 
 METRICS: Mapping[str, tuple[Metric, ...]] = {
     name: tuple(metric for metric in _DECLARED if metric.name == name)

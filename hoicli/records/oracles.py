@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hoicli.errors import DeclarationError
+from hoicli.io.row_tables import rows_by_name
 
 
 @dataclass(frozen=True)
@@ -28,26 +29,24 @@ class Oracle:
     settings: Mapping[str, str | int | float] = field(default_factory=dict)
 
 
-ORACLES: Mapping[str, Oracle] = {
-    oracle.name: oracle
-    for oracle in (
-        Oracle("duplicate", "further predictions of a ground truth that is found already are dropped",
-               "Duplicate", "Duplicate", turn=5),
-        Oracle("interaction", "predictions with the right pair of boxes and a wrong verb get a verb of that pair, or "
-               "are dropped", "Interaction", "Interaction", turn=6),
-        Oracle("association", "predictions whose two boxes are right but do not interact get the right pair, or are "
-               "dropped", "Association", "Association", turn=4),
-        Oracle("object_box", "predictions with the right human box only get an object box and its verb, or are dropped",
-               "Object box", "Object", turn=2),
-        Oracle("human_box", "predictions with the right object box only get a human box and its verb, or are dropped",
-               "Human box", "Human", turn=1),
-        Oracle("both_boxes", "predictions with neither box right are dropped", "Both boxes", "Both", turn=3),
-        Oracle("missed_gt", "ground truth that no prediction finds or could find after a fix is left out",
-               "Missed GT", "Missed", turn=7),
-        Oracle("false_positive", "everything but the true positives is dropped", "False positive", "All FP"),
-        Oracle("false_negative", "only the ground truth that is found is counted", "False negative", "All FN"),
-    )
-}  # fmt: skip
+_ROWS = (
+    Oracle("duplicate", "further predictions of a ground truth that is found already are dropped",
+           "Duplicate", "Duplicate", turn=5),
+    Oracle("interaction", "predictions with the right pair of boxes and a wrong verb get a verb of that pair, or "
+           "are dropped", "Interaction", "Interaction", turn=6),
+    Oracle("association", "predictions whose two boxes are right but do not interact get the right pair, or are "
+           "dropped", "Association", "Association", turn=4),
+    Oracle("object_box", "predictions with the right human box only get an object box and its verb, or are dropped",
+           "Object box", "Object", turn=2),
+    Oracle("human_box", "predictions with the right object box only get a human box and its verb, or are dropped",
+           "Human box", "Human", turn=1),
+    Oracle("both_boxes", "predictions with neither box right are dropped", "Both boxes", "Both", turn=3),
+    Oracle("missed_gt", "ground truth that no prediction finds or could find after a fix is left out",
+           "Missed GT", "Missed", turn=7),
+    Oracle("false_positive", "everything but the true positives is dropped", "False positive", "All FP"),
+    Oracle("false_negative", "only the ground truth that is found is counted", "False negative", "All FN"),
+)  # fmt: skip
+ORACLES: Mapping[str, Oracle] = rows_by_name("_ROWS (hoicli/records/oracles.py)", ((row.name, row) for row in _ROWS))
 """The oracles in the order of tables and figures."""
 
 IN_TURN = tuple(sorted((name for name in ORACLES if ORACLES[name].turn), key=lambda name: ORACLES[name].turn or 0))
