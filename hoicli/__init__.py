@@ -13,27 +13,22 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from hoicli.commands import COMMANDS as _COMMANDS
 from hoicli.version import __version__ as __version__
 
+_CALLED = {"eval": "evaluate", "corrupt": "corrupt_records"}
+"""The commands whose function is not called as they are."""
 _MODULES = {
-    **{
-        name: f"commands.{name}"
-        for name in (
-            "agree", "audit", "claim", "compare", "confusion", "convert", "curriculum", "curves", "data", "diagnose",
-            "doctor", "explore", "mask", "match", "pairstats", "prompts", "recall", "robust", "shoe_eval", "shoe_sim",
-            "show", "table", "validate", "vlm_eval", "vocab",
-        )
-    },
-    "evaluate": "commands.eval",
-    "corrupt_records": "commands.corrupt",
+    **{_CALLED.get(name, name).replace("-", "_"): f"commands.{name.replace('-', '_')}" for name in _COMMANDS},
     "corrupt": "api.corruption",
     "Evaluator": "api.evaluator",
     "triplets": "api.queries",
     "PROTOCOLS": "evaluation.protocols",
     "CORRUPTIONS": "corruption.catalogue",
     "DATASETS": "vocabulary.datasets",
-}  # fmt: skip
-"""The module, inside hoicli, that has each public name; `__init__.pyi` says the same to type checkers."""
+}
+"""The module, inside hoicli, that has each public name; `__init__.pyi`, which `python -m tests.support.readme` writes,
+says the same to type checkers."""
 
 __all__ = sorted(_MODULES)
 

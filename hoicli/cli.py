@@ -11,59 +11,18 @@ import os
 import signal
 import sys
 from importlib import import_module
-from itertools import chain
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError, did_you_mean
+from hoicli.commands import COMMANDS as COMMANDS
+from hoicli.commands import GROUPS
+from hoicli.errors import CODES, DataError, DeclarationError, HoicliError, Place, UsageError, did_you_mean
 from hoicli.io import process
 from hoicli.io.messages import report, set_log_options
 from hoicli.io.process import close_stdout_quietly, hold_standard_streams
 from hoicli.version import __version__
-
-GROUPS = {
-    "From predictions to numbers": {
-        "convert": "Convert ground truth and predictions in other formats to hoicli's JSONL, and back.",
-        "validate": "Check files, alone or against ground truth, for mistakes that would make the numbers wrong.",
-        "match": "Match predictions with ground truth: one line for each image, for eval and for jq.",
-        "eval": "The mAP of your predictions by each published protocol.",
-        "recall": "Recall at K of triplets, as scene graphs are evaluated: R@K, mR@K, zR@K and F1@K.",
-        "data": "Keep ground truth under a name, for --gt hico:test; what is published, and where.",
-    },
-    "Why, and is it better": {
-        "diagnose": "Why a detector fails: types of errors, and the mAP you would gain by fixing each.",
-        "curves": "Precision and recall by score threshold, the best threshold, and the calibration of scores.",
-        "confusion": "Which verbs and objects are confused, and how much mAP that costs.",
-        "pairstats": "How well people and objects are paired: pair recall and precision, negative AP, interaction mAP.",
-        "compare": "Whether one detector is better than another, by how much, and where.",
-        "claim": "Which protocol, pair NMS and top-k give the numbers that a paper prints.",
-        "explore": "One HTML page: a summary, and the classes, errors and images behind its numbers.",
-        "show": "Draw ground truth and predictions on the images: a folder of pictures, or one sheet.",
-        "audit": "Suspicious ground truth: boxes drawn twice, triplets that models contradict, missing labels.",
-        "table": "One table of the result rows of any number of models: LaTeX, Markdown, HTML, CSV.",
-    },
-    "Corrupted images": {
-        "corrupt": "Make RoHOI-style corrupted images: 20 corruptions at five severities; boxes move along.",
-        "robust": "How well a detector withstands corruption: MRI, CRI, and each corruption, family and severity.",
-        "mask": "SAMPL's semantic masks: black rectangles over the boxes that interact, for training.",
-        "curriculum": "SAMPL's curriculum: the next epoch's masking level, from the scores so far.",
-    },
-    "Open vocabulary and vision-language models": {
-        "shoe-sim": "How similar senses are, for shoe-eval: from WordNet, from language models, or joined tables.",
-        "shoe-eval": "SHOE's soft mAP and mF1: open-vocabulary predictions, scored by meaning.",
-        "agree": "How well raters and models agree: kappa, alpha, agreement, Spearman's rho.",
-        "prompts": "Write questions for a vision-language model; convert --from vlm reads its answers.",
-        "vlm-eval": "Evaluate answers of vision-language models: multiple choice, grounding and referring.",
-    },
-    "Looking things up": {
-        "vocab": "The verbs, objects, interactions and splits of a dataset; the WordNet senses of a label.",
-        "doctor": "What is installed, what is missing, and whether it works: for a bug report.",
-    },
-}
-"""The commands by what they are for, each with its line in `hoicli --help`."""
-COMMANDS = dict(chain.from_iterable(lines.items() for lines in GROUPS.values()))
 
 EXITS = {code: exit_code for exit_code, codes in CODES.items() for code in codes}
 EXIT_SIGNAL = 128
@@ -203,6 +162,8 @@ def _run_command_line(arguments: list[str]) -> int:
             raise
         if isinstance(error, ImportError):
             return _fail(UsageError(f"{error}; hoicli is not whole: install it again", code="missing-package"))
+        if isinstance(error, DeclarationError):
+            return _fail(HoicliError(f"internal error: {error}"))
         problem = f"internal error ({type(error).__name__}: {error}); please report it, HOICLI_DEBUG=1 shows where"
         return _fail(HoicliError(problem))
 

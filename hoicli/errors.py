@@ -201,6 +201,11 @@ class UsageError(HoicliError):
         super().__init__(problem, place=place, code=code)
 
 
+class DeclarationError(ValueError):
+    """The error that a table in hoicli's code is not complete, or does not declare what is used. Its text says what to
+    write in which file; who does not change hoicli never meets it."""
+
+
 class HoicliWarning(UserWarning):
     """The warning that predictions are suspicious, such as those of a network that has learnt nothing yet. Results are
     computed all the same."""

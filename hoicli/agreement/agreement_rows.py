@@ -146,8 +146,9 @@ class _Rows:
         self, metric: str, subset: str, n: int, unit: str, measure: Measure, ratings: Floats, *, rule: str = "",
         fewest: int = 2, lowest: float = -1.0, highest: float = 1.0, **more: Any,
     ) -> Row:  # fmt: skip
-        """Return the row of a measure of ratings [items, raters], with its interval if there is a resampling. fewest,
-        lowest, highest: as in `coefficients.estimate_of`; the others: as in `row`."""
+        """Return the row of a measure of ratings [items, raters], with its interval if there is a resampling. fewest:
+        only items with so many ratings are resampled; lowest, highest: the range of the measure. The other arguments
+        are the keys of the row (`row`)."""
         resampling = self.settings.resampling
         value, ends = estimate_of(measure, ratings, resampling, fewest=fewest, lowest=lowest, highest=highest)
         low, high = ends or (None, None)
@@ -161,6 +162,7 @@ class _Rows:
         each pair of raters."""
         values, levels = self.values, self.settings.levels
         rater_pairs = list(combinations(range(len(self.raters)), 2))
+        # The `n` of rows: pairs of raters that have a kappa, items that both rated, or items rated twice or more.
         defined = sum(value_of(kappa, values[:, pair]) is not None for pair in rater_pairs)
         yield self.measure_row("qwk", "mean", defined, "kappa", mean_kappa, values)
         for pair in rater_pairs if pairs else ():
@@ -234,7 +236,7 @@ class _Rows:
         each_rater = [([rater], change[:, [column]]) for column, rater in enumerate(raters)]
         for names, rater_change in ((raters, change), *each_rater):
             subset = names[0] if len(names) == 1 else "all"
-            updated, size = updates_of(rater_change)
+            updated, size = updates_of(rater_change)  # [items, 2]: numerator and denominator of a share
             row_of = partial(self.measure_row, measure=share, lowest=0.0, raters=names)
             updated_count, size_count = int(updated[:, 1].sum()), int(size[:, 1].sum())
             yield row_of("updated", subset, updated_count, "%", ratings=updated)
@@ -339,9 +341,9 @@ def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PA
         raise UsageError(f"{arg('plot_kind', kind)}: {problem}")
     if kind == "votes":
         panels = [
-            Counts("no majority" if level is None else f"majority {level}", items, counts.T.tolist())
+            Counts("no majority" if level is None else f"majority {level}", items, votes=counts.T.tolist())
             for level, items, counts in votes_by_majority(values, levels)
         ]
     else:
-        panels = [Counts("", len(ratings.items), distribution(values, levels).T.tolist())]
+        panels = [Counts(title="", items=len(ratings.items), votes=distribution(values, levels).T.tolist())]
     plot_counts(raters, panels, path, look)

@@ -46,7 +46,7 @@ def spearman(first: Floats, second: Floats, *, permutations: int = PERMUTATIONS,
     a, b = (np.rint(2 * rankdata(side[both]) - (count + 1)).astype(np.int64) for side in (first, second))
     scale = math.sqrt(int(a @ a) * int(b @ b)) if count >= FEWEST_TO_CORRELATE else 0.0
     if scale == 0:
-        return Correlation(None, None, None, None, count)
+        return Correlation(rho=None, low=None, high=None, p=None, items=count)
     product = int(a @ b)
     rho = max(-1.0, min(1.0, product / scale))
     random = np.random.RandomState(seed)  # the legacy generator, as its numbers never change between versions

@@ -71,6 +71,7 @@ def read_ratings(
         problem = "that key has a meaning of its own; name one that says what an item is of"
         raise UsageError(f"{arg('group', group)}: {problem}")
     given_values = _collect_facts(lines, levels, policy, group)
+    # The keys are ("rating", item, rater), ("kind", rater) and (group, item).
     ratings = {(key[1], key[2]): value for key, (value, _) in given_values.items() if key[0] == "rating"}
     if not ratings:
         raise DataError("no ratings in it; give lines of item, rater and rating", code="empty")
@@ -97,7 +98,7 @@ def _collect_facts(lines: Iterable[Line], levels: int, policy: ErrorPolicy, grou
             for field, problem in _problems(record, levels, group):
                 raise DataError(problem, place=place, field=field)
             facts = dict(_facts(record, group))
-            _refuse_second_values(facts, given_values, place)
+            _check_given_once(facts, given_values, place)
         except DataError as error:
             policy.handle(error)
         else:
@@ -153,7 +154,7 @@ def _facts(record: Record, group: str) -> Iterator[tuple[Fact, Any]]:
         yield (group, item), record[group]
 
 
-def _refuse_second_values(facts: Mapping[Fact, Any], given_values: GivenValues, place: str) -> None:
+def _check_given_once(facts: Mapping[Fact, Any], given_values: GivenValues, place: str) -> None:
     """Raise `DataError` for a rating that was given before, and for a kind or group that differs from an earlier one.
     facts: the values of one line; given_values: those of earlier lines; place: the line's."""
     for (field, *names), value in facts.items():
@@ -191,6 +192,7 @@ class _Sheet:
         no such header."""
         self._delimiter = max(",", ";", "\t", key=lambda mark: header.data.count(mark.encode()))
         names = [name.lower() if name.lower() in KEYS else name for name in self._cells(header)]
+        # wide: a row is an item, with a column for each rater; else a row is a rating
         self._names, self._group, self._wide = names, group, not {"rater", "rating", "kind"} & set(names)
         has_ratings = {"item", "rater", "rating"} <= set(names) or (self._wide and len(names) > 1)
         if "" in names:

@@ -143,8 +143,7 @@ class Evaluator:
         Warns with `HoicliWarning` if most predictions have no class (the signature says so, too) or the boxes do not
         fit. Raises `DataError` if no image was updated, and `UsageError` for a bad option.
         """
-        if split:
-            self._vocabulary.split(split)
+        self._vocabulary.check_split(split)
         tags, metrics = tags_of(tag, IOU_TAG, *SLICE_TAGS), chosen_of("metric", metric, METRICS)
         resampling = Resampling.from_rounds(bootstrap, seed)
         if not self._images:
@@ -153,12 +152,12 @@ class Evaluator:
             notes += self._notes
             tally, coverage = tally_matches(self._matched_batches(), self._protocols, self._vocabulary)
             problem = classless_problem(tally, self._vocabulary)
-            tally.uncounted = bool(problem)
+            tally.uncounted = bool(problem)  # most predictions have no class: signatures say so
             tally.add_truth(self._truth)
             protocols = tally.leave_out(find_unlabelled_views(dict.fromkeys(self._protocols, tally), (), "compute()"))
             doubts = ["" if self._filters.allow_uncounted else problem, *self._report(coverage, protocols)]
             for doubt in filter(None, doubts):
-                warnings.warn(f"compute(): {doubt.removeprefix('compute(): ')}", HoicliWarning, stacklevel=3)
+                warnings.warn(f"compute(): {doubt.removeprefix('compute(): ')}", HoicliWarning, stacklevel=4)
             tally_and_settings = (tally, self._vocabulary, self._filters.signature())
             rows = partial(
                 rows_of, [tally_and_settings], split, ignore_no_interaction, resampling, tags, self._views.of_classes
@@ -184,7 +183,8 @@ class Evaluator:
             coverage.fit.inverted.report("compute()")
         except DataError as error:
             doubts.append(str(error))
-        coverage.fit.inverted, coverage.fit.largest = Inverted(), float("inf")  # so that report raises no error
+        # forget inverted boxes, and pass for pixels: so `report` raises no error about what is only doubtful here
+        coverage.fit.inverted, coverage.fit.largest = Inverted(), float("inf")
         coverage.report(self._truth, protocols, "compute()")
         tell_absent(self._truth, protocols)
         if self._repeated:

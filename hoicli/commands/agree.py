@@ -75,20 +75,29 @@ def agree(
     from hoicli.agreement.agreement_rows import AgreementSettings, agreement_rows, draw
     from hoicli.agreement.agreement_rows import blocks as blocks_of
     from hoicli.agreement.ratings import read_ratings
-    from hoicli.interface.inputs import lines, policy_of
+    from hoicli.interface.inputs import lines
+    from hoicli.records.intake import policy_of
     from hoicli.resampling.draws import Resampling
 
     if group is not None and not group.strip():
         raise UsageError(f"{arg('group')}: name the key that says which group an item is of")
     settings = AgreementSettings(
-        levels, seed, merge, Resampling.from_rounds(bootstrap, seed), subsets, distribution, votes, group or ""
+        levels=levels,
+        seed=seed,
+        merge=merge,
+        resampling=Resampling.from_rounds(bootstrap, seed),
+        subsets=subsets,
+        distribution=distribution,
+        votes=votes,
+        group=group or "",
     )
     tags, policy = tags_of(tag), policy_of(on_error)
     read_options: Any = {"levels": levels, "policy": policy, "group": settings.group}
     model_names = [name for name in names_of(models) if name]
+    # after the source, `lines` takes the names of the parameter, of the lines in messages, and of the argument in help
     table = read_ratings(lines(ratings, "ratings", "ratings", "RATINGS"), models=model_names, **read_options)
     second_table = None if again is None else read_ratings(lines(again, "again", "again", "again"), **read_options)
-    rows = policy.sign_skipped(list(agreement_rows(table, settings, again=second_table, tags=tags)))
+    rows = list(agreement_rows(table, settings, again=second_table, tags=tags))
 
     return Result(
         rows,

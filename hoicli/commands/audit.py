@@ -72,15 +72,14 @@ def audit(
     tags = tags_of(tag, "model", "annotations")
     inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name)
     models = inputs.models(predictions, name) if predictions else []
-    rules = Rules(same, votes, sure)
+    # too many votes, or rules about models without any, are errors before predictions are read (`Audit` sets them)
+    rules = Rules(same=same, votes=votes, sure=sure)
     rules.set_votes(len(models))
-    for model in models:
-        model.refuse_match_records("audit")
-    streams = [(model.model, model) for model in models]
+    streams = [(model.model, model.refuse_match_records("audit")) for model in models]
     audited = Audit(
         inputs.read_truth(gt, vocabulary), chosen_protocol, rules, streams, inputs.filters, inputs.policy, tags
     )
     rows = list(audited.candidates(limit))
     if audited.more:
         note(audited.more)
-    return Result(inputs.policy.sign_skipped([*rows, *audited.means()]))
+    return Result([*rows, *audited.means()])

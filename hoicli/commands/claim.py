@@ -85,6 +85,6 @@ def claim(
     shown_settings = settings[: None if limit is None else max(limit, fitting_count)]
     printed = published_lines_with((tried.printed for tried in settings), vocabulary.signed)
     above = [claim_sentence(claimed, settings), *(f"published with these numbers: {line}" for line in printed)]
-    rows = inputs.policy.sign_skipped(list(chain.from_iterable(tried.rows() for tried in shown_settings)))
+    rows = list(chain.from_iterable(tried.rows() for tried in shown_settings))
     lines = [tried.line() for tried in shown_settings]
     return Result(rows, above=above, blocks=lambda notation: [rows if notation in ("jsonl", "csv") else lines])

@@ -125,17 +125,17 @@ def compare(
         vocabulary = load(dataset_name or chosen[0].dataset)
         views = inputs.views(vocabulary)
         unseen = vocabulary.split(split) if split else None
-        requested = Wanted(unseen, ignore_no_interaction, per_class, views.of_classes, [RECALL])
+        requested = Wanted(unseen, ignore_no_interaction, per_class, slices=views.of_classes, metrics=[RECALL])
         tags = inputs.tags(tag, "model", "baseline")
-        named = explicit(names) if names else None
+        named = explicit(names) if names else {protocol.name for protocol in chosen}
         rows = list(
             compared(
                 models, truth, vocabulary, chosen, filters, policy, requested, resampling,
                 named=named, errors=errors, top=limit, tags=tags, views=views,
             )
         )  # fmt: skip
-    rows = policy.sign_skipped(rows)
     above = answers(rows)  # they need the rows that are then left out
+    # how many rows of a metric are kept: with --per-class all of the classes, else the first ones, and no recall
     limits = {"image_diff": limit} if per_class else {"image_diff": limit, "AP_diff": limit, RECALL: 0}
     rows = list(_limit_rows(rows, limits))
     return Result(

@@ -57,7 +57,7 @@ def confusion(
     dataset_name = text_of(dataset) or (chosen_protocol.dataset if chosen_protocol is not None else None)
     inputs = Inputs(dataset_name, shared, within="hico")
     models = [model.refuse_match_records("confusion") for model in inputs.models(predictions, name)]
-    tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
+    tags = inputs.tags_beside(tag, models)
     vocabulary = load(dataset_name or "hico")
     views, chosen_protocol = inputs.views(vocabulary), chosen_protocol or protocol_of(vocabulary)
     confused = confused_models(
@@ -65,7 +65,6 @@ def confusion(
     )
     cells_of_models = [(model, model.cells()) for model in confused]
     rows = list(chain.from_iterable(model.rows(cells, top=limit, tags=tags) for model, cells in cells_of_models))
-    rows = inputs.policy.sign_skipped(rows)
 
     def draw(path: str, look: Look) -> None:
         """Draw the heat maps of all models into a file."""

@@ -103,9 +103,10 @@ def convert(
     from hoicli.converters.conversion import Conversion
     from hoicli.converters.formats import FORMATS
     from hoicli.converters.image_ids import read_image_list
-    from hoicli.interface.inputs import policy_of, written_to_files
+    from hoicli.interface.inputs import written_to_files
     from hoicli.io.memory import no_garbage_collection
     from hoicli.io.messages import Progress
+    from hoicli.records.intake import policy_of
 
     if list_:
         return instead(_list_formats())

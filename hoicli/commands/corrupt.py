@@ -184,7 +184,7 @@ def _list_corruptions(recipe: Recipe) -> Result:
 
     rows, short_rows = [], []  # tables have the short ones, without the long columns
     for name, levels in recipe.levels.items():
-        if (row := named(name)) is None:
+        if (row := named(name)) is None:  # never: reading a recipe checks its names
             continue
         description: dict[str, Any] = {"corruption": name, "family": row.family, "description": row.description}
         description["constants"] = list(row.constants)

@@ -62,18 +62,18 @@ def curves(
     protocol_dataset = None if chosen_protocol is None else chosen_protocol.dataset
     inputs = Inputs(dataset_name, shared, within=protocol_dataset or "hico")
     models = inputs.models(predictions, name)
-    tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
+    tags = inputs.tags_beside(tag, models)
     vocabulary = load(dataset_name or protocol_dataset or models[0].dataset or "hico")
     chosen = [chosen_protocol or main_protocol(vocabulary)]
     single_classes = classes_named(names_of(interaction), class_vocabulary(vocabulary, chosen[0]))
     views, named = inputs.views(vocabulary), explicit(protocol_names)
     truth = None if gt is None else inputs.read_truth(gt, vocabulary)
+    # what is the same for all models; the last: the classes with a curve of their own, None for all
     settings = chosen, vocabulary, inputs.filters, inputs.policy, None if per_class else single_classes
     rows: list[Row] = []
     for model in models:
         model_tags = {"model": model.model, **tags} if model.tagged else tags
         rows += curve_rows(model, truth, *settings, named=named, views=views, tags=model_tags)
-    rows = inputs.policy.sign_skipped(rows)
     return Result(
         rows, draw=lambda path, look: choices.load_object("figures.curve_plots:plot_curves")(rows, path, look)
     )

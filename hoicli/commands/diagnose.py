@@ -103,7 +103,7 @@ def diagnose(
     models = inputs.models(predictions, name)
     if emit and len(models) != 1:
         raise UsageError(f"{arg('emit', emit)}: of one stream, not {len(models)}; leave the others out")
-    tags = inputs.tags(tag, *(["model"] if models[0].tagged else []))
+    tags = inputs.tags_beside(tag, models)
     order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
     truth = None if gt is None else inputs.truth(gt)
     settings = settle_options(
@@ -114,7 +114,6 @@ def diagnose(
         return instead(Records(policy.report_at_end(emitted, some_left=True)))
     diagnosed = diagnose_models(models, settings, filters, policy, reading)
     rows = list(chain.from_iterable(model.rows(per_class=per_class, order=order, tags=tags) for model in diagnosed))
-    rows = policy.sign_skipped(rows)
 
     def draw(path: str, look: Look) -> None:
         """Draw the gains and the types of errors of all models into a file."""

@@ -111,8 +111,7 @@ def evaluate(
     views = inputs.views(vocabulary)
     metrics = chosen_of("metric", metric, METRICS)
     check_metrics(metrics, chosen)
-    if split:
-        vocabulary.split(split)  # raises for an unknown split, before the work
+    vocabulary.check_split(split)  # before the work
     tags, resampling = inputs.tags(tag), Resampling.from_rounds(bootstrap, seed)
     stream, truth_stream = inputs.predictions(predictions), None if gt is None else inputs.truth(gt)
     each_tally = list(
@@ -123,9 +122,8 @@ def evaluate(
     )  # fmt: skip
 
     make_rows = partial(rows_of, each_tally, split, ignore_no_interaction, resampling, tags, views.of_classes)
-    sign_rows = inputs.policy.sign_skipped
-    result_rows = sign_rows(make_rows(per_class=per_class, metrics=metrics))
-    return Result(result_rows, classes=lambda: sign_rows([row for row in make_rows(per_class=True) if "verb" in row]))
+    result_rows = make_rows(per_class=per_class, metrics=metrics)
+    return Result(result_rows, classes=lambda: [row for row in make_rows(per_class=True) if "verb" in row])
 
 
 def _evaluate_boxes(
@@ -163,9 +161,8 @@ def _evaluate_boxes(
         )
     evaluation = evaluated_boxes(stream, truth, rules[0], inputs.policy, counts)
     make_rows = partial(evaluation.rows, rules, {"same": same} if same < 1 else {}, tags)
-    sign_rows = inputs.policy.sign_skipped
-    result_rows = sign_rows([*make_rows(per_class=per_class)])
-    return Result(result_rows, classes=lambda: sign_rows([row for row in make_rows(per_class=True) if "object" in row]))
+    result_rows = [*make_rows(per_class=per_class)]
+    return Result(result_rows, classes=lambda: [row for row in make_rows(per_class=True) if "object" in row])
 
 
 def rows_of(

@@ -98,10 +98,13 @@ def explore(
     models = inputs.models(predictions, name)
     if len(models) > 2:
         raise UsageError(f"{models[2].name}: the page shows one model or two; give at most two streams")
-    for model in models:
-        model.refuse_match_records("explore")
+    models = [model.refuse_match_records("explore") for model in models]
     protocols = chosen_protocols((), vocabulary.path or vocabulary.name)
-    request = PageRequest(vocabulary, chosen_protocol, protocols, slices, slice is not None, inputs.filters, resampling)
+    # gains on parts of the data take long: they are computed for slices that the user asked for
+    request = PageRequest(
+        vocabulary, chosen_protocol, protocols, slices,
+        repaired=slice is not None, filters=inputs.filters, resampling=resampling,
+    )  # fmt: skip
     truth, folder = inputs.truth(gt), text_of(images)
     with truth.rereadable():
         measured = measure(models, truth, request, inputs.policy)

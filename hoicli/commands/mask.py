@@ -71,7 +71,7 @@ def mask(
         raise UsageError(f"{both} go together: the folder of the images, and that of the masked ones")
     change = masking(str(ratio), seed)
     if pixelate is not None:
-        if ratio != "middle":
+        if ratio != "middle":  # the default
             raise UsageError(f"{arg('pixelate')} takes the place of masks: leave out {arg('ratio')}")
         change = pixelation(pixelate, seed)
     if source is not None and target is not None:

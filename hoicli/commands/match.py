@@ -71,6 +71,7 @@ def match(
         """Yield match records, several lines of JSON at a time. Raises `DataError` at the end if most of the data
         belongs to no class of the dataset."""
         truth = inputs.read_truth(gt, vocabulary)
+        # a mean over several thresholds (`mean_of`) is matched by each of these
         matched = [row for row in views.views_of(choose_computable(truth, chosen, named), named) if not row.mean_of]
         coverage = Coverage()
         for batch in matched_lines(lines, truth, matched, inputs.filters, inputs.policy, partial=only_predicted):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from hoicli.errors import UsageError, arg
 from hoicli.interface import choices, options
 from hoicli.interface.command import command
-from hoicli.interface.option_values import names_of, numbers_of, tags_of, text_of
+from hoicli.interface.option_values import names_of, numbers_of, text_of
 from hoicli.interface.options import Counted, Numbers, Option, Unpack
 from hoicli.interface.results import Result
 from hoicli.io.messages import note
@@ -75,7 +75,7 @@ def pairstats(
             records.
     """
     from hoicli.diagnosis.diagnosis_options import choose_diagnosis_protocol
-    from hoicli.evaluation.coverage import check_counted, choose_computable
+    from hoicli.evaluation.coverage import check_computable, check_counted
     from hoicli.evaluation.selection import protocol_of
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.pairs.pair_batches import sweeps
@@ -87,7 +87,7 @@ def pairstats(
     dataset_name = text_of(dataset) or (chosen.dataset if chosen is not None else None)
     inputs, vocabulary = Inputs(dataset_name, shared, within="hico"), load(dataset_name or "hico")
     models = inputs.models(predictions, name)
-    tags = tags_of(tag, *(["model"] if models[0].tagged else []))
+    tags = inputs.tags_beside(tag, models)
     settings = sweeps(numbers_of("nms_sweep", nms_sweep), numbers_of("det_threshold", det_threshold))
     chosen_protocol = chosen or protocol_of(vocabulary)
     if as_released and chosen_protocol.person_first:
@@ -95,7 +95,7 @@ def pairstats(
         problem = "for HICO-DET only; the released pair statistics of vcoco fail at their first pair"
         raise UsageError(f"{arg('as_released')}: {problem}")
     truth = inputs.read_truth(gt, vocabulary)
-    choose_computable(truth, [chosen_protocol])
+    check_computable(truth, chosen_protocol)
     rows: list[Row] = []
     for model in models:
         statistics = pair_statistics(
@@ -107,7 +107,6 @@ def pairstats(
         model_tags = {"model": model.model, **tags} if model.tagged else tags
         rows += pair_rows(statistics, settings=statistics.tally.leave, tags=model_tags)
         _note_what_is_missing(statistics, truth, f"{model.model}: " if len(models) > 1 else "")
-    rows = inputs.policy.sign_skipped(rows)
     return Result(rows, draw=lambda path, look: choices.load_object("figures.curve_plots:plot_pairs")(rows, path, look))
 
 

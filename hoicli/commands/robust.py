@@ -61,7 +61,8 @@ def robust(
         allow_missing: Accept an incomplete grid, and say what is missing.
         plot_kind: curves: means by severity, and bars by family; heatmap: every cell, a panel for each model.
     """
-    from hoicli.interface.inputs import lines, policy_of
+    from hoicli.interface.inputs import lines
+    from hoicli.records.intake import policy_of
     from hoicli.robustness.gathering import Gathering
     from hoicli.robustness.grids import Benchmark
     from hoicli.robustness.grids import grids as grids_of
@@ -78,7 +79,7 @@ def robust(
     grids = rank_grids(grids)
     for remark in remarks:
         note(remark)
-    results = policy.sign_skipped(robustness_rows(grids, tags=tags))
+    results = robustness_rows(grids, tags=tags)
     return Result(
         results,
         blocks=lambda notation: [results] if notation in ("jsonl", "csv") else tables(grids, results),

@@ -120,10 +120,10 @@ def shoe_eval(
     resampling = Resampling.from_rounds(bootstrap, seed)
     tags, inputs = tags_of(tag, *shoe_options.tags), Inputs(dataset_name, shared, within="hico")
     stream = inputs.predictions(predictions)
-    choose(text_of(wordnet))
+    choose(text_of(wordnet))  # the WordNet in use from here on
     evaluation = Evaluation(inputs.truth(gt), tables, shoe_options, inputs.policy, dataset=dataset_name or "hico")
     done = evaluation.run(stream)
-    rows = inputs.policy.sign_skipped(list(evaluation_rows(done, tags, resampling, per_class=per_class)))
+    rows = list(evaluation_rows(done, tags, resampling, per_class=per_class))
     if reasons is not None:
         Records(explain(done.shoe, done.matching)).write(text_of(reasons) or "")
     return Result(rows)

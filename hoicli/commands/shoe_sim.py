@@ -122,7 +122,7 @@ def shoe_sim(
         from hoicli.shoe.client import KEY_NAME, Endpoint  # it brings an HTTP client along
 
         endpoint = Endpoint(base_url or "http://localhost/v1", os.environ.get(KEY_NAME, "").strip() or None)
-    choose(text_of(wordnet))
+    choose(text_of(wordnet))  # the WordNet in use from here on
     from hoicli.shoe.rating import PairLines, TableWork, dataset_pairs, evaluation_pairs, missing_rows, rate
 
     offline = None if backend == "llm" else backend

@@ -61,8 +61,8 @@ def table(
         intervals: Show the 95 % intervals of rows that have them.
     """
     from hoicli.interface.inputs import lines as lines_of
-    from hoicli.interface.inputs import policy_of
     from hoicli.io.streams import Stream
+    from hoicli.records.intake import policy_of
     from hoicli.records.parsing import dump
     from hoicli.tables.arrangement import arrange_by_keys, arrange_by_layout, describe_rows, tables_of
     from hoicli.tables.cells import Showing
@@ -76,7 +76,7 @@ def table(
         keys = ", ".join(map(arg, ("layout", "lines", "columns")))
         raise UsageError(f"{keys}: a layout has its own lines and columns; leave out one or the other")
     over = None if over is None else over.removeprefix("tag.")
-    showing = Showing(intervals, over or "")
+    showing = Showing(intervals=intervals, over=over or "")
     policy = policy_of(on_error)
     stream = Stream([], "rows") if published and rows is None else lines_of(rows, "rows", "rows", "ROWS")
     published_rows = published_lines(published) if published else []
@@ -108,4 +108,4 @@ def table(
             tables = tables_of(rows_read, strict=True)
         return "\n".join(write_table(each, notation) for each in tables).encode()
 
-    return Result(rows_read, rendered=render, others=True)
+    return Result(rows_read, rendered=render, others=True)  # others: rows of files, not checked as this command's own

@@ -85,7 +85,8 @@ def vlm_eval(
         needed: Write the pairs of senses that the similarity needs, for shoe-sim --pairs.
     """
     from hoicli.converters.containers.source import Source
-    from hoicli.interface.inputs import piped_paths, policy_of, similarities
+    from hoicli.interface.inputs import piped_paths, similarities
+    from hoicli.records.intake import policy_of
     from hoicli.resampling.draws import Resampling
     from hoicli.vlm.answers import read_answers
     from hoicli.vlm.bank import read_bank
@@ -129,11 +130,11 @@ def vlm_eval(
     elif task == "ground":
         measured = measure_grounding(read_results(sources, policy, grounding), released=released)
     else:
-        choose(None)
+        choose(None)  # the embedded WordNet, whatever another call in this process chose
         phrases = read_results(sources, policy, referring)
         if needed:
             pairs = pairs_needed(read_senses(phrases, text_of(dataset)))
             rows = [dict(zip(("pos", "a", "b"), pair, strict=True)) for pair in pairs]
             return instead(Records(policy.report_at_end(rows, some_left=True)))
         measured = measure_referring(phrases, measure, text_of(dataset), policy, released=released)
-    return Result(policy.sign_skipped(list(measured.rows(tags, as_released, resampling))))
+    return Result(list(measured.rows(tags, as_released, resampling)))

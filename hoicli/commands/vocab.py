@@ -146,7 +146,8 @@ def _make_dataset(truth: Given, train: Given | None, output: str, on_error: str)
     """Return the content of a dataset's file (JSON), made from the labels in ground truth. train: the training set's,
     for how often each interaction occurs. The dataset is named after the output file, or if that is stdout after the
     first file of ground truth. Raises `UsageError` if there is no name, `DataError` if there are no triplets."""
-    from hoicli.interface.inputs import Inputs, policy_of
+    from hoicli.interface.inputs import Inputs
+    from hoicli.records.intake import policy_of
     from hoicli.records.seen import Seen, dataset_name, dataset_of, format_content, tell_doubts, unify_spellings
     from hoicli.tables.notations import check_lines
 

@@ -162,12 +162,14 @@ class Tried:
 
 
 def settings_tried(protocols: Sequence[Protocol], nms: Sequence[str], top_k: Sequence[int]) -> list[Protocol]:
-    """Return each protocol with each combination of filters, as views of the protocols.
+    """Return each protocol with each combination of filters, as a view of it: a copy that is matched with these filters
+    and is named by them.
 
     nms: thresholds of pair NMS to try, besides none. top_k: how many best triplets of an image to keep, besides all; a
     number that a protocol's own cap does not exceed is left out for it, since it removes nothing."""
     all_filters = dict.fromkeys(  # each once
-        Filters.from_options(k, threshold, False) for threshold, k in product((None, *nms), (None, *top_k))
+        Filters.from_options(k, threshold, allow_uncounted=False)
+        for threshold, k in product((None, *nms), (None, *top_k))
     )
     views = []
     for protocol, filters in product(protocols, all_filters):
@@ -214,10 +216,10 @@ def search(
             continue  # it removes nothing
         droppable = vocabulary.no_interaction_ids and not protocol.drop_no_interaction
         for ignored in (False, True) if droppable else (False,):
-            requested = Wanted(split, ignored)
+            requested = Wanted(split=split, ignore_no_interaction=ignored)
             signed = {**filters.signature(), "data": vocabulary.signed, **requested.settings()}
             signed |= tally.settings(protocol)
-            evaluated = Evaluated(protocol, vocabulary, requested, results, signed, tags, {})
+            evaluated = Evaluated(protocol, vocabulary, requested, results, signed, tags, view={})
             options = _options_text(filters, ignore_no_interaction=ignored)
             subsets_with_ap = [mean.subset for mean in evaluated.means if mean.ap is not None]
             tried_settings += [Tried(evaluated, options, printed) for printed in claim.readings(subsets_with_ap)]

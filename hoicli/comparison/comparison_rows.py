@@ -95,7 +95,7 @@ def compare(
     requested: Wanted,
     resampling: Resampling,
     *,
-    named: Container[str] | None = None,
+    named: Container[str],
     errors: bool,
     top: int,
     tags: Mapping[str, str],
@@ -106,7 +106,7 @@ def compare(
     gt: the ground truth. requested: which rows of means and classes to write. errors: whether to compare types of
     errors, too. top: how many images to list. tags: further fields of all rows. views: the IoU thresholds and parts of
     the data for which everything is compared once more (types of errors not on parts of triplets or classes). named:
-    the names of the protocols that the user asked for, which must be computable; None for all.
+    the names of the protocols that the user asked for, which must be computable.
 
     Raises `DataError` for what is wrong with a stream, `UsageError` for match records."""
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
@@ -124,6 +124,7 @@ def compare(
     names = [model.model for model in models]
     settings = {**filters.signature(), "data": vocabulary.signed}
     yield from _rows_of_protocols(names, sides, requested, {**settings, **requested.settings()}, shared)
+    # `leave`: the setting that says that most triplets have no class, which the user had to allow; of any model
     settings |= dict(chain.from_iterable(side.tally.leave.items() for side in sides))
     for number, view in enumerate(diagnosed_views):
         signed = settings | truth.settings(view) | view.settings()
@@ -169,12 +170,12 @@ def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Ro
     for model, model_rounds in zip(models[1:], rounds[1:], strict=True):
         label = f"{protocol.key}: {model.name}, swaps"
         swaps = swap_outputs(baseline.lists, model.lists, shared.resampling, label)
-        paired = PairedRounds((rounds[0], model_rounds), (swaps[0], swaps[1]))
+        paired = PairedRounds(resamples=(rounds[0], model_rounds), swaps=(swaps[0], swaps[1]))
         for before, after in zip(baseline.parts, model.parts, strict=True):
             settings = {**before.settings, **after.settings}
             last_keys = shared.last_keys(protocol.name, baseline.name, model.name, settings, after.view)
             yield from _mean_rows(baseline.lists, before, after, paired, last_keys)
-            if after is model.evaluated:
+            if after is model.evaluated:  # of all classes, not of a part of them: classes and images are shown once
                 yield from _class_rows(baseline, model, paired, shared, last_keys)
                 yield from _image_rows(baseline, model, shared, last_keys)
 
@@ -220,7 +221,7 @@ def _class_rows(
     label = f"{evaluated.protocol.key}: {model.name}, swaps of classes"
     p_values = class_chances(baseline.lists, model.lists, testable, shared.resampling, label)
     q_values = dict(zip(p_values, false_discovery([*p_values.values()]), strict=True))
-    if resamples.size:
+    if resamples.size:  # without resamples no class is tested
         yield from _class_count_rows(evaluated, changes, q_values, last_keys)
 
     def order(number: int) -> tuple[float, float, tuple[str, str]]:
@@ -234,6 +235,7 @@ def _class_rows(
         verb, name = vocabulary.interactions[number]
         about = {"subset": subset.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
         row = difference_row("AP_diff", about, changes[number], int(results.positives[number]), last_keys)
+        # p from swaps, and its q, go before the unit, which is put at the end
         row |= {"p": p_values.get(number), "q": q_values.get(number), "unit": row.pop("unit")}
         yield row
 
@@ -342,6 +344,7 @@ def _gain_rows(models: Sequence[Diagnosis], shared: Comparison, last_keys: Seque
     rows: list[list[Row]] = [[] for _ in last_keys]
     for number, oracle in product(range(1, len(models)), oracles):
         repaired = oracles[oracle]
+        # resamples [models, subsets, R]; swaps [models but the first, 2 systems, subsets, R], so `number - 1`
         first_gains, gains = (repaired.resamples[model] - plain.resamples[model] for model in (0, number))
         swapped_gains = repaired.swaps[number - 1] - plain.swaps[number - 1]
         for index, subset in enumerate(subsets):

@@ -80,12 +80,14 @@ class OracleRounds:
             return OneRanking(models, [lists.observed for lists in models], mixed)
 
         hits = len(EVERY) * sum(int(model.counts()["true_positive"].sum()) for model in self.models)
+        # SHARING: the names of all oracles, those together that share one ranking; EVERY: the same names in one tuple
         prepared = shared_out(prepare, SHARING, worth=hits * resampling.rounds >= WORTH_FORKING)
         compute_rounds = partial(self._round_means, prepared)
         label = "types of errors: resamples and swaps"
         rounds = dict(zip(EVERY, over_blocks(compute_rounds, resampling, label, hits), strict=True))
         means_by_oracle = {}
         for oracle, means in estimates.items():
+            # the first axis is the systems: each model, then two for each pair of the first model and another one
             resamples, swaps = np.split(rounds[oracle], [len(self.models)])
             swaps_by_rival = swaps.reshape(len(self.models) - 1, 2, *swaps.shape[1:])
             means_by_oracle[oracle] = UnderOracle(means, resamples, swaps_by_rival)
@@ -95,6 +97,7 @@ class OracleRounds:
         """Return, for each oracle of EVERY, the means [systems, S, R] on some blocks of R rounds. The systems are each
         model on the resamples, then for each model but the first the two that arise when it swaps outputs with it."""
         image_count, means = len(self.image_ids), list[Floats]()
+        # how often each image counts; and 1 for each output that the first of two mixed systems has, 0 for the others
         times, coins = Times(block_range.resamples(image_count)), Times(block_range.coins(image_count))
         # Most oracles have the ground truth of "none", which is the first entry: it is counted once for all.
         model_positives = [lists.positives(times) for lists in prepared[0].models]
@@ -103,9 +106,10 @@ class OracleRounds:
             systems: list[list[Floats]] = []  # for each system the means [S, R] of each oracle of this ranking
             for lists, observed, positives in zip(ranking.models, ranking.observed, model_positives, strict=True):
                 aps_by_oracle = zip(lists.ap(times, positives), observed, strict=True)
-                systems.append([self._subset_means(Rounds(*counts, of_oracle)) for counts, of_oracle in aps_by_oracle])
+                resampled = [Rounds(ap, truth, observed=of_oracle) for (ap, truth), of_oracle in aps_by_oracle]
+                systems.append([*map(self._subset_means, resampled)])
             for lists, positives in zip(ranking.mixed, mixed_positives, strict=True):
-                sides_by_oracle = lists.ap_of_sides(coins, positives)
+                sides_by_oracle = lists.ap_of_sides(coins, positives)  # of each of the two systems (AP, ground truth)
                 systems += [
                     [self._subset_means(Rounds(*first)) for first, _ in sides_by_oracle],
                     [self._subset_means(Rounds(*second)) for _, second in sides_by_oracle],

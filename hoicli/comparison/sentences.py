@@ -257,6 +257,7 @@ def _costliest_error(mean: AnyRow, related: Sequence[AnyRow]) -> Iterator[Findin
     """Yield the type of error that costs the worse model most mAP, compared with the better one. Types whose difference
     was tested and is not significant are left out. mean: the row of the difference of mAP; related: the rows about the
     same models, part of the data and subset."""
+    # oracles of one type of errors, not those that repair all false positives or all false negatives (OF_A_SIDE)
     costs = [row for row in related if row["metric"] == "delta_mAP_diff" and row["oracle"] not in OF_A_SIDE]
     costs = [row for row in costs if row["value"] is not None]
     significant = [

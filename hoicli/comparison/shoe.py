@@ -83,7 +83,7 @@ def _resample_metric(
     each; weighted: for each model its metrics by name, as functions of weights of images."""
     # a model without scores has no soft_map
     if not all(metric in metrics_of_model for metrics_of_model in weighted):
-        return [_MetricOfModel(name, run, metric, None) for name, run in models]
+        return [_MetricOfModel(name, run, metric, resampled=None) for name, run in models]
     of_models = [metrics_of_model[metric] for metrics_of_model in weighted]
     resamples = resample(of_models, resampling, f"{metric}: resamples")
     return [
@@ -114,10 +114,10 @@ def _difference_row(
         (first_weighted, first_rounds), (second_weighted, second_rounds) = baseline.resampled, side.resampled
         label = f"{metric}: {side.name}, swaps"
         swaps = swap_outputs(first_weighted, second_weighted, resampling, label)
-        paired = PairedRounds((first_rounds, second_rounds), (swaps[0], swaps[1]))
+        paired = PairedRounds(resamples=(first_rounds, second_rounds), swaps=(swaps[0], swaps[1]))
         images = min(first.images[metric], second.images[metric])
-        tested = paired.differences(partial(means, metric))
-        change = difference(baseline.value, side.value, *tested, images, largest=1.0)
+        on_resamples, on_swaps = paired.differences(partial(means, metric))
+        change = difference(baseline.value, side.value, on_resamples, on_swaps, images, largest=1.0)
     joined = _join_settings(first.signature, second.signature)
     settings = {**first.signature, **joined, **resampling.signature()}
     last_keys = row_ends("shoe", {"model": side.name, "baseline": baseline.name, **tags}, settings)

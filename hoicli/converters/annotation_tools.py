@@ -198,6 +198,7 @@ def _relation_triplets(
             continue
         if direction not in WAYS:
             raise DataError(f"{str(direction)[:40]} is none of {', '.join(WAYS)}", field=f"{field}.direction")
+        # WAYS: for each direction of an arrow, which of the two boxes acts on which
         hois += [
             {"subject": boxes[start], "object": boxes[end], "verb": verb}
             for verb, (start, end) in product(verbs, WAYS[direction])

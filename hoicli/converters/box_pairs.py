@@ -116,6 +116,7 @@ def read_diag(source: Source, context: Context) -> Iterator[Record]:
             label = objects.name(_inner(pair["o_label"]), f"{field}.o_label")
             score = finite(_inner(pair["hoi_score_inter"]), f"{field}.hoi_score_inter")
             table.pair(boxes[0], boxes[1], label, interactiveness=score)
+        # the table's pairs have no verb: they are the record's `pairs`, and there are no triplets
         return image_record(item["filename"], table.boxes, table.labels, [], pairs=table.hois)
 
     yield from context.each(source.items(), build, source)
@@ -154,7 +155,7 @@ def read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
         for where, name in companion.items():
             if type(name) is not str:
                 raise DataError(f"{shorten_value(name)} is no file name", place=companion.name, field=where)
-            tables.setdefault(name, BoxTable(context.subject))
+            tables.setdefault(name, BoxTable(context.subject))  # an image without boxes, if the main file lacks it
     if not source.companions:
         context.announce(
             f"{source.name}: images without ground truth are not known; give ambi_names.pkl as a second path"

@@ -49,7 +49,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         image_id, image = item
         rows = graphs.boxes_of.get(image_id, [])
         index_of = _index_by_id((f": {field}.id", row) for field, row in rows)
-        boxes = [corners(row["bbox"], f": {field}.bbox", None, "xywh") for field, row in rows]
+        boxes = [corners(row["bbox"], f": {field}.bbox", form="xywh") for field, row in rows]
         labels = [_find_name(graphs.objects, row["category_id"], f": {field}.category_id") for field, row in rows]
         hois = list(graphs.triplets(image_id, index_of, context))
         head = {**({"img_id": image_id} if type(image_id) is int else {}), **pick_keys(image, "width", "height")}

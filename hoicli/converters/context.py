@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -93,7 +94,7 @@ class Context:
                 f"{problem}: say what a number means in its numbering.objects, or {arg('object_order', 'coco-1')} "
                 "(its own order, from 1) or coco (from 0)"
             )
-        refusal, names = OBJECT_ORDERS[order]
+        refusal, names = OBJECT_ORDERS[order]  # the message about an unknown number, and a function for the names
         return Numbers(names(vocabulary), refusal + hint)
 
     def interactions(self, hint: str = "") -> Numbers[tuple[str, str]]:
@@ -194,7 +195,7 @@ def run_step(step: Callable[[], T], source: Source, where: str | None = None) ->
         raise DataError(error.problem, place=source.name, field=where + error.field, code=error.code) from None
     except KeyError as error:
         problem = f"has no {error.args[0]!r}; is this really the format? ({arg('from_', like='NAME')} chooses another)"
-    except (TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
+    except (TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError, csv.Error) as error:
         problem = f"is not shaped as expected ({error}); {arg('from_', like='NAME')} chooses another format"
     raise DataError(problem, place=source.name, field=where or "")
 
@@ -204,8 +205,14 @@ def entry(items: Sequence[T], number: Any, field_name: str, *, base: int = 0, ho
     that names the field if there is no such item. holder: words for the message, such as " in 12.jpg"."""
     index = (number if type(number) is int else whole_number(number, field_name)) - base
     if not 0 <= index < len(items):
-        raise DataError(f"id {index + base}, but there are {len(items)}{holder}, counted from {base}", field=field_name)
+        raise unknown_number(index + base, len(items), field_name, base=base, holder=holder)
     return items[index]
+
+
+def unknown_number(number: int, count: int, field_name: str, *, base: int = 0, holder: str = "") -> DataError:
+    """Return the error about a number that means none of `count` items, of which the first has the number `base`.
+    holder: words that say where the items are, such as " in 12.jpg"."""
+    return DataError(f"id {number}, but there are {count}{holder}, counted from {base}", field=field_name)
 
 
 class BoxTable:

@@ -77,6 +77,7 @@ class Conversion:
                 self._context.policy.handle(DataError(error.problem, place=place, field=error.field, code=error.code))
                 continue
             image_ids.add(image_id)
+            # predictions whose x2, y2 are last pixels: a written file has no place to say so
             if LAST_PIXELS in (record.get("caveats") or ()) and self._context.target:
                 self._context.drop(f"the caveat {LAST_PIXELS}: boxes are written as they are", place)
             for kind, key in (("boxes", "boxes"), ("triplets", "hois"), ("pairs", "pairs")):
@@ -122,6 +123,7 @@ class Conversion:
             raise DataError(f"{problem}; convert them one at a time", place=source.name)
         self._holds = row.holds
         self._settle_dataset(row, source)
+        # Any label is accepted if the user named no dataset, and the files (read and written) state their labels.
         foreign_formats = [each for each in (row, self._target) if each and each.name != "records"]
         labels_stated = bool(foreign_formats) and all(each.named and not each.dataset for each in foreign_formats)
         self._context.open_names = self._dataset is None and labels_stated
@@ -134,8 +136,9 @@ class Conversion:
         format belongs to, if there is one. Raises `DataError` if --dataset names another dataset, or if the written
         format cannot hold this one. source: the file, for messages."""
         context, target = self._context, self._target
-        bound_to = target.dataset if target else ""
+        bound_to = target.dataset if target else ""  # "": files of the written format can be of any dataset
         dataset = row.dataset or ("" if self._dataset else bound_to)
+        # the format is of another dataset than the one in use: that is an error if somebody named the latter
         if dataset not in ("", context.vocabulary.name) and not _can_hold(row, context.vocabulary):
             problem_start = f"is of {dataset} ({row.name}), not"
             if self._fixed:
@@ -149,6 +152,7 @@ class Conversion:
                 raise DataError(f"{problem_start} {self._dataset}; {advice}", place=source.name, code="another-dataset")
             context.vocabulary = load(dataset)
         vocabulary = context.vocabulary
+        # now the written format: one of any dataset holds all but V-COCO's roles
         if target is None or bound_to == vocabulary.name or not (bound_to or vocabulary.roles):
             return
         if not _can_hold(target, vocabulary):
@@ -184,7 +188,7 @@ class Conversion:
                 first.append(record)  # one by one: those before a broken one are kept
         except DataError as error:
             broken = error
-        by_pair = "verbs" in row.numbers
+        by_pair = "verbs" in row.numbers  # else the file numbers interactions, of which every one exists
         can_judge = broken is None or broken.code == "unknown-label"  # other errors say nothing of the numbering
         predicted = row.holds == "predictions"
         doubt = _find_doubt(first, vocabulary, predicted=predicted, by_pair=by_pair) if can_judge else ""
@@ -225,7 +229,7 @@ def _can_hold(row: Format, vocabulary: Vocabulary) -> bool:
     """Return whether files of a format that belongs to one dataset can be of another dataset, too: `vocabulary`. They
     can be of the user's own, if they state its labels or number them. They can be of another shipped one that has the
     same verbs, objects and interactions, or that declares what the file's numbers of verbs and objects mean."""
-    if vocabulary.roles:
+    if vocabulary.roles:  # V-COCO's verbs have roles, for which only its own formats have a place
         return False
     if vocabulary.own and (row.numbers or row.named):
         return True

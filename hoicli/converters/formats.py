@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.plugins import iterate_plugin, names, plugin
+from hoicli.io.row_tables import check_row, rows_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,20 +26,25 @@ if TYPE_CHECKING:
     from hoicli.converters.context import Context
     from hoicli.records.parsing import Record
 
+HOLDS = ("ground truth", "predictions", "pairs", "graphs", "records")
+"""What a format may hold."""
+NUMBERED = frozenset({"verbs", "objects", "interactions"})
+"""What the files of a format may number."""
+
 
 @dataclass(frozen=True)
 class Format:
     """One format, a row of `hoicli convert --list`.
 
     module: the name of its module (below hoicli.converters if it is hoicli's own), or MODULE:NAME if the function that
-    reads it is not called `read`. holds: "ground truth", "predictions", "pairs", "graphs" or "records". dataset: the
-    only dataset with such files; "" if --dataset has to name it. signs: how `detect` recognises a file, all of several
-    signs must hold: `[key ...]` means the keys of a list's first item, `{key ...}` the keys of a dictionary, a name
-    means a function of the module or a kind of container; "" for a format that only --from chooses. joint: whether
-    several paths form one source. numbers: what the file numbers in an order that it does not state: "verbs",
-    "objects", "interactions". boxes: whether --box-form may say what the four numbers of a box are. named: whether the
-    file states the names of all its labels, so that it may be of the user's own dataset, and without --dataset have any
-    labels if `dataset` is "". owner: the package and version that added the format, "" for hoicli's own.
+    reads it is not called `read`. holds: one of HOLDS. dataset: the only dataset with such files; "" if --dataset has
+    to name it. signs: how `detect` recognises a file, all of several signs must hold: `[key ...]` means the keys of a
+    list's first item, `{key ...}` the keys of a dictionary, a name means a function of the module or a kind of
+    container; "" for a format that only --from chooses. joint: whether several paths form one source. numbers: what, of
+    NUMBERED, the file numbers in an order that it does not state. boxes: whether --box-form may say what the four
+    numbers of a box are. named: whether the file states the names of all its labels, so that it may be of the user's
+    own dataset, and without --dataset have any labels if `dataset` is "". owner: the package and version that added the
+    format, "" for hoicli's own.
     """
 
     name: str
@@ -54,6 +60,14 @@ class Format:
     boxes: bool = False
     named: bool = False
     owner: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the fields that need no other module. Raises `DeclarationError` that names the format and the field."""
+        check_row(
+            f"format {self.name}",
+            ("holds", self.holds in HOLDS, f"{self.holds!r}; choose {', '.join(HOLDS)}"),
+            ("numbers", self.numbers <= NUMBERED, f"give some of {', '.join(sorted(NUMBERED))}"),
+        )
 
     @property
     def options(self) -> set[str]:
@@ -181,7 +195,7 @@ class _Formats(dict[str, Format]):
         return replace(row.value, name=name, owner=row.owner)
 
 
-FORMATS = _Formats((row.name, row) for row in _TABLE)
+FORMATS = _Formats(rows_by_name("_TABLE (hoicli/converters/formats.py)", ((row.name, row) for row in _TABLE)))
 
 
 def offer_names(*, written: bool) -> list[tuple[str, str]]:

@@ -258,6 +258,7 @@ def _image_labels(file_of: dict[str, Source], context: Context) -> dict[str, _La
     for name in ("list_action", list_name, anno_name):
         if name not in file_of:
             raise DataError(f"has no {name}; give the anno.mat of HICO-DET", place=label_file.name)
+    # this one is only checked: the rows of the labels are the dataset's interactions in its order
     _load_variable(file_of, "list_action", lambda value: _check_actions(value, context.vocabulary))
     files = _load_variable(file_of, list_name, lambda value: _file_names(value, list_name))
     shape = (len(context.vocabulary.interactions), len(files))

@@ -39,11 +39,11 @@ from hoicli.converters.context import (
     Context,
     action_role,
     coco_number,
-    entry,
     file_name_of,
     image_record,
     pick_keys,
     require_scores,
+    unknown_number,
 )
 from hoicli.converters.hoi_layouts import BOX_KEYS, HOI_KEYS, IMAGE_KEYS, LAYOUTS, Layout, key_of
 from hoicli.converters.numbers import Numbers, corners, score_of, whole_number
@@ -161,7 +161,7 @@ class _ItemReader:
     def record(self, item: dict[str, Any]) -> Record:
         """Return the record of an item, an image with its boxes and interactions. Raises `DataError`, with the field in
         the item, for an image or a number that the format cannot have."""
-        layout = self._layout
+        layout = self._layout  # the keys that items of the format have, some in several spellings (`key_of`)
         name = item[key_of(item, layout.image)]
         box_key, hoi_key = key_of(item, layout.boxes), key_of(item, layout.hois)
         if self._context.format == "ppdm" and image_id_of(name).startswith("COCO_"):
@@ -170,14 +170,16 @@ class _ItemReader:
         boxes = self._boxes(item[box_key], f".{box_key}")
         labels = [] if self._classless else self._labels(item[box_key], f".{box_key}")
         hois = self._triplets(_Interactions(item[hoi_key], name, f".{hoi_key}"), boxes, labels)
-        if self._classless:
+        if self._classless:  # the label of a box then comes from the interactions that it is in
             self._verbs_seen.update(hoi["verb"] for hoi in hois)
             return _classify_boxes(name, boxes, hois, self._context)
         head = pick_keys(item, *layout.kept_keys)
         if not self._roles:
             return image_record(name, boxes, labels, hois, head)
+        # V-COCO: an image is the number in its COCO file name, which some dumps give in place of the name
         name_keys = {"file_name": name} if not layout.scored or "COCO_" in str(name) else {}
         columns = {"boxes": boxes, "labels": labels, "hois": hois}
+        # these formats' ground truth does not say whose actions were annotated
         caveats = {} if layout.scored else {"caveats": [UNMARKED_PEOPLE]}
         return {"image_id": coco_number(name), **name_keys, **head, **columns, **caveats}
 
@@ -246,8 +248,8 @@ class _ItemReader:
         the item. image: the file name."""
         subject, object_ = pair
         if not self._layout.strays:
-            entry(boxes, subject, f"{field}.subject_id", holder=f" in {image}")
-            entry(boxes, object_, f"{field}.object_id", holder=f" in {image}")
+            key, index = ("object_id", object_) if 0 <= subject < len(boxes) else ("subject_id", subject)
+            raise unknown_number(index, len(boxes), f"{field}.{key}", holder=f" in {image}")
         what = "that point beyond the boxes of their image"
         if subject < 0 or (object_ < 0 and not self._roles):
             what = "without a subject or an object (index -1)"
@@ -342,9 +344,8 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     predictions have no score, or those of ground truth have one."""
     layout, vocabulary = LAYOUTS[context.target], context.vocabulary
     object_ids = context.choose_numbers("objects", vocabulary.object_ids, _usual_objects(layout, context))
-    verb_ids = context.choose_numbers(
-        "verbs", vocabulary.verb_ids, {verb_id + int(layout.verbs): verb_id for verb_id in range(len(vocabulary.verbs))}
-    )
+    usual_verbs = {verb_id + int(layout.verbs): verb_id for verb_id in range(len(vocabulary.verbs))}
+    verb_ids = context.choose_numbers("verbs", vocabulary.verb_ids, usual_verbs)
     shift = context.written_shift(layout.shift) if layout.shift else None
 
     def interaction(hoi: dict[str, Any], labels: Sequence[str]) -> dict[str, Any]:

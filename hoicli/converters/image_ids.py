@@ -69,7 +69,7 @@ def _resolve_same_names(records: Records, context: Context, taken: Set[str]) -> 
         if _path_in_folder(record, context):
             break
         yield file, record
-    else:
+    else:  # no image is in a folder
         return
     full_name_of, clash, spool = dict[str, str](), "", Spool("records", numbered=False)
     with spool.filling() as spool_file:

@@ -229,7 +229,7 @@ class _PostProcess:
         width) in pixels. interactions: (verb, object) of each column of the logits. Raises `DataError` for numbers that
         no network gives, and for too many triplets."""
         _check_numbers(item)
-        relative = item.boxes
+        relative = item.boxes  # [queries, 8]: the person's box, then the object's
         shares = box_corners(relative.reshape(-1, 4), self._box_form, None).reshape(-1, 8)  # corners in shares of sides
         height, width = size
         boxes = (shares.clip(0.0, 1.0) * np.array([width, height] * 4)).tolist()  # clamped first, as released
@@ -240,7 +240,7 @@ class _PostProcess:
             raise DataError(f"{problem}; raise {arg('threshold')} ({self._threshold:g})", field=".pred_logits")
         queries_used = np.unique(queries)
         self._count_boxes(shares[queries_used].reshape(-1, 4), relative[queries_used].reshape(-1, 4))
-        pairs = BoxTable(self._subject)
+        pairs = BoxTable(self._subject)  # one triplet for each (query, interaction) with a score above the threshold
         scores_used = scores[queries, columns].tolist()
         for query, column, score in zip(queries.tolist(), columns.tolist(), scores_used, strict=True):
             verb, label = interactions[column]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hoicli.errors import UsageError
+from hoicli.io.row_tables import rows_by_name
 from hoicli.records.result_rows import Setting
 
 OneSetting = TypeVar("OneSetting", bound=Setting)
@@ -48,25 +49,23 @@ class NamedTruth:
     terms: str = "annotations: HICO-DET's authors, for research; this form of them: MIT (fredzzhang/hicodet)"
 
 
-NAMED: Mapping[str, NamedTruth] = {
-    row.name: row
-    for row in (
-        NamedTruth(
-            "hico:test",
-            "HICO-DET, 9,658 test images",
-            f"{_HICODET}/instances_test2015.json",
-            "sha256:cfeaefcc1e006a0d7d205dfba95ac6614341995d18613e016ae650d278757daa",
-            "7cba1727",
-            ("4aacf01a", "29ccab97", "f7d73915"),
-        ),
-        NamedTruth(
-            "hico:train",
-            "HICO-DET, 37,633 training images",
-            f"{_HICODET}/instances_train2015.json",
-            "git:f5ced6f83027ffa5e7eb58df12c0ece6ed346978",
-        ),
-    )
-}
+_ROWS = (
+    NamedTruth(
+        "hico:test",
+        "HICO-DET, 9,658 test images",
+        f"{_HICODET}/instances_test2015.json",
+        "sha256:cfeaefcc1e006a0d7d205dfba95ac6614341995d18613e016ae650d278757daa",
+        "7cba1727",
+        ("4aacf01a", "29ccab97", "f7d73915"),
+    ),
+    NamedTruth(
+        "hico:train",
+        "HICO-DET, 37,633 training images",
+        f"{_HICODET}/instances_train2015.json",
+        "git:f5ced6f83027ffa5e7eb58df12c0ece6ed346978",
+    ),
+)
+NAMED: Mapping[str, NamedTruth] = rows_by_name("_ROWS (hoicli/converters/named.py)", ((row.name, row) for row in _ROWS))
 """The annotation sets that `hoicli data fetch` downloads."""
 
 

@@ -167,7 +167,7 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
     # Whether labels are derived is said where Known Object is evaluated.
     context.notes = [_advise_convert(text, opening) for text in context.notes if text != DERIVED]
     conversion.report()
-    opening.policy.earlier += policy.skipped
+    opening.policy.earlier += policy.skipped  # bad items count in the command's report, too
     return spools
 
 

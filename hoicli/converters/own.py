@@ -41,7 +41,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             scored = not {"unstated", "left_out"}.isdisjoint(record)  # only predictions have these keys
             scored |= isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
             for problem in problems(record, vocabulary, scored=scored):
-                raise problem.error(line.place)
+                raise problem.error(line.place)  # the first one
             if box_form:
                 record["boxes"] = [corners(box, "boxes", form=box_form) for box in record["boxes"]]
             yield record

@@ -60,7 +60,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         """Return the record of an image. item: its file name, its [width, height], and the columns of its pairs."""
         file_name, (width, height), annotation = item
         columns = (annotation.get(key, ()) for key in ("boxes_h", "boxes_o", "object", "verb"))
-        pairs = _pairs(columns, objects, verbs, (".object", ".verb"), shift, context.subject)
+        fields = (".object", ".verb")  # of the last two columns
+        pairs = _pairs(columns, objects, verbs, fields, shift=shift, subject=context.subject)
         return image_record(file_name, head={"width": width, "height": height}, **pairs)
 
     items = ((f"annotation[{index}]", item) for index, item in enumerate(zip(*columns, strict=True)))
@@ -83,7 +84,9 @@ def read_vcoco(source: Source, context: Context) -> Iterator[Record]:
     def build(item: dict[str, Any]) -> Record:
         """Return the record of an image. item: its annotation, with the file name and the columns of its pairs."""
         columns = (item[key] for key in ("boxes_h", "boxes_o", "objects", "actions"))
-        pairs = _pairs(columns, objects, roles, (".objects", ".actions"), FAR_EDGES)
+        fields = (".objects", ".actions")  # of the last two columns
+        # FAR_EDGES: x2 and y2 are one beyond the last pixel here, which records have
+        pairs = _pairs(columns, objects, roles, fields, shift=FAR_EDGES)
         head = {"image_id": coco_number(item["file_name"])}
         return image_record(item["file_name"], head=head, **pairs, caveats=[PAIRS_ONLY])
 
@@ -96,6 +99,7 @@ def _pairs(
     objects: Sequence[str],
     verbs: Sequence[Mapping[str, Any]],
     fields: tuple[str, str],
+    *,
     shift: Sequence[int] | None,
     subject: str = SUBJECT,
 ) -> dict[str, Any]:
@@ -126,7 +130,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     the format has no place for is counted. Raises `DataError` for an image without its size, and for a score."""
     vocabulary, order = context.vocabulary, context.target_order or "alphabetical"
     objects = vocabulary.alphabetical_objects if order == "alphabetical" else vocabulary.objects
-    correspondence = _correspondence(vocabulary, objects)
+    correspondence = _correspondence(vocabulary, objects)  # numbers: interaction, object, verb
     content: dict[str, Any] = {"annotation": [], "filenames": [], "empty": []}
     spellings = [name.replace("_", " ") for name in objects] if order == "coco" and vocabulary.coco_ids else objects
     content |= {"objects": spellings, "verbs": vocabulary.verbs, "correspondence": correspondence, "size": []}

@@ -83,12 +83,12 @@ class _DetectionReader:
         image: its id, and its people."""
         image_id, people = image
         boxes = [_numbers(person.get("person_box"), 4, f"{where}.person_box") for where, person in people]
-        statements = _Statements(BoxTable(), [], [])
+        statements = _Statements(objects=BoxTable(), hois=[], left_out=[])
         for subject in range(len(people)):
             self._add_person(statements, people, subject)
         objects, hois, left_out = statements
         complete = all(self._known_keys.keys() <= person.keys() for _, person in people)
-        if complete:
+        if complete:  # a key of NaN is then simply not stated, and needs no mention unless readers would derive it
             left_out = _derivable(left_out, hois)
         labels = [SUBJECT] * len(people) + [None] * len(objects.boxes)
         record: Record = {"image_id": image_id, "boxes": boxes + objects.boxes, "labels": labels, "hois": hois}
@@ -203,9 +203,9 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
         keys_left_out = left_out.get(subject, set())
         values_of = _collect_values(record, hois.get(subject, []), keys_left_out)
         for repetition in range(max(map(len, values_of.values()), default=1)):
-            default = unstated if unstated and repetition == 0 else skipped
+            default = unstated if unstated and repetition == 0 else skipped  # for a key without a value
             person: dict[str, Any] = {"image_id": image_id, "person_box": record["boxes"][subject]}
-            for key, (_, role) in _keys(vocabulary).items():
+            for key, (_, role) in _keys(vocabulary).items():  # a role's value has a box, too
                 fallback, values = skipped if key in keys_left_out else default, values_of.get(key, ())
                 fallback_value = [*fallback["object"], fallback["score"]] if role else fallback["score"]
                 person[key] = values[repetition] if repetition < len(values) else fallback_value

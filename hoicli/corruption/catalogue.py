@@ -8,8 +8,9 @@ pixels looks as blurred as its copy of 640. Noise is of the sensor's pixel and d
 The constants of `hoicli-1` are ours. They keep to the paper's words, and what costs its five models more (Table 4) is
 made stronger, as far as the words allow: blur, pixelation and zoom are stronger than ImageNet-C's, noise is weaker.
 
-A new corruption is a row of CORRUPTIONS here and its functions in the module of its family, whose EFFECTS name them;
-one of another package is an entry point (`added_corruption`). The benchmark's list, ROHOI, stays as it is.
+A new corruption is a row of _ROWS here, the LIMITS of its new constants, and its functions in the module of its family,
+whose EFFECTS name them; one of another package is an entry point (`added_corruption`). The benchmark's list,
+ROHOI, stays as it is.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hoicli.errors import UsageError
 from hoicli.io.plugins import plugin
+from hoicli.io.row_tables import check_row, rows_by_name
 
 if TYPE_CHECKING:  # robust and the shell need the names, and no NumPy
     import numpy as np
@@ -113,6 +115,21 @@ class Corruption:
     published_in: str = ""
     moves: bool = False
 
+    def __post_init__(self) -> None:
+        """Check the fields. Raises `DeclarationError` that names the corruption and the field."""
+        wanted = f"give {len(SEVERITIES)} levels with a value of each constant"
+        check_row(
+            f"corruption {self.name}",
+            ("family", self.family in FAMILIES, f"{self.family!r}; choose {', '.join(FAMILIES)}"),
+            ("levels", not self.levels or self._is_complete(self.levels), wanted),
+            ("published", not self.published or self._is_complete(self.published), wanted),
+            ("source", self.source, "say why the levels are so"),
+        )
+
+    def _is_complete(self, levels: Levels) -> bool:
+        """Return whether there is a value of each constant for each severity."""
+        return len(levels) == len(SEVERITIES) and all(len(level) == len(self.constants) for level in levels)
+
 
 _ROWS = (
     Corruption("motion_blur", "optical", "the camera moved: a fading trail in one direction",
@@ -203,7 +220,7 @@ _ROWS = (
                moves=True),
 )  # fmt: skip
 
-CORRUPTIONS: Mapping[str, Corruption] = {row.name: row for row in _ROWS}
+CORRUPTIONS = rows_by_name("_ROWS (hoicli/corruption/catalogue.py)", ((row.name, row) for row in _ROWS))
 """What exists, by name; what installed packages add is found by `corruption`."""
 
 LIMITS: Mapping[str, tuple[float, float, bool]] = {
@@ -219,6 +236,12 @@ LIMITS: Mapping[str, tuple[float, float, bool]] = {
     "resolution": (0.002, 1, False), "largest": (1, 4, False), "layers": (2, 200, True),
 }  # fmt: skip
 """By the name of a constant in a user's recipe: (the least value, the largest, whether it must be a whole number)."""
+for _row in _ROWS:
+    check_row(
+        f"{_row.name} in _ROWS (hoicli/corruption/catalogue.py)",
+        ("levels", _row.levels, "give them: hoicli-1 has all of hoicli's own"),
+        *(("constants", name in LIMITS, f"add {name} to LIMITS of the same file") for name in _row.constants),
+    )
 
 
 def family_of(name: str) -> str:
@@ -237,8 +260,7 @@ class Added(NamedTuple):
 @cache
 def added_corruption(name: str) -> Added | None:
     """Return the corruption that another installed package adds under this name, as an entry point; None if there is
-    none. The package is imported. Raises `UsageError` for an entry point that is no pair (Corruption, Effect), or whose
-    levels do not have the constants of all severities."""
+    none. The package is imported. Raises `UsageError` for an entry point that is no pair (Corruption, Effect)."""
     added = plugin("corruptions", name)
     if added is None:
         return None
@@ -247,10 +269,6 @@ def added_corruption(name: str) -> Added | None:
             pass
         case _:
             raise UsageError(f"{name} of {added.owner} must be a pair: a Corruption called {name}, and its Effect")
-    for levels in (row.levels, row.published):
-        is_complete = len(levels) == len(SEVERITIES) and all(len(level) == len(row.constants) for level in levels)
-        if levels and not is_complete:
-            raise UsageError(f"{name} of {added.owner}: give {len(SEVERITIES)} levels with a value of each constant")
     return Added(row, effect, added.owner)
 
 

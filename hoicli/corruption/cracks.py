@@ -55,17 +55,19 @@ def draw_cracks(rng: Generator, _shape: Shape, levels: Levels) -> Cracks:
     impacts = max(level[0] for level in levels)
     centres = rng.uniform(0.2, 0.8, (impacts, 2))
     sector = 2 * np.pi / RAYS
+    # headings are angles: one for each crack at first, evenly spread and shaken, then one for each of its pieces
     first_heading = rng.uniform(0, 2 * np.pi, (impacts, 1)) + np.arange(RAYS) * sector
     first_heading = first_heading + rng.uniform(-0.35, 0.35, (impacts, RAYS)) * sector
     heading = first_heading[:, :, None] + np.cumsum(rng.normal(0, BEND, (impacts, RAYS, STEPS)), axis=2)
+    # a piece is a vector (x, y); a path, which has one corner more, begins at (0, 0) and adds its pieces up
     pieces = np.stack([np.cos(heading), np.sin(heading)], axis=3) * np.diff(_distances())[:, None]
     paths = np.concatenate([np.zeros((impacts, RAYS, 1, 2)), np.cumsum(pieces, axis=2)], axis=2)
     lengths = rng.uniform(0.6, 1.0, (impacts, RAYS))
     shape = (impacts, RAYS, STEPS + 1)
     return Cracks(
-        centres,
-        paths,
-        lengths,
+        centres=centres,
+        rays=paths,
+        lengths=lengths,
         cuts=rng.random(shape) < 0.4,
         shifts=rng.uniform(-1, 1, (*shape, 2)),
         shining=rng.random(shape) < 0.3,
@@ -105,7 +107,8 @@ def splinter_motion(
     shape: Shape, cracks: Cracks, impacts: int, reach: float, _width: float, shift: float, _glare: float
 ) -> Displacement:
     """Return where each pixel's content comes from: a splinter shows what lies beside it, at most `shift` pixels away
-    in x and in y. The other arguments are those of `screen_crack`."""
+    in x and in y. impacts: how many are drawn; reach: how far their cracks go, as a share of the diagonal. The lines'
+    width and the glare move nothing."""
     largest_shift = shift * scale_of(*shape[:2])
     # the splinter that covers each pixel, from 1; 0 for none, which is not shifted
     splinter_number, shifts = np.zeros(shape[:2], dtype=np.uint16), [np.zeros(2)]
@@ -144,7 +147,7 @@ def _lines_and_splinters(
 ) -> tuple[NDArray[np.float64], list[tuple[Path, tuple[int, int, int]]]]:
     """Return (the lines [M, 2, 2] of all cracks within reach, each a start and an end; the splinters between them, each
     with its outline and its index in `cracks.shifts` and `cracks.shining`). All coordinates are (x, y) in pixels.
-    impacts, reach: as in `screen_crack`."""
+    impacts: how many to draw; reach: how far cracks go, as a share of the diagonal."""
     lines, crossing_lines, splinters = [], [], []
     diagonal = float(np.hypot(shape[0], shape[1]))
     for impact in range(impacts):
@@ -168,7 +171,8 @@ def _crack_cover(
     shape: Shape, cracks: Cracks, impacts: int, reach: float, width: float, offset: float
 ) -> NDArray[np.uint8]:
     """Return [height, width] how far each pixel is covered by cracks, 0 to 255. offset: how many pixels to the right
-    and down the cracks are drawn; the other arguments are those of `screen_crack`.
+    and down the cracks are drawn; impacts: how many there are; reach: how far cracks go, as a share of the diagonal;
+    width: of a crack in pixels.
 
     OpenCV draws lines of only a few breadths (3.4 pixels for 1.5, 2 and 2.5). So a crack is drawn as polygons of the
     right breadth, less what their soft edges add; where that leaves too little, on a canvas twice as fine."""

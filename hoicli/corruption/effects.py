@@ -14,23 +14,36 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import cv2
 import numpy as np
 
 from hoicli.corruption import cracks, environment, geometry, optical, sensor
-from hoicli.corruption.catalogue import HOICLI_1, REFERENCE_SIDE, SEVERITIES, Effect, Recipe, added_corruption
+from hoicli.corruption.catalogue import (
+    CORRUPTIONS,
+    HOICLI_1,
+    REFERENCE_SIDE,
+    SEVERITIES,
+    Effect,
+    Recipe,
+    added_corruption,
+)
 from hoicli.corruption.pixels import Image, Shape, resize_image
+from hoicli.io.row_tables import check_row, rows_by_name
 
-EFFECTS: Mapping[str, Effect] = {
-    **optical.EFFECTS,
-    **sensor.EFFECTS,
-    **environment.EFFECTS,
-    **geometry.EFFECTS,
-    **cracks.EFFECTS,
-}
+_MODULES = (optical, sensor, environment, geometry, cracks)
+EFFECTS: Mapping[str, Effect] = rows_by_name(
+    "EFFECTS in hoicli/corruption", chain.from_iterable(each.EFFECTS.items() for each in _MODULES)
+)
 """The effects of hoicli's own corruptions, by name."""
+for _name in CORRUPTIONS.keys() ^ EFFECTS.keys():
+    check_row(
+        f"corruption {_name}",
+        ("EFFECTS", _name in EFFECTS, "add it to EFFECTS of the module of its family, hoicli/corruption/FAMILY.py"),
+        ("_ROWS", _name in CORRUPTIONS, "it has an effect, and no row in _ROWS of hoicli/corruption/catalogue.py"),
+    )
 
 
 def effect_of(name: str) -> Effect:

@@ -120,7 +120,7 @@ def unique_jobs(jobs: Iterator[Job], policy: ErrorPolicy, shard: tuple[int, int]
     images, files = ImageRegister(), ImageRegister(unit="a file", field="file_name")
     shard_number, shard_count = shard
     for job in jobs:
-        image_id, place_line = str(job.record["image_id"]), _Place(job.place, 0, b"")
+        image_id, place_line = str(job.record["image_id"]), _Place(job.place, 0, b"")  # the place as a line
         with policy.item():
             images.add(image_id, place_line)
             files.add(str(PurePosixPath(job.record["file_name"])), place_line)
@@ -145,7 +145,7 @@ def attempt(job: Job, plan: Plan) -> bytes | DataError:
     """Carry out a job and return the lines of its records, or the `DataError` that it raised: as a value, an error can
     be passed on from another process."""
     cv2.setNumThreads(1)  # every processor already has a process of its own
-    keep_memory()
+    keep_memory()  # for the next image: new pages from the system cost time
     try:
         return corrupt_image(job, plan)
     except DataError as error:
@@ -160,7 +160,8 @@ def attempt(job: Job, plan: Plan) -> bytes | DataError:
 
 def corrupt_image(job: Job, plan: Plan) -> bytes:
     """Make all corruptions and severities of one image: write the files that are not there yet, and return a record for
-    each, as lines. If only records are wanted, the image is read only if its record does not say its size.
+    each, as lines. If only records are wanted (`plan.alone`), the image is read only if its record does not say its
+    size.
 
     Raises `DataError` for a source that cannot be read or does not fit its record, and for a file that cannot be
     written."""
@@ -182,6 +183,7 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
     lines = []
     for name, cells in groupby(plan.cells, key=itemgetter(0)):
         effect, parameters = effect_of(name), None
+        # the random part is needed for pixels, and for boxes that move with the content or are hidden
         if make_file is not None or effect.motion is not None or effect.hidden is not None:
             parameters = draw(name, shape, image_id=record["image_id"], seed=plan.seed, recipe=plan.recipe)
         for cell in cells:
@@ -221,6 +223,7 @@ def _make_file(
     target = plan.out / name / str(severity) / job.record["file_name"]
     constants = plan.recipe.level(name, severity)
     image_id = str(job.record["image_id"])
+    # all that the pixels depend on; a file whose stamp has the digest of the same is not made again
     made_of = [source_digest, image_id, name, severity, plan.seed, constants, DRAWING, JPEG_QUALITY]
     if name in plan.recipe.owners:
         made_of.append(plan.recipe.owners[name])

@@ -96,7 +96,8 @@ def occlusion(image: Image, rectangles: Rectangles, count: int, side: float) -> 
 
 
 def covered_by_rectangles(shape: Shape, rectangles: Rectangles, count: int, side: float) -> NDArray[np.bool_]:
-    """Return a mask [height, width] of the pixels that the first `count` rectangles hide. side: as in `occlusion`."""
+    """Return a mask [height, width] of the pixels that the first `count` rectangles hide. side: their mean side, as
+    a share of the image's."""
     height, width = shape[:2]
     hidden = np.zeros((height, width), dtype=bool)
     for x, y, log_aspect, size in rectangles[:count]:

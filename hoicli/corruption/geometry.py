@@ -44,6 +44,7 @@ def moire(image: Image, grids: Grids, contrast: float, lines: float) -> Image:
     angle, turn, stretch, *centre = grids
     lines = min(lines, side / 3)  # closer lines than three pixels would be another pattern
     x, y = (np.arange(width) - width / 2) / side, (np.arange(height) - height / 2) / side
+    # a grid is a wave whose angle is one of the column plus one of the row: `waves` joins the two
     curved_x, curved_y = 0.12 * (x - centre[0]) ** 2, 0.12 * (y - centre[1]) ** 2
     camera_x = cos_and_sin(lines * (stretch * np.cos(angle + turn) * x + curved_x))
     camera_y = cos_and_sin(lines * (stretch * np.sin(angle + turn) * y + curved_y))

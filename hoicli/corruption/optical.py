@@ -56,7 +56,7 @@ def defocus_blur(image: Image, _: None, radius: float, alias_sigma: float) -> Im
     """Return the image with every point spread to a disk of this radius (pixels), whose jagged edge is smoothed by a
     Gaussian of sigma `alias_sigma` (pixels), as in ImageNet-C."""
     radius = round(radius * scale_of(*image.shape[:2]))
-    reach = max(8, radius)
+    reach = max(8, radius)  # this 8 and the sides of 3 and 5 are ImageNet-C's
     line = np.arange(-reach, reach + 1)
     disk = (line[:, None] ** 2 + line[None, :] ** 2 <= radius**2).astype(np.float64)
     side = 3 if radius <= 8 else 5

@@ -39,7 +39,10 @@ class Original:
 
     def ssim(self, image: Image) -> float | None:
         """Return the SSIM of an image of the same size, between -1 and 1; None if it is less than 7 pixels wide or
-        high. The formula is evaluated in place, in whole numbers as long as possible, for speed."""
+        high. The formula is evaluated in place, in whole numbers as long as possible, for speed.
+
+        Sums are over all windows of 7 x 7 pixels, one window a place; `sums`, `squares` and `variances` are the
+        original's (sum; its square; the variance times n (n - 1), for n pixels), `other_sums` the sums of the image."""
         if min(image.shape[:2]) < WINDOW:
             return None
         original = self._like(image)

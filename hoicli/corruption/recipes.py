@@ -111,7 +111,7 @@ def _parse_recipe(record: Record) -> Recipe:
         if corruption_name in rows
     }
     digest = hashlib.sha256(json.dumps(levels, sort_keys=True).encode()).hexdigest()[:8]
-    return Recipe(f"{name}@{digest}", "a file's", levels, tuple(levels), owners)
+    return Recipe(name=f"{name}@{digest}", words="a file's", levels=levels, usual=tuple(levels), owners=owners)
 
 
 def _parse_levels(row: Corruption, levels: Any) -> Levels:

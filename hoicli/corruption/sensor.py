@@ -134,9 +134,9 @@ def packet_loss(image: Image, slices: Slices, per_row: float, slice_width: float
     block_rows, block_columns = slice_of_block.shape
     result = image.copy()
     for row, column in np.argwhere(slice_of_block >= 0):
-        _, kind, down, across = slices.places[slice_of_block[row, column]]
+        _, kind, down, across = slices.places[slice_of_block[row, column]]  # numbers in [0, 1), drawn with the slice
         rows, columns = slice(row * side, (row + 1) * side), slice(column * side, (column + 1) * side)
-        if kind < 0.5:
+        if kind < 0.5:  # half of the slices are black
             result[rows, columns] = 0
             continue
         # at least one block away, round the edge of the picture to the other side

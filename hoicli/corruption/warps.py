@@ -129,7 +129,7 @@ class Lens(Warp):
         since pictures are large."""
         x = (np.arange(self.size[1]) - self.centre[0])[None, :]
         y = (np.arange(self.size[0]) - self.centre[1])[:, None]
-        factor = x * x + y * y
+        factor = x * x + y * y  # becomes (1 + k r^2) / (1 + k n^2), of which `shrink` is the divisor
         factor *= self.k
         factor /= self.radius**2
         factor += 1

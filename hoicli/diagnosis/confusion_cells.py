@@ -25,7 +25,7 @@ import numpy as np
 from hoicli.diagnosis.confusions import NOTHING, ConfusionColumns, KindConfusions
 from hoicli.diagnosis.diagnosed_models import Placed, match_and_diagnose
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.coverage import choose_computable
+from hoicli.evaluation.coverage import check_computable
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import blocks_of
@@ -93,7 +93,7 @@ class Repaired:
         ranking = listed.rank_by_class(np.zeros(count, dtype=np.int8), 1, place=listed.interaction)
         self._place[ranking.order] = np.arange(count)
         self._width = count + 1  # above every place, so that class * width + place sorts by class, then by place
-        self._keys = np.sort(self._key(np.flatnonzero(columns.counted)))
+        self._keys = np.sort(self._key(np.flatnonzero(columns.counted)))  # in which a rank in a class is looked up
         # The true positives by class and rank; those of class c are _hits[_hit_bounds[c]:_hit_bounds[c + 1]].
         hits = np.flatnonzero(columns.hit)
         self._hits = hits[np.argsort(self._key(hits))]
@@ -165,8 +165,11 @@ class Repaired:
         return means
 
     def _tasks(self, confusions: KindConfusions, cells: Ints, key_of: Callable[[Ints, Ints], Ints]) -> _Tasks:
-        """Return what the repair of each cell inserts, removes and no longer counts, class by class. cells, key_of: as
-        for `_gains`."""
+        """Return what the repair of each cell inserts, removes and no longer counts, class by class.
+
+        A fix turns a prediction into the true positive of a ground truth of its class, in place of the one that it had
+        (`former_hit`); a drop removes a wrong prediction; ground truth of which nothing is predicted no longer counts.
+        cells [K]: the keys of the cells, which `key_of` makes from annotated and predicted names."""
         columns, classes = self._columns, len(self._positives)
 
         def task_keys(cell_keys: Ints, class_numbers: Ints) -> Ints:
@@ -301,7 +304,8 @@ class Confused:
                     "predicted": None if predicted == NOTHING else names[predicted],
                 }
                 count, total = int(matrix.count[cell_number]), int(totals[cell_number])
-                unit = UNITS[kind][true == NOTHING]
+                counted_unit, unit_if_unannotated = UNITS[kind]
+                unit = unit_if_unannotated if true == NOTHING else counted_unit
                 values: list[tuple[str, Any, int, str]] = [
                     ("confusion", count, total, unit),
                     ("confusion_share", 100.0 * count / total, total, "%"),
@@ -380,7 +384,7 @@ def confused_models(
         names = ",".join(slice_.name for slice_ in views.of_classes)
         raise UsageError(f"{arg('slice', names)}: of classes, which confusions join; use people, pairs or a file")
     protocol_views = views.diagnosis_views(protocol)
-    choose_computable(truth, [protocol])
+    check_computable(truth, protocol)
     models_confused: list[Confused] = []
     for model in models:
         collect = partial(Confusing, truth)

@@ -223,8 +223,9 @@ class _Strays(NamedTuple):
 
 
 def _join_parts(units: _Units, fixes: _Fixes, drops: _Drops, strays: _Strays) -> KindConfusions:
-    """Return the confusions that these parts make up. A fix or a drop gets the cell of its unit, and a stray the cell
-    (NOTHING, its name). The ground truth of units for which nothing is predicted is missed."""
+    """Return the confusions that these parts make up. Predictions to fix and to drop get the cell (annotated name,
+    predicted name) of their unit, a triplet or an annotated pair; a stray, where nothing is annotated, gets (NOTHING,
+    its name). Ground truth of units for which nothing is predicted is missed."""
     missed = np.flatnonzero(units.predicted[units.of_truth] == NOTHING)
     return KindConfusions(
         true=units.true,
@@ -252,14 +253,14 @@ def verb_confusions(located: Located, typed: Typed) -> KindConfusions:
     # triplets of one cell; then it becomes that of the first.
     confused = np.flatnonzero(units.is_confused)
     confused = confused[_first_occurrences(best_row[confused], units.true[confused])]
-    fixes = _Fixes(best_row[confused], confused, confused)
+    fixes = _Fixes(row=best_row[confused], truth=confused, unit=confused)  # a unit of verbs is a ground-truth triplet
     # Every wrong prediction of the verb that a triplet is confused with is dropped, once for each cell.
     dropped = np.flatnonzero(units.is_confused[truth] & (verb[wrong] == units.predicted[truth]))
     dropped = dropped[_first_occurrences(wrong[dropped], units.true[truth[dropped]])]
-    drops = _Drops(wrong[dropped], truth[dropped])
-    # The error types from ASSOCIATION to BOTH_BOXES are those of predictions that are on no annotated pair.
+    drops = _Drops(row=wrong[dropped], unit=truth[dropped])
+    # Strays are on no annotated pair: the types ASSOCIATION to BOTH_BOXES. Each is counted, and its repair drops it.
     stray = np.flatnonzero((typed.error >= ASSOCIATION) & (typed.error <= BOTH_BOXES))
-    return _join_parts(units, fixes, drops, _Strays(verb[stray], stray, verb[stray]))
+    return _join_parts(units, fixes, drops, _Strays(names=verb[stray], row=stray, name_of_row=verb[stray]))
 
 
 def _verb_units(located: Located, truth: Ints, wrong: Ints) -> tuple[_Units, Ints]:
@@ -291,7 +292,7 @@ def object_confusions(located: Located, typed: Typed, meets: Meets, object_of: I
     fixes = _object_fixes(located, confusing, units)
     # once for each cell: a prediction may confuse several pairs that have the same object
     distinct = _first_occurrences(confusing.row, units.true[confusing.unit])
-    drops = _Drops(confusing.row[distinct], confusing.unit[distinct])
+    drops = _Drops(row=confusing.row[distinct], unit=confusing.unit[distinct])
     return _join_parts(units, fixes, drops, _stray_pairs(predicted, claims))
 
 
@@ -372,7 +373,7 @@ def _confusing_predictions(predicted: _PredictedPairs, claims: _Claims, units: _
 
 def _object_fixes(located: Located, confusing: _Drops, units: _Units) -> _Fixes:
     """Return which of the `confusing` predictions become true positives, each once for each cell. A ground truth takes
-    the best of those that are on its pair and name its verb, if that one ranks above the true positive."""
+    the best of those that are on its pair (`unit`) and name its verb, if that one ranks above the true positive."""
     # each confusing prediction (by its position, `entry`) with every ground truth of the annotated pair it is on
     entry, truth = members(units.of_truth, int(units.of_truth.max(initial=-1)) + 1, confusing.unit)
     action = located.action_of
@@ -386,7 +387,7 @@ def _object_fixes(located: Located, confusing: _Drops, units: _Units) -> _Fixes:
     entry = entry[best[fixed_truth] - len(hits)]
     row, unit = confusing.row[entry], confusing.unit[entry]
     distinct = _first_occurrences(row, units.true[unit])
-    return _Fixes(row[distinct], fixed_truth[distinct], unit[distinct])
+    return _Fixes(row=row[distinct], truth=fixed_truth[distinct], unit=unit[distinct])
 
 
 def _stray_pairs(predicted: _PredictedPairs, claims: _Claims) -> _Strays:
@@ -395,5 +396,5 @@ def _stray_pairs(predicted: _PredictedPairs, claims: _Claims) -> _Strays:
     claiming = np.zeros(len(predicted.best), dtype=bool)
     claiming[claims.group] = True
     stray = np.flatnonzero(predicted.is_astray & ~claiming)
-    run, entry = members(predicted.group, len(predicted.best), stray)
-    return _Strays(predicted.label[stray], predicted.counted[entry], predicted.label[stray][run])
+    run, entry = members(predicted.group, len(predicted.best), stray)  # each stray pair with its predictions
+    return _Strays(names=predicted.label[stray], row=predicted.counted[entry], name_of_row=predicted.label[stray][run])

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 from typing import Protocol as Interface
 
@@ -30,6 +31,7 @@ from hoicli.evaluation.tally import Tally, subset_classes
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Ints
+from hoicli.records.oracles import ORACLES
 from hoicli.records.result_rows import Row, Settings, percent, result_row, signature
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -95,9 +97,9 @@ def match_and_diagnose(
     """Match a model's predictions in one pass, for which a large file is split among processors, and return what was
     gathered.
 
-    protocols: those to tally outcomes by, for mAP. views: those to diagnose errors by (if `diagnosed`) and to collect
-    for. reading: how repairs are assigned. collector: makes the collector of a view, or returns None to keep nothing of
-    it. The caller reports the coverage."""
+    protocols: those to tally outcomes by, for mAP. views: those (a protocol at one threshold or on one part of the
+    data) to diagnose errors by, if `diagnosed`, and to collect for. reading: how repairs are assigned. collector: makes
+    the collector of a view, or returns None to keep nothing of it. The caller reports the coverage."""
     classes = len(truth.vocabulary.interactions)
     tallied = {protocol.key for protocol in protocols}
     matched_by = [*protocols, *(view for view in views if view.key not in tallied)]
@@ -152,7 +154,7 @@ def diagnosis_rows(
     are predicted there, for missed_gt annotated."""
     name = diagnosis.protocol.name
     settings = {**settings, **SIGNATURES[diagnosis.reading], "protocol": name}
-    if diagnosis.reading == "released":
+    if diagnosis.reading == "released":  # its repairs depend on the order of an image's classes: the signature says so
         settings = also_listed(settings, diagnosis.order_of_classes())
     common: Row = {"protocol": name, "tags": dict(tags), "signature": signature(settings)}
     counts = diagnosis.counts()
@@ -165,7 +167,9 @@ def diagnosis_rows(
     yield from _means(results, subsets, common, recall=per_class)
     if order:
         steps = [results[0], *diagnosis.progressive(vocabulary, order)]
-        yield from _steps(steps, subsets, {**common, "signature": signature({**settings, "order": tuple(order)})})
+        of_oracles = dict(chain.from_iterable(ORACLES[oracle].settings.items() for oracle in order))
+        signed = signature({**settings, **of_oracles, "order": tuple(order)})
+        yield from _steps(steps, subsets, {**common, "signature": signed})
     if per_class:
         yield from _classes(diagnosis, vocabulary, counts, results, common)
 
@@ -195,7 +199,8 @@ def _means(
     results: list[OracleResult], subsets: Mapping[str, Ints], common: Row, *, recall: bool = False
 ) -> Iterator[Row]:
     """Yield the mAP of each subset without an oracle and under each one, with the difference. results: the first is
-    without an oracle ("none"); with `recall` it also has a row of the mean maximal recall."""
+    without an oracle ("none"); with `recall` it also has a row of the mean maximal recall. common: the keys that all
+    rows share (protocol, tags, signature)."""
     ap_without_oracle = {mean.subset: mean.ap for mean in results[0].means(subsets)}
     for result in results:
         for subset, ap, max_recall, classes in result.means(subsets):
@@ -212,7 +217,8 @@ def _means(
 
 def _steps(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
     """Yield the mAP of each subset after each step of a progression of oracles, and what the step adds to it (Diag-HOI
-    Eq. 5). results: the first is without an oracle ("none") and has no rows, each other one adds its oracle."""
+    Eq. 5). results: the first is without an oracle ("none") and has no rows, each other one adds its oracle. common:
+    the keys that all rows share."""
     last_ap: dict[str, float | None] = {}
     for step, result in enumerate(results):
         for subset, ap, _, classes in result.means(subsets):
@@ -234,7 +240,7 @@ def _classes(
 ) -> Iterator[Row]:
     """Yield the rows of each class that has ground truth: counts of its error types, its AP without and with each
     oracle, and the differences. counts: for each error type its count [C] per class; results: the first is without an
-    oracle."""
+    oracle; common: the keys that all rows share."""
     subset_of = class_subsets(vocabulary, diagnosis.protocol)
     positives = diagnosis.positives
     for number in np.flatnonzero(positives).tolist():
@@ -278,6 +284,7 @@ class DiagnosedModel:
         rows_of = partial(diagnosis_rows, self.diagnosis, self.vocabulary)
         self.plotted = list(rows_of(per_class=per_class, order=order, settings=self.settings, tags=tags))
         rows = list(self.plotted)
+        # a view on a part of one slice (a partition of the data) is not divided by the slices of classes, too
         for slice_ in () if "slice" in view else self.slices:
             for part, classes in zip(slice_.parts, slice_.classes, strict=True):
                 settings = {**self.settings, **slice_.setting(part)}

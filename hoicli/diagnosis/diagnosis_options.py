@@ -8,7 +8,7 @@ from dataclasses import replace
 from hoicli.diagnosis.located import Settled
 from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.coverage import choose_computable
+from hoicli.evaluation.coverage import check_computable
 from hoicli.evaluation.evaluating import read_truth
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
@@ -41,6 +41,7 @@ def choose_diagnosis_protocol(
     if as_released or not protocol.drop_no_interaction:
         problem = "the released code never does" if as_released else f"{protocol.dataset} has no such classes"
         raise UsageError(f"{arg('with_no_interaction')}: {problem}; leave it out")
+    # `changed` has what signatures say of a protocol that differs from the one of its name
     return replace(protocol, drop_no_interaction=False, changed=(*protocol.changed, ("noint", "counted")))
 
 
@@ -50,18 +51,14 @@ def _check_diagnosable(protocol: Protocol, dataset: str | None, *, as_released: 
     usual = protocol_of(load(dataset or protocol.dataset))
     if as_released and protocol != usual:
         raise UsageError(f"{arg('as_released')}: the released code has no other protocol than {usual.name}")
-    averaged = (
-        protocol.only_annotated_classes,
-        protocol.drop_no_interaction,
-        protocol.classes if usual.person_first else "",
-    )
-    if (
-        protocol.person_first != usual.person_first
-        or averaged != (True, usual.drop_no_interaction, usual.classes)
-        or protocol.whole_image
+    other_matching = protocol.person_first != usual.person_first or protocol.whole_image or protocol.every_overlap
+    other_classes = (
+        not protocol.only_annotated_classes
+        or protocol.drop_no_interaction != usual.drop_no_interaction
+        or (protocol.classes if usual.person_first else "") != usual.classes  # V-COCO: the same ones
         or protocol.by_verb
-        or protocol.every_overlap
-    ):
+    )
+    if other_matching or other_classes:
         problem = f"{arg('protocol', protocol.name)}: error types and pairs need the classes and the matching of"
         raise UsageError(f'{problem} {usual.name}; give a file that is "like": "{usual.name}", with your changes')
 
@@ -110,9 +107,9 @@ def settle_options(
         raise UsageError(f"{arg('as_released')}: for HICO-DET only; {problem}")
     views = views_of(vocabulary)
     for slice_ in views.of_data:
-        check_diagnosed(view_on_part(protocol, Part(slice_, 0)))
+        check_diagnosed(view_on_part(protocol, Part(slice_, 0)))  # one part speaks for all: it depends on the slice
     if gt is None:
         return Settled(vocabulary, protocol, views, None)
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
-    choose_computable(truth, [protocol])
+    check_computable(truth, protocol)
     return Settled(vocabulary, protocol, views, truth)

@@ -46,8 +46,9 @@ def emitted_predictions(
     predictions: Predictions, settled: Settled, filters: Filters, policy: ErrorPolicy, reading: Reading = "shared"
 ) -> Iterator[bytes]:
     """Yield a line of JSON for each image: every prediction with its error type and repair, and every ground truth with
-    what became of it (`diagnosis_records`). Parameters and errors are those of `diagnose_models`, but `UsageError` is
-    also raised for several thresholds and for slices."""
+    what became of it (`diagnosis_records`). settled: what the options chose; filters: which predictions are left out
+    before matching; policy: what to do about bad lines; reading: how repairs are assigned. Raises `DataError` for a bad
+    stream, `UsageError` for several thresholds and for slices."""
     vocabulary, protocol, views, truth = settled
     if views.slices or len(views.thresholds.values) > 1:
         raise UsageError(_ONE_VIEW_ONLY)

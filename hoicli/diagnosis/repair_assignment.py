@@ -127,9 +127,10 @@ def _repairs(located: Located, typed: Typed, reading: Reading) -> Ints:
 
 def _possible_repairs(located: Located, typed: Typed, turn: Ints, *, as_listed: bool) -> tuple[Ints, Ints]:
     """Return every (ground truth, prediction) of which the prediction could repair the ground truth by its type and
-    ranks above the true positive. turn [T]: the order of predictions of equal score; as_listed: by `released`."""
+    ranks above the true positive. turn [T]: the order of predictions of equal score; as_listed: by the rules of the
+    released code."""
     type_of_group = typed.type_of_group[typed.group]
-    if as_listed:
+    if as_listed:  # all but true positives repair what has their human box, or if that is wrong their object box
         right_human = np.isin(type_of_group, (INTERACTION, ASSOCIATION, OBJECT_BOX))
         fits, may_repair = typed.same_human | (~right_human & typed.same_object), typed.may_repair & ~located.hit
     else:

@@ -36,6 +36,7 @@ from hoicli.diagnosis.error_types import (
 )
 from hoicli.diagnosis.located import Located
 from hoicli.diagnosis.repair_assignment import ErrorTypes, Reading
+from hoicli.errors import DeclarationError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.evaluation.protocols import Protocol
@@ -92,12 +93,14 @@ class Corrections:
         stand in the record."""
         self._listed, self._columns = listed, columns
         error, repair = columns["error"], columns["repair"]
-        row = np.concatenate([np.arange(len(listed)), repair])  # all predictions, then the corrected ones once more
+        # all predictions, then the corrected ones once more; the other columns of what is ranked are in the same order
+        row = np.concatenate([np.arange(len(listed)), repair])
         counted = np.where(columns["unlisted"], -1, listed.interaction)  # class -1 is not ranked
         place = None if as_listed else listed.interaction
         ranked = listed.rank_by_class(np.concatenate([counted, columns["repaired_class"]]), classes, row, place)
         self.row, self.bounds = row[ranked.order], ranked.bounds
         self.image: Ints = listed.image[self.row]
+        # A state is a prediction's error type, plus _CORRECTED where it stands in the class it is corrected to.
         self._state = np.concatenate([error, error[repair] + _CORRECTED])[ranked.order]
         # For the true positives that corrections replace: where they are ranked, and the state of what replaces them.
         hits = np.flatnonzero(self._state == HIT)
@@ -131,7 +134,8 @@ class Corrections:
             elif oracle == MISSED:
                 counted_truth = ~columns["missed"]
             elif oracle not in TRUTH_ORACLES:
-                raise ValueError(f"no code applies the oracle {oracle}")
+                where = "Corrections.after of hoicli/diagnosis/repairs.py"
+                raise DeclarationError(f"nothing applies the oracle {oracle}; write what it does in {where}")
         code = self._code_without_oracle if set(oracles) <= set(TRUTH_ORACLES) else self._code(outcome)
         if "false_negative" in oracles:  # only ground truth with a true positive counts: one for each of these
             hits = columns["error"] == HIT
@@ -369,8 +373,9 @@ class Diagnosis:
         if self.protocol.drop_no_interaction:
             in_mean[sorted(vocabulary.no_interaction_ids)] = False
         if self.reading != "released":
-            return OracleResult(oracle, ap, recall, in_mean, in_mean)
+            return OracleResult(oracle, ap, recall, in_full=in_mean, in_groups=in_mean)
         # The released code also leaves out classes without a true positive, as the module's docstring says.
         has_hits = ap > 0
         has_no_predictions = np.diff(starts_of(remaining.code <= TRUE_POSITIVE)[bounds]) == 0
-        return OracleResult(oracle, ap, recall, in_mean & (has_hits | has_no_predictions), in_mean & has_hits)
+        in_full = in_mean & (has_hits | has_no_predictions)
+        return OracleResult(oracle, ap, recall, in_full=in_full, in_groups=in_mean & has_hits)

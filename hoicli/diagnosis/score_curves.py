@@ -227,8 +227,8 @@ class Curves:
         """Yield the rows of each subset (the curve of its classes pooled in one list, and the mean of their curves),
         then the curves of the `single` classes that the protocol averages. Values are in percent, thresholds scores."""
         evaluated, vocabulary, results = self.evaluated, self.evaluated.classes, self.evaluated.results
-        for subset, members in evaluated.members.items():
-            yield from self._subset_rows({"subset": subset}, members)
+        for subset, classes in evaluated.members.items():
+            yield from self._subset_rows({"subset": subset}, classes)
         subset_of = class_subsets(vocabulary, evaluated.protocol)
         averaged = np.flatnonzero(results.in_mean)
         # Only the classes that were asked for and, for rows about a part of a slice of classes, the part's classes.
@@ -302,7 +302,7 @@ class Curves:
         """Yield the expected calibration error; then the share of right predictions and the mean score, each over all
         predictions and in every bin that has some. named: the keys of every row."""
         bins, total = calibration(curve.score, curve.hit), len(curve.score)
-        row = partial(self._row, binned=True)
+        row = partial(self._row, binned=True)  # signatures state the number of bins
         if bins is None:
             yield row("ece", {**named, "reason": NO_PROBABILITIES}, None, total)
             return
@@ -330,8 +330,9 @@ def curve_rows(
 ) -> Iterator[Row]:
     """Yield the rows of `Curves` for predictions with ground truth, or for match records, by each of `protocols`.
 
-    single: the classes whose own curves are wanted, None for all; tags: tags for every row. The other parameters and
-    the errors are those of `tallies`. A mean over several thresholds has no curve: each of its thresholds has one."""
+    single: the classes whose own curves are wanted, None for all; named: the names of protocols that the user asked
+    for; views: thresholds and slices; tags: tags for every row. A mean over several thresholds has no curve: each of
+    its thresholds has one. Raises `UsageError` and `DataError` as `tallies` does."""
     views = replace(views, thresholds=Thresholds(views.thresholds.values))
     requested = Wanted(slices=views.of_classes)
     for tally, vocabulary_of_tally, settings in tallies(

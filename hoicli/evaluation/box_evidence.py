@@ -183,19 +183,20 @@ class BoxEvidence:
         if not (few_of_all or few_of_role.any() or lost.sum() >= max(NEXT_TO_NOTHING * len(lost), ENOUGH_IMAGES)):
             return None
         if few_of_all and np.nanmax(np.abs(self._both_boxes)) <= OVERSHOOT and np.isnan(self.size).all():
-            return Misfit(self._text(recorded, exist, "") + PARTS, int(exist.sum() - recorded.sum()))
+            return Misfit(self._text(recorded, exist, role_name="") + PARTS, int(exist.sum() - recorded.sum()))
         meeting = {convention: self._meeting(read) for convention, read in READINGS.items()}
         meeting[OTHER_SCALE] = self._meeting_scaled()
         # First both roles are judged together, then each role that seems wrong alone. Without a convention that helps,
         # a role is a misfit only if the boxes of the other role do fit.
         judged = []
         if few_of_all:
-            judged.append(_Judged("", slice(None), bool(recorded.sum() < NEXT_TO_NOTHING * exist.sum())))
+            few_meet = bool(recorded.sum() < NEXT_TO_NOTHING * exist.sum())
+            judged.append(_Judged(name="", roles=slice(None), few_meet=few_meet))
         for role in np.flatnonzero(few_of_role):
             other = 1 - role
-            few_meet = meeting_count[role] < NEXT_TO_NOTHING * total[role]
-            other_fits = meeting_count[other] >= HALF * total[other]
-            judged.append(_Judged(f"{ROLES[role]} ", slice(role, role + 1), bool(few_meet and other_fits)))
+            few_meet = bool(meeting_count[role] < NEXT_TO_NOTHING * total[role])
+            few_meet &= bool(meeting_count[other] >= HALF * total[other])  # the boxes of the other role do fit
+            judged.append(_Judged(name=f"{ROLES[role]} ", roles=slice(role, role + 1), few_meet=few_meet))
         for boxes in judged:
             if (misfit := self._explain_misfit(boxes, recorded, meeting)) is not None:
                 return misfit

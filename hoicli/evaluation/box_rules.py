@@ -8,6 +8,7 @@ from functools import partial
 
 from hoicli.evaluation.box_matching import COCO_CAP
 from hoicli.evaluation.protocols import EVERY_RECALL, GRID_ARANGE, Protocol
+from hoicli.io.row_tables import rows_by_name
 
 AREAS = {"all": (0.0, math.inf), "small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, math.inf)}
 """COCO's ranges of areas in pixels. What is in another range is ignored, and so is what matches it."""
@@ -107,5 +108,5 @@ _RULES = (
         _VOC[1:],
     ),
 )
-BOX_RULES = {rule.protocol.name: rule for rule in _RULES}
+BOX_RULES = rows_by_name("_RULES (hoicli/evaluation/box_rules.py)", ((rule.protocol.name, rule) for rule in _RULES))
 """The rules by name."""

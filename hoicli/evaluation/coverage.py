@@ -58,13 +58,16 @@ def classless_problem(tally: Tally, vocabulary: Vocabulary) -> str:
     return f"{counted}, are {OF_NO_CLASS.format(vocabulary.name)}"
 
 
-def choose_computable(
-    truth: GroundTruth, protocols: Sequence[Protocol], named: Container[str] | None = None
-) -> list[Protocol]:
+def check_computable(truth: GroundTruth, protocol: Protocol) -> None:
+    """Raise `DataError` if a protocol cannot be computed with this ground truth."""
+    choose_computable(truth, [protocol], named=[protocol.name])
+
+
+def choose_computable(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[str]) -> list[Protocol]:
     """Return the protocols that can be computed with this ground truth; a note on stderr names the others.
 
-    named: the names of the protocols that the user asked for, None for all. Raises `DataError` if one of these cannot
-    be computed, or none is left."""
+    named: the names of the protocols that the user asked for. Raises `DataError` if one of these cannot be computed, or
+    none is left."""
     refused = [row for row in protocols if not truth.serves(row)]
     if refused:
         lacks = caveats.CAVEATS[caveats.names(refused[0].refuses & truth.caveats)[0]].lacks
@@ -76,7 +79,8 @@ def find_unlabelled_views(views: Mapping[Protocol, Tally], named: Container[str]
     """Return the protocols that cannot be computed because they match objects by label, while no object of the
     predictions has a label; a note on stderr names them.
 
-    views: each protocol (or view of one) with the tally of the predictions. named: the names of the protocols that the
+    views: each protocol, also as a view (at another IoU threshold, on a part of the data), with the tally of the
+    predictions. named: the names of the protocols that the
     user asked for. place: what the error message calls the predictions. Raises `DataError` if a named protocol cannot
     be computed, or none is left."""
     unlabelled = [row for row, tally in views.items() if 0 < tally.objects == tally.unlabelled and not row.person_first]
@@ -89,15 +93,15 @@ def find_unlabelled_views(views: Mapping[Protocol, Tally], named: Container[str]
 def _leave_out(
     refused: Sequence[Protocol],
     protocols: Collection[Protocol],
-    named: Container[str] | None,
+    named: Container[str],
     problem: str,
     place: str,
 ) -> None:
     """Print a note that the `refused` protocols are left out, and why (`problem`). Raises `DataError` instead if they
-    are all of `protocols`, or the user asked for one of them: named has these names, None for all. place: what the
-    error message calls the data."""
+    are all of `protocols`, or the user asked for one of them by name (`named`). place: what the error message calls the
+    data."""
     names = ", ".join(row.name for row in distinct(refused))
-    if len(refused) == len(protocols) or named is None or any(row.name in named for row in refused):
+    if len(refused) == len(protocols) or any(row.name in named for row in refused):
         raise DataError(f"cannot serve {names}: {problem}", place=place, code="cannot-serve")
     note(f"left out: {names}: {problem}")
 
@@ -266,7 +270,7 @@ def tell_absent(truth: GroundTruth, views: Sequence[Protocol]) -> None:
     names_by_counts: dict[tuple[int, int], list[str]] = {}
     for row in distinct(views) if len(truth.scenes.interaction) else ():
         if row.roles or row.by_verb or row.only_annotated_classes:
-            continue
+            continue  # roles: `Coverage.report` names absent classes; verbs: none is counted here; else: in no mean
         scored = truth.scored_classes(row)
         if row.drop_no_interaction:
             scored[list(truth.vocabulary.no_interaction_ids)] = False

@@ -18,7 +18,7 @@ from hoicli.converters.named import truth_settings
 from hoicli.errors import DataError
 from hoicli.evaluation.box_matching import OUTSIDE, BoxPairs, Codes, match_best, match_free
 from hoicli.evaluation.box_rules import ANY, AREAS, BEST, BoxMetric, BoxRule
-from hoicli.evaluation.coverage import Coverage, choose_computable
+from hoicli.evaluation.coverage import Coverage, check_computable
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import FALSE_POSITIVE, OUTCOME_CODES, check_pairs, counterparts
@@ -50,7 +50,9 @@ def _share_within(boxes: Floats, crowds: Floats) -> Floats:
     """Return [M] the share of each box's area that is inside the crowd's box beside it, 0 for a box without area.
     boxes, crowds [4, M]: the corners of the boxes."""
     intersection = np.concatenate([np.maximum(boxes[:2], crowds[:2]), np.minimum(boxes[2:], crowds[2:])])
-    shared, box_area = (np.prod(np.maximum(sides[2:] - sides[:2], 0.0), axis=0) for sides in (intersection, boxes))
+    shared, box_area = (  # rows 2, 3 less rows 0, 1 of corners [4, M] are the width and the height
+        np.prod(np.maximum(corners[2:] - corners[:2], 0.0), axis=0) for corners in (intersection, boxes)
+    )
     share: Floats = np.divide(shared, box_area, out=np.zeros(len(box_area)), where=box_area > 0)
     return share
 
@@ -123,6 +125,7 @@ class BoxEvaluation:
         self._detections.add(key=key, score=detected.score, **in_ranges)
         self.numbers += detected.numbers + Counter(detections=len(key))
         self.coverage.add(batch)
+        # facts about where the predictions came from that affect numbers, as a bit mask for signatures
         self.caveats |= scenes.every_caveat & caveats.PREDICTIONS
 
     @cached_property
@@ -216,9 +219,10 @@ class BoxEvaluation:
         per_class: also yield a row for every label (over all areas), where `n` is the number of annotated boxes.
         settings: what signatures state besides the data; tags: further fields of all rows, such as the model's name."""
         persons, measured, numbers = self._persons, self._measured(), self.numbers
-        # A mean over all labels is given only if all can be measured: `full` is empty otherwise.
+        # masks [labels]; a mean over all labels is given only if all can be measured: `full` is empty otherwise
         subsets = {"full": measured & measured.all(), "persons": persons, "objects": measured & ~persons}
         shared = {"data": self.truth.vocabulary.signed, **self.truth.signed, **settings}
+        # Records without scores of boxes: the scores of their triplets stand in, as the signature says.
         shared |= {"boxscore": "triplet"} if numbers["records"] > numbers["scored"] else {}
         for rule in rules:
             label_rows: list[Row] = []
@@ -274,15 +278,15 @@ def evaluated_boxes(
     mask of the annotated boxes that count, of several for the same object one. Raises `DataError` for a bad line, and
     if only some records have scores of boxes."""
     evaluation, vocabulary = BoxEvaluation(truth, once), truth.vocabulary
-    choose_computable(truth, [rule.protocol])
-    check = checker(vocabulary, scored=True, besides=("box_scores",))
+    check_computable(truth, rule.protocol)
+    check = checker(vocabulary, scored=True, besides=("box_scores",))  # also the optional scores of boxes
     build, register = partial(detected_boxes, vocabulary=vocabulary), ImageRegister(truth.position)
     with no_garbage_collection():
         processes = predictions.processes()
         for batch in read_columns(predictions, build, check, policy, register=register, processes=processes):
             evaluation.add(batch, rule)
     numbers, coverage = evaluation.numbers, evaluation.coverage
-    without = numbers["records"] - numbers["scored"]
+    without = numbers["records"] - numbers["scored"]  # how many records have boxes, but no scores of them
     if numbers["scored"] and without:
         problem = (
             f"{without:,} of {numbers['records']:,} records with boxes have none; give all of them scores, or none"

@@ -154,7 +154,7 @@ def _matched_lines(
     partial: bool,
 ) -> Iterator[MatchedLines]:
     """Match the predictions and yield their match records, batch by batch; then, unless `partial`, those of images
-    without predictions. The arguments are those of `matched_lines`, which adds the number of dropped lines."""
+    without predictions. `matched_lines`, which has the same arguments, adds the number of dropped lines."""
     from hoicli.evaluation.match_records import MatchWriter
 
     writer = MatchWriter(truth, protocols, filters, partial=partial)
@@ -179,8 +179,8 @@ def _matched_lines(
             return
         unseen = (image_id for image_id in truth.position if image_id not in image_ids_seen)
         while unseen_ids := list(islice(unseen, BATCH)):
-            empty_lines = [Line("", 1, dump({"image_id": image_id, **_NOTHING})) for image_id in unseen_ids]
-            matched_empty = match_chunk(empty_lines)
+            empty_records = ({"image_id": image_id, **_NOTHING} for image_id in unseen_ids)
+            matched_empty = match_chunk([Line(file="", number=1, data=dump(record)) for record in empty_records])
             assert matched_empty is not None  # all of these images are in the ground truth
             yield replace(matched_empty, coverage=Coverage())
 
@@ -286,7 +286,7 @@ def tallies(
     serve."""
     vocabulary = vocabulary or load(chosen[0].dataset)
     matched = predictions.matched or gt is None
-    if matched and not named and not vocabulary.own:
+    if matched and not named and not vocabulary.own:  # the user chose no dataset: it is that of the match records
         vocabulary = load(predictions.dataset or vocabulary.name)
     truth = gt if isinstance(gt, GroundTruth) else None
     if isinstance(gt, Stream):
@@ -309,24 +309,26 @@ def _match_stream_tallies(
     named: Collection[str],
     views: Views,
 ) -> Iterator[tuple[Tally, Vocabulary, dict[str, str]]]:
-    """Yield what `tallies` does for match records: for each view of a protocol its tally, the vocabulary, and settings
-    for signatures. truth: the ground truth of images that the records lack, None if they must have all."""
+    """Yield what `tallies` does for match records: for each view of a protocol (at one IoU threshold, on all or a part
+    of the data) its tally, the vocabulary, and settings for signatures. truth: the ground truth of images that the
+    records lack, None if they must have all."""
     from hoicli.evaluation.match_stream import MatchStream, read_matches
 
     if filters.removes:
         problem = f"{arg('top_k')} and {arg('nms')} act before matching"
         raise UsageError(f"{problem}: give them to hoicli match, or predictions with {arg('gt')}")
-    rows = {**rows_of(vocabulary), **{row.name: row for row in chosen if row.dataset == vocabulary.name}}
-    stream = MatchStream(vocabulary, rows, truth)
+    protocols = {**rows_of(vocabulary), **{row.name: row for row in chosen if row.dataset == vocabulary.name}}
+    stream = MatchStream(vocabulary, protocols, truth)
     with no_garbage_collection():
         read_matches(predictions, stream, policy)
-    names = _names_in_stream(stream, rows, chosen if named else None)
+    names = _names_in_stream(stream, protocols, chosen if named else None)
     if truth is not None:
-        names = [row.name for row in choose_computable(truth, [rows[name] for name in names], named)]
-    requested = {row.key: row for row in views.views_of([rows[name] for name in names], named)}
+        names = [row.name for row in choose_computable(truth, [protocols[name] for name in names], named)]
+    requested = {row.key: row for row in views.views_of([protocols[name] for name in names], named)}
+    # Without --iou and --slice, all views that the match records have are evaluated.
     keys = list(requested) if views.thresholds.values or views.of_data else stream.view_keys(names)
     for key in keys:
-        _check_matched(stream, key, requested[key] if key in requested else rows[stream.views[key].row.name])
+        _check_matched(stream, key, requested[key] if key in requested else protocols[stream.views[key].row.name])
     matched_views = [stream.views[key] for key in keys]
     for view in matched_views:
         view.check_whole(truth, stream.unread, predictions.name)
@@ -342,12 +344,14 @@ def _match_stream_tallies(
         yield view.tally, vocabulary, view.signed_settings()
 
 
-def _names_in_stream(stream: MatchStream, rows: Mapping[str, Protocol], chosen: Sequence[Protocol] | None) -> list[str]:
+def _names_in_stream(
+    stream: MatchStream, protocols: Mapping[str, Protocol], chosen: Sequence[Protocol] | None
+) -> list[str]:
     """Return the names of the protocols to evaluate of a match stream: the chosen ones, or if `chosen` is None, those
-    of the dataset's protocols (`rows`, by name) that the stream has. Raises `UsageError` if it lacks a chosen one."""
+    of the dataset (`protocols`, by name) that the stream has. Raises `UsageError` if it lacks a chosen one."""
     protocols_seen = {view.row.name for view in stream.views.values()}
     if chosen is None:
-        return [name for name in rows if name in protocols_seen]
+        return [name for name in protocols if name in protocols_seen]
     names = [row.name for row in chosen]
     missing = [name for name in names if name not in protocols_seen]
     if missing:
@@ -365,6 +369,7 @@ def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
             f"{arg('iou', dict(row.view)['iou'])}: a mean over thresholds needs the predictions, with {arg('gt')}"
         )
     if key not in stream.views:
+        # a view is (key, value) pairs: iou, slice, and the slice's part, which has no option of its own
         options_text = " ".join(f"--{option} {value}" for option, value in row.view if option != "part")
         if not options_text:
             options_there = set(

@@ -83,8 +83,9 @@ class Evaluated:
         settings: Settings,
         tags: Mapping[str, str],
     ) -> list[Evaluated]:
-        """Return the results of all classes, then once more for each part of the requested slices of classes. The
-        arguments are the fields of the first. Raises `UsageError` if the user's tags have a name that views use."""
+        """Return the results of all classes, then once more for each part of the requested slices of classes (the parts
+        into which `--slice` divides them). The arguments are the fields of the first. Raises `UsageError` if the user's
+        tags have a name that views (other IoU thresholds, parts of the data) use."""
         view = dict(protocol.view)
         if taken := sorted(view.keys() & tags.keys()):
             raise UsageError(f"{arg('tag', ', '.join(taken))}: rows of views have a {taken[0]} of their own")
@@ -129,7 +130,7 @@ class Evaluated:
         of_means: dict[str, tuple[float, float] | None] = {}
         for mean in self.means:
             if mean.ap is not None:
-                members = self.members[mean.subset]
+                members = self.members[mean.subset]  # the numbers of the subset's classes
                 resampled_means = rounds.means(members, lists.unannotated)
                 of_means[mean.subset] = interval(mean.ap, resampled_means, lists.images_of_truth(members), **limits)
         per_class = self.requested.per_class and self.within is None

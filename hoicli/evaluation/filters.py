@@ -54,14 +54,14 @@ class Filters:
         """Return the filters that the options --top-k, --nms and --allow-uncounted ask for. nms: a threshold, or a text
         threshold/alpha/beta such as 0.7/1/0.5. Raises `UsageError` for any other text and for values out of range."""
         if nms is None:
-            return cls(top_k, None, allow_uncounted)
+            return cls(top_k, nms=None, allow_uncounted=allow_uncounted)
         try:
             numbers = [float(number) for number in str(nms).split("/")]
         except ValueError:
             numbers = []
         if len(numbers) not in (1, 3):
             raise UsageError(f"{arg('nms', nms)}: give a number, or three as in 0.7/1/0.5")
-        return cls(top_k, PairNms(*numbers), allow_uncounted)
+        return cls(top_k, nms=PairNms(*numbers), allow_uncounted=allow_uncounted)  # threshold, or also alpha and beta
 
     @property
     def removes(self) -> bool:

@@ -113,6 +113,7 @@ class Fit:
         all_images = BoxEvidence(subject, object_, truth.boxes, truth.box_start[image], count, no_size)
         if (misfit := all_images.find_impossible()) is not None:
             return misfit.text
+        # The images with the first ids are the sample, so that the order of the input is no matter.
         first_by_id = nsmallest(SAMPLE, ((truth.image_ids[image[row]], row) for row in np.flatnonzero(count).tolist()))
         rows = np.array([row for _, row in first_by_id], dtype=np.int64)
         start = all_images.start[rows]

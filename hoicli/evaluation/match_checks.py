@@ -151,6 +151,7 @@ def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predic
         yield Problem(f"{field_name}.label", AGAIN)
     elif label not in vocabulary.object_ids:
         yield unknown_label(f"{field_name}.label", "object", label, vocabulary)
+    # all ground truth counts; predictions may be no interaction if their outcome says that they do not count
     elif known_verb and (verb, label) not in vocabulary.interaction_ids and item.get("outcome", COUNTED[0]) in COUNTED:
         text = f"{verb} {label} is no {vocabulary.name} interaction, and cannot count; match the predictions again"
         yield Problem(f"{field_name}.label", text)

@@ -45,6 +45,7 @@ class MatchWriter:
 
     def lines(self, batch: Batch, outcomes: Mapping[str, Outcomes]) -> bytes:
         """Return the match records of a batch as JSON lines. outcomes: those of the batch by `Protocol.key`."""
+        # These texts depend only on whether a protocol goes by the person first: they are made once or twice.
         triplets = {row.person_first: self._prediction_texts(batch, row) for row in self._protocols}
         texts = [
             (
@@ -55,9 +56,11 @@ class MatchWriter:
             )
             for make_first_keys, row in zip(self._make_first_keys, self._protocols, strict=True)
         ]
+        # of each image the caveats, facts about where its records came from that affect numbers, as a bit mask
         truth_caveats = self._truth.scenes.caveats[batch.image] & caveats.TRUTH
         masks = (truth_caveats | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
         hashes = self._truth.scenes.hashes[batch.image].tolist()
+        # for each protocol, hashes of the order of images' annotations
         orders = [self._truth.orders(row)[batch.image].tolist() for row in self._protocols]
         # If the user allows triplets without a class, the records of each image count them: whether they are most of
         # all can only be told from all images together, which may come from several runs of `match`.
@@ -91,6 +94,7 @@ class MatchWriter:
         outcome_texts = [b',"outcome":"%b","gt":' % name.encode() for name in OUTCOMES]
         unmatched = _texts(text + b'null,"iou_subject":null,"iou_object":null}' for text in outcome_texts)
         ends = unmatched[outcomes.code]
+        # of predictions whose image has ground truth of their class; -1, for no triplet, becomes null (`missing`)
         matched = zip(
             outcomes.code[outcomes.row].tolist(),
             _numbers(np.where(outcomes.enough, _truth_places(batch, protocol, outcomes), -1), missing=True),

@@ -59,8 +59,8 @@ class MatchedView:
     origins: dict[Origin, tuple[int, int]] = field(default_factory=dict)
 
     def add_heads(self, records: Iterable[Record]) -> None:
-        """Add what the first keys of checked records say about their ground truth: caveats, hashes and counts, but not
-        the predictions and triplets."""
+        """Add what the first keys of checked records say about their ground truth: caveats (facts about where it came
+        from that affect numbers), hashes and counts, but not the predictions and triplets."""
         for record in records:
             self.caveats |= caveats.read_caveats(record.get("caveats"))
             self.skipped += record.get("skipped", 0)
@@ -128,9 +128,11 @@ class MatchedView:
         requested, which knows the images or triplets of its part of the data. Raises `UsageError` if it knows only the
         name of that part."""
         tally = self.tally
-        image_ids, image, missed = truth.unseen(check_part(row), tally.listed.image_ids)
+        check_part(row)
+        image_ids, image, missed = truth.unseen(row, tally.listed.image_ids)
         tally.caveats |= truth.caveats
-        # Only records that know the order of annotations, and have the same as `truth`, take on its whole order.
+        # An order is a hash of the order of annotations, summed over images in 64 bits. Only records that know theirs,
+        # and have the same as `truth`, take on that of all its images.
         orders_of_records = truth.orders(row)[truth.rows_of(tally.listed.image_ids)]
         same_order = total_of(orders_of_records) == self.order % (1 << 64)
         tally.orders[row.key] = truth.order(row) if same_order else self.order
@@ -190,6 +192,7 @@ class MatchStream:
             for key, records in records_by_view.items():
                 self.views[key].add_heads(records)
                 yield self.views[key], records
+        # each view has the number of bad lines that `match` dropped: of the same lines, so they are not added up
         policy.earlier += max((view.skipped for view in self.views.values()), default=0)
 
     def _register_record(self, record: Record, line: Line) -> MatchedView:

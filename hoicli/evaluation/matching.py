@@ -105,7 +105,7 @@ class Batch(Pairing):
             """Set the code of the predictions in a mask [T], unless an earlier reason dropped them already."""
             code[rows & (code == 0)] = OUTCOME_CODES[reason]
 
-        if self._kept_only is not None:
+        if self._kept_only is not None:  # only these predictions of the batch are left (`keep_only`)
             drop(~self._kept_only, "suppressed")
         # Predictions that a protocol's dumps never have are dropped before the cap on an image's predictions: those of
         # other classes (V-COCO's about people alone), which take no place under the cap, and no_interaction.
@@ -115,6 +115,7 @@ class Batch(Pairing):
             drop(scenes.verb == vocabulary.verb_ids[vocabulary.no_interaction or ""], "no_interaction")
         caps = [cap for cap in (filters.top_k, protocol.triplets_per_image) if cap is not None]
         if caps:
+            # the predictions that compete for the places under the cap, None for all
             among = code == 0 if protocol.classes or self._kept_only is not None else None
             drop(~self._best_of_images(min(caps), among), "over_the_cap")
         if filters.nms is not None:
@@ -184,6 +185,7 @@ class Batch(Pairing):
             code = np.zeros(len(self.predictions.score), dtype=np.uint8)
             candidates = _join_candidates([_keep_largest(block) for block in self._blocks(protocol, code)])
             nowhere = np.zeros(len(candidates.row), dtype=bool)
+            # candidates: columns row, truth, iou_subject and iou_object, as those of outcomes
             self._best_by_boxes[key] = Outcomes(code, *candidates, enough=nowhere)
         return self._best_by_boxes[key]
 
@@ -229,8 +231,9 @@ class Batch(Pairing):
         code[best_rows] = FALSE_POSITIVE
         code[best_rows[is_ambiguous]] = OUTCOME_CODES["unannotated_image"]
         code[best_rows[is_positive]] = TRUE_POSITIVE
-        no_rows, no_overlaps = np.zeros(0, dtype=np.int64), np.zeros(0)
-        return Outcomes(code, no_rows, no_rows, no_overlaps, no_overlaps, np.zeros(0, dtype=bool))
+        # no prediction belongs to a triplet, as boxes are not looked at
+        none, no_overlaps, nowhere = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=bool)
+        return Outcomes(code, row=none, truth=none, iou_subject=no_overlaps, iou_object=no_overlaps, enough=nowhere)
 
     def check_serves(self, protocol: Protocol) -> None:
         """Raise `DataError` if a caveat of the predictions rules the protocol out (scores of whole images, for example,

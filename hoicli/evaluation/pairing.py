@@ -72,6 +72,7 @@ class Pairing:
         """[N] the row of each image in the ground truth."""
         self.image_of_hoi: Ints = self.image[predictions.image_of_hoi]
         """[T] the row in the ground truth of each prediction's image."""
+        # the label of each box as matching compares it: all labels of subjects count as one
         self._kinds, self._truth_kinds = box_kinds(predictions.labels, truth.vocabulary), truth.kinds
         self._triplets_by_class = truth.index_by_class(self.image)
         rows, first, count = self._triplets_by_class.find(predictions.image_of_hoi, predictions.interaction)

@@ -81,8 +81,8 @@ class Predictions(Stream):
         return None if protocol is None else protocol.dataset
 
     def refuse_match_records(self, command: str) -> Predictions:
-        """Return this stream. Raises `UsageError` if it has match records, which a command that needs the predictions
-        themselves cannot use. command: its name in the message."""
+        """Return this stream, of prediction records. Raises `UsageError` if it has match records, which a command that
+        needs the predictions themselves cannot use. command: its name in the message."""
         if self.matched:
             raise UsageError(f"{command} needs the predictions themselves, not match records")
         return self

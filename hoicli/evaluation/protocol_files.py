@@ -59,10 +59,13 @@ def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -
     pixels = f", {_shift_text(protocol.last_pixel_shift)} where the record says they are last pixels (.mat)"
     predictions = _shift_text(protocol.prediction_shift) + (pixels if protocol.last_pixel_shift != NO_SHIFT else "")
     shifts = f"predictions {predictions}, ground truth {_shift_text(protocol.truth_shift)}"
-    labels = f"; the subject must be labelled {' or '.join(subjects)}" if protocol.person_subject else ""
-    labels = "; subjects of different labels do not overlap" if protocol.same_subject else labels
+    labels = ""
     if protocol.roles and not protocol.person_first:
         labels = "; boxes of different labels do not overlap"
+    elif protocol.same_subject:
+        labels = "; subjects of different labels do not overlap"
+    elif protocol.person_subject:
+        labels = f"; the subject must be labelled {' or '.join(subjects)}"
     sign = ">" if protocol.strict else ">="
     caps = [
         f"the interactions called {protocol.classes!r}" if protocol.classes else "",
@@ -153,6 +156,7 @@ def read_protocol(path: str, vocabulary: Vocabulary, rows: Mapping[str, Protocol
         raise UsageError(f"{arg('protocol', path)}: of {dataset}, not {vocabulary.name}; name protocols of one dataset")
     row = _make_protocol(record, vocabulary, rows, bad)
     _check_together(row, vocabulary, bad)
+    # `changed` is what signatures state besides the name: here `row:` with the package, or with the digest.
     if not path.endswith(ENDING) and (added := plugin("protocols", path)):
         return replace(row, changed=(("row", added.owner),))
     computed = {name: value for name, value in asdict(row).items() if name not in (*WORDS, *_OF_VIEWS)}

@@ -1,7 +1,7 @@
 """The published evaluation protocols: one frozen row of settings for each, applied by `hoicli.evaluation.matching`.
 
-A new protocol is a new row, a parity test (tests/evaluation/test_parity.py) and a row of docs/protocols.md. Ground
-truth in records is 0-based inclusive; each row's shifts give the coordinates that the released pipeline used.
+docs/development.md says what a new row needs. Ground truth in records is 0-based inclusive; each row's shifts give the
+coordinates that the released pipeline used.
 
 A row's rules apply to any dataset (`selection.adapt_protocol`): the rows of HICO-DET to one without roles, those of
 V-COCO to one with roles. What a row does to boxes because of HICO-DET's own file, or of the loader of a released code,
@@ -15,6 +15,7 @@ from functools import cached_property, partial
 
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.slices import Part
+from hoicli.io.row_tables import check_row, rows_by_name
 from hoicli.records import caveats
 
 # Three recall grids are in use. The AP of a class whose recall is exactly 3/10, 6/10 or 7/10 differs by up to 1/11
@@ -42,7 +43,8 @@ FAR_EDGES: Shift = (0.0, 0.0, 1.0, 1.0)
 
 @dataclass(frozen=True)
 class Protocol:
-    """What one released evaluator does, as data. Defaults are the most common choices, so a row shows what is special.
+    """What one released evaluator does (or a paper's text says), as data. Defaults are the most common choices, so a
+    row shows what is special.
 
     A "view" of a protocol is the protocol with another IoU threshold, or on one part of the data (`--iou`, `--slice`);
     it is a `Protocol`, too, and sets the last five fields.
@@ -56,7 +58,7 @@ class Protocol:
     inclusive, touching_overlap, inclusive_overlap: the IoU convention (`records.boxes.iou`).
     prediction_shift, truth_shift: added to x1, y1, x2, y2 of each side before comparing.
     last_pixel_shift: also added to predictions whose record says that x2, y2 is the last pixel (`caveats`).
-    strict: a true positive needs overlap > 0.5 rather than >= 0.5.
+    threshold: the overlap that a true positive needs; strict: it needs more than that, not at least that.
     person_subject: a triplet whose subject box is not labelled person (a label of `subjects`) belongs to no class.
     triplets_per_image: only this many best predictions of an image count, those without a class included.
     predictions_per_class: only this many best predictions of a class count, over the whole dataset.
@@ -113,6 +115,14 @@ class Protocol:
     part: Part | None = None
     mean_of: tuple[str, ...] = ()
     filters: Filters | None = None
+
+    def __post_init__(self) -> None:
+        """Check the fields that need no dataset. Raises `DeclarationError` that names the protocol and the field."""
+        check_row(
+            f"protocol {self.name}",
+            ("threshold", 0 <= self.threshold <= 1, f"{self.threshold} is no IoU; give a number from 0 to 1"),
+            ("images", self.images in COUNTED_IMAGES, f"{self.images!r}; choose {', '.join(COUNTED_IMAGES)}"),
+        )
 
     @property
     def key(self) -> str:
@@ -213,151 +223,150 @@ _diag = partial(
 _MATLAB_GRID = "were MATLAB's 0:0.1:1 read as a vector, the grid would be linspace"
 _SUBJECTS = "ground truth whose subject is no person is never found here; the released code finds it"
 
-PROTOCOLS: dict[str, Protocol] = {
-    row.name: row
-    for row in (
-        _official_hico(
-            name="hico",
-            title="HICO-DET official, Default setting",
-            source=f"{_HO_RCNN}, mode def",
-            remark=_MATLAB_GRID,
-        ),
-        _official_hico(
-            name="hico-ko",
-            title="HICO-DET official, Known Object setting",
-            source=f"{_HO_RCNN}, mode ko",
-            known_object=True,
-            remark=f"without image-level labels they are derived from the pairs (labels:derived); {_MATLAB_GRID}",
-        ),
-        Protocol(
-            name="qpic",
-            title="QPIC, CDN in training and --eval",
-            source="hitachi-rd-cv/qpic datasets/hico_eval.py",
-            grid=GRID_ARANGE,
-            inclusive=True,
-            touching_overlap=False,
-            truth_shift=ALL_BY_ONE,  # it compares 1-based ground truth with 0-based predictions
-            person_subject=True,
-            triplets_per_image=100,
-            images="boxes",  # elsewhere it looks up a list among tuples and never finds it
-            only_annotated_classes=True,
-            remark=_SUBJECTS,
-        ),
-        Protocol(
-            name="gen-vlkt",
-            title="GEN-VLKT, HOICLIP, EoID in training and --eval",
-            source="YueLiao/gen-vlkt datasets/hico_eval_triplet.py",
-            grid=GRID_ARANGE,
-            inclusive=True,
-            touching_overlap=False,
-            truth_shift=ALL_BY_ONE,  # it compares 1-based ground truth with 0-based predictions
-            person_subject=True,
-            triplets_per_image=100,
-            only_annotated_classes=True,
-            remark="as qpic, but false positives on images without boxes count; HOICLIP's code leaves classes without "
-            "predictions out of rare and non_rare",
-        ),
-        Protocol(
-            name="upt",
-            title="SCG, UPT, PViC (pocket)",
-            source="fredzzhang/pocket BoxPairAssociation, DetectionAPMeter 11P",
-            grid=GRID_LINSPACE,
-            truth_shift=FAR_EDGES,  # it subtracts 1 from x1 and y1 of the 1-based source
-            last_pixel_shift=FAR_EDGES,  # its cache_hico takes 1 off x2 and y2, its test_hico scores them with it
-            strict=True,
-            remark="its loader skips images without pairs, so false positives there never count; a file of a "
-            'protocol does the same with "like": "upt", "images": "interactions"',
-        ),
-        _diag(
-            name="diag",
-            title="Diag-HOI, as its code has it",
-            source="neu-vi/Diag-HOI standard_eval.py",
-            grid=GRID_ARANGE,
-            remark="the paper's AP is the area under the curve, and an IoU of exactly 0.5 is wrong (diag-paper); "
-            + _SUBJECTS,
-        ),
-        _diag(
-            name="diag-paper",
-            title="Diag-HOI, as its paper defines mAP",
-            source="Diag-HOI section 2.3; boxes as neu-vi/Diag-HOI standard_eval.py compares them",
-            grid=EVERY_RECALL,
-            strict=True,
-            remark="the paper's tables are of its code: diag",
-        ),
-        Protocol(
-            name="inp-cc",
-            title="THID, CMD-SE, INP-CC",
-            source="ltttpku/INP-CC datasets/hico_evaluator.py",
-            grid=GRID_TENTHS,
-            truth_shift=ALL_BY_ONE,  # it compares 1-based ground truth with 0-based predictions
-            predictions_per_class=19_999,
-        ),
-        Protocol(
-            name="swig",
-            title="THID, CMD-SE, INP-CC on SWIG-HOI",
-            source="ltttpku/INP-CC datasets/swig_evaluator.py",
-            dataset="swig",
-            classes="evaluated",  # 5,539 of the 14,130
-            grid=GRID_TENTHS,
-            predictions_per_class=19_999,
-        ),
-        _official_vcoco(
-            name="vcoco-agent", title="V-COCO official, agents", source=f"{_VSRL} _do_agent_eval", classes="agent"
-        ),
-        _official_vcoco(
-            name="vcoco-s1",
-            title="V-COCO official, scenario 1",
-            source=f"{_VSRL} _do_role_eval",
-            classes="25",
-            subsets=("24", "25"),
-        ),
-        _official_vcoco(
-            name="vcoco-s2",
-            title="V-COCO official, scenario 2",
-            source=f"{_VSRL} _do_role_eval",
-            classes="25",
-            subsets=("24", "25"),
-            any_object_when_none=True,
-        ),
-        Protocol(
-            name="vcoco-qpic",
-            title="QPIC, CDN, GEN-VLKT on V-COCO in training",
-            source="hitachi-rd-cv/qpic datasets/vcoco_eval.py",
-            dataset="vcoco",
-            roles=True,
-            classes="29",
-            subsets=("24", "29"),
-            grid=GRID_ARANGE,
-            inclusive=True,
-            touching_overlap=False,
-            truth_shift=FAR_EDGES,  # its ground truth is x + w, y + h
-            triplets_per_image=100,
-            only_annotated_classes=True,
-        ),
-        Protocol(
-            name="hoia",
-            title="HOI-A, HOI-W: mean AP of the verbs (PPDM, AS-Net)",
-            source="YueLiao/PPDM src/lib/eval/hoia_eval.py",
-            dataset="hoia",
-            grid=EVERY_RECALL,
-            truth_shift=FAR_EDGES,  # its ground truth is x + w, y + h
-            every_overlap=True,
-            same_subject=True,
-            by_verb=True,
-        ),
-        Protocol(
-            name="ambiguous-hoi",
-            title="Ambiguous-HOI (DJ-RN)",
-            source="DirtyHarryLYL/DJ-RN -Results/Evaluate_ambiguous.py",
-            dataset="ambiguous-hoi",
-            classes="ambiguous",  # 87 of the 600
-            subsets=("ambiguous",),
-            grid=GRID_TENTHS,
-            remark="the released mean leaves out classes of objects without any prediction; here they count 0",
-        ),
-        _hico_images(name="hico-image", title="HICO image-level classification, Default setting"),
-        _hico_images(
-            name="hico-image-ko", title="HICO image-level classification, Known Object setting", known_object=True
-        ),
-    )
-}
+_ROWS = (
+    _official_hico(
+        name="hico",
+        title="HICO-DET official, Default setting",
+        source=f"{_HO_RCNN}, mode def",
+        remark=_MATLAB_GRID,
+    ),
+    _official_hico(
+        name="hico-ko",
+        title="HICO-DET official, Known Object setting",
+        source=f"{_HO_RCNN}, mode ko",
+        known_object=True,
+        remark=f"without image-level labels they are derived from the pairs (labels:derived); {_MATLAB_GRID}",
+    ),
+    Protocol(
+        name="qpic",
+        title="QPIC, CDN in training and --eval",
+        source="hitachi-rd-cv/qpic datasets/hico_eval.py",
+        grid=GRID_ARANGE,
+        inclusive=True,
+        touching_overlap=False,
+        truth_shift=ALL_BY_ONE,  # it compares 1-based ground truth with 0-based predictions
+        person_subject=True,
+        triplets_per_image=100,
+        images="boxes",  # elsewhere it looks up a list among tuples and never finds it
+        only_annotated_classes=True,
+        remark=_SUBJECTS,
+    ),
+    Protocol(
+        name="gen-vlkt",
+        title="GEN-VLKT, HOICLIP, EoID in training and --eval",
+        source="YueLiao/gen-vlkt datasets/hico_eval_triplet.py",
+        grid=GRID_ARANGE,
+        inclusive=True,
+        touching_overlap=False,
+        truth_shift=ALL_BY_ONE,  # it compares 1-based ground truth with 0-based predictions
+        person_subject=True,
+        triplets_per_image=100,
+        only_annotated_classes=True,
+        remark="as qpic, but false positives on images without boxes count; HOICLIP's code leaves classes without "
+        "predictions out of rare and non_rare",
+    ),
+    Protocol(
+        name="upt",
+        title="SCG, UPT, PViC (pocket)",
+        source="fredzzhang/pocket BoxPairAssociation, DetectionAPMeter 11P",
+        grid=GRID_LINSPACE,
+        truth_shift=FAR_EDGES,  # it subtracts 1 from x1 and y1 of the 1-based source
+        last_pixel_shift=FAR_EDGES,  # its cache_hico takes 1 off x2 and y2, its test_hico scores them with it
+        strict=True,
+        remark="its loader skips images without pairs, so false positives there never count; a file of a "
+        'protocol does the same with "like": "upt", "images": "interactions"',
+    ),
+    _diag(
+        name="diag",
+        title="Diag-HOI, as its code has it",
+        source="neu-vi/Diag-HOI standard_eval.py",
+        grid=GRID_ARANGE,
+        remark="the paper's AP is the area under the curve, and an IoU of exactly 0.5 is wrong (diag-paper); "
+        + _SUBJECTS,
+    ),
+    _diag(
+        name="diag-paper",
+        title="Diag-HOI, as its paper defines mAP",
+        source="Diag-HOI section 2.3; boxes as neu-vi/Diag-HOI standard_eval.py compares them",
+        grid=EVERY_RECALL,
+        strict=True,
+        remark="the paper's tables are of its code: diag",
+    ),
+    Protocol(
+        name="inp-cc",
+        title="THID, CMD-SE, INP-CC",
+        source="ltttpku/INP-CC datasets/hico_evaluator.py",
+        grid=GRID_TENTHS,
+        truth_shift=ALL_BY_ONE,  # it compares 1-based ground truth with 0-based predictions
+        predictions_per_class=19_999,
+    ),
+    Protocol(
+        name="swig",
+        title="THID, CMD-SE, INP-CC on SWIG-HOI",
+        source="ltttpku/INP-CC datasets/swig_evaluator.py",
+        dataset="swig",
+        classes="evaluated",  # 5,539 of the 14,130
+        grid=GRID_TENTHS,
+        predictions_per_class=19_999,
+    ),
+    _official_vcoco(
+        name="vcoco-agent", title="V-COCO official, agents", source=f"{_VSRL} _do_agent_eval", classes="agent"
+    ),
+    _official_vcoco(
+        name="vcoco-s1",
+        title="V-COCO official, scenario 1",
+        source=f"{_VSRL} _do_role_eval",
+        classes="25",
+        subsets=("24", "25"),
+    ),
+    _official_vcoco(
+        name="vcoco-s2",
+        title="V-COCO official, scenario 2",
+        source=f"{_VSRL} _do_role_eval",
+        classes="25",
+        subsets=("24", "25"),
+        any_object_when_none=True,
+    ),
+    Protocol(
+        name="vcoco-qpic",
+        title="QPIC, CDN, GEN-VLKT on V-COCO in training",
+        source="hitachi-rd-cv/qpic datasets/vcoco_eval.py",
+        dataset="vcoco",
+        roles=True,
+        classes="29",
+        subsets=("24", "29"),
+        grid=GRID_ARANGE,
+        inclusive=True,
+        touching_overlap=False,
+        truth_shift=FAR_EDGES,  # its ground truth is x + w, y + h
+        triplets_per_image=100,
+        only_annotated_classes=True,
+    ),
+    Protocol(
+        name="hoia",
+        title="HOI-A, HOI-W: mean AP of the verbs (PPDM, AS-Net)",
+        source="YueLiao/PPDM src/lib/eval/hoia_eval.py",
+        dataset="hoia",
+        grid=EVERY_RECALL,
+        truth_shift=FAR_EDGES,  # its ground truth is x + w, y + h
+        every_overlap=True,
+        same_subject=True,
+        by_verb=True,
+    ),
+    Protocol(
+        name="ambiguous-hoi",
+        title="Ambiguous-HOI (DJ-RN)",
+        source="DirtyHarryLYL/DJ-RN -Results/Evaluate_ambiguous.py",
+        dataset="ambiguous-hoi",
+        classes="ambiguous",  # 87 of the 600
+        subsets=("ambiguous",),
+        grid=GRID_TENTHS,
+        remark="the released mean leaves out classes of objects without any prediction; here they count 0",
+    ),
+    _hico_images(name="hico-image", title="HICO image-level classification, Default setting"),
+    _hico_images(
+        name="hico-image-ko", title="HICO image-level classification, Known Object setting", known_object=True
+    ),
+)
+PROTOCOLS = rows_by_name("_ROWS (hoicli/evaluation/protocols.py)", ((row.name, row) for row in _ROWS))
+"""The published protocols by name."""

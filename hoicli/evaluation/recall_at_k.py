@@ -214,8 +214,10 @@ class Measured:
         if self.unseen is not None:
             recalls_of["zR"] = self._recall(rows[self.unseen.triplets[rows]], hits)
         r, mr = recalls_of["R"].value, recalls_of["mR"].value
-        f1 = None if r is None or mr is None else 2 * r * mr / (r + mr) if r + mr > 0 else 0.0
-        return recalls_of | {"F1": Recall(f1, recalls_of["mR"].n, {})}
+        f1 = None
+        if r is not None and mr is not None:
+            f1 = 2 * r * mr / (r + mr) if r + mr > 0 else 0.0
+        return recalls_of | {"F1": Recall(f1, n=recalls_of["mR"].n, verbs={})}
 
     def _recall(self, rows: Ints, hits: Bools, *, by_verb: bool = False) -> Recall:
         """Return the mean over images of the share of their ground truth that is found. by_verb: compute this mean for
@@ -286,7 +288,9 @@ def recall_rows(
     convention, unseen = measured.convention, measured.unseen
     pairs = product(convention.constraints, ks)
     recalls = {(constraint, k): measured.recalls(constraint, k) for constraint, k in pairs}
+    # `released` in a signature names the evaluator whose way of computing recall is followed
     settings = {**settings, **({"released": convention.name} if convention.name else {})}
+    # caveats: facts about where the predictions came from that affect these numbers
     settings |= caveats.settings(measured.ranks_found.caveats & convention.matching.depends_on)
 
     def last_keys(constraint: str, more: Mapping[str, str]) -> Row:

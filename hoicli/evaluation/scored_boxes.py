@@ -39,7 +39,7 @@ def detected_boxes(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBox
     triplets that name it, boxes that no triplet names are left out, and of boxes with equal label and corners only the
     best-scored stays. For a bad record this raises any of the exceptions after which `columns.attempt` looks for the
     bad line."""
-    raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores",))
+    raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores",))  # with each record's scores of boxes
     scenes = numbered_scenes(raw, vocabulary, scored=True)
     score = scores_by_box(raw, scenes)
     without_score = np.isnan(score)

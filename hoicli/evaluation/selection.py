@@ -52,7 +52,7 @@ def adapt_protocol(row: Protocol, vocabulary: Vocabulary) -> Protocol:
     return replace(
         row,
         dataset=vocabulary.name,
-        classes=_ROLE_CLASSES[row.classes] if row.roles else "",
+        classes=_ROLE_CLASSES[row.classes] if row.roles else "",  # V-COCO's sets of classes are named by their sizes
         subsets=subsets,
         prediction_shift=row.prediction_shift if same_shift else NO_SHIFT,
         truth_shift=row.truth_shift if same_shift else NO_SHIFT,

@@ -41,7 +41,8 @@ def triplet_parts(slice_: Slice, scenes: Scenes, vocabulary: Vocabulary) -> Bool
     label of the subject, the area of the object, or the distance between the two boxes. A triplet whose subject has no
     label of a subject is in no part of the slice `subject`."""
     if slice_.measure == "subject":
-        labels = scenes.labels[scenes.subject] if len(scenes.labels) else scenes.subject
+        labels = scenes.labels[scenes.subject] if len(scenes.labels) else scenes.subject  # both empty without boxes
+        # a column [parts, 1] of each part's label, compared with the row [T] of labels
         members: Bools = np.array([[vocabulary.object_ids[part]] for part in slice_.parts]) == labels
         return members
     last_part = len(slice_.parts) - 1

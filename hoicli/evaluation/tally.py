@@ -204,8 +204,8 @@ class Tally:
         return dict(UNCOUNTED) if self.uncounted else {}
 
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
-        """Yield each protocol with its results for each class. A view that is the mean over several thresholds has the
-        mean of their results."""
+        """Yield each protocol with its results for each class. A protocol that is the mean over several IoU thresholds
+        (`mean_of` has the keys of those) has the mean of their results."""
         rankings = self._rankings(vocabulary)
         matched = [protocol for protocol in self._protocols if not protocol.mean_of]
         results_by_key = {
@@ -335,7 +335,7 @@ def subset_means(ap: Floats, max_recall: Floats, members: Mapping[str, Ints]) ->
     return [
         Mean(subset, float(ap[classes].mean()), float(max_recall[classes].mean()), len(classes))
         if len(classes)
-        else Mean(subset, None, None, 0)
+        else Mean(subset, ap=None, max_recall=None, classes=0)
         for subset, classes in members.items()
     ]
 

@@ -206,16 +206,15 @@ def read_view(protocol: Protocol, view: Mapping[str, str]) -> Protocol:
     return replace(protocol, view=tuple(view.items()), only_annotated_classes=only_annotated)
 
 
-def check_part(view: Protocol) -> Protocol:
-    """Return the given view of a protocol unchanged. Raises `UsageError` if it was read from match records that know
-    their part of the data by name only, so that ground truth cannot be restricted to that part."""
+def check_part(view: Protocol) -> None:
+    """Raise `UsageError` if a view of a protocol was read from match records that know their part of the data by name
+    only, so that ground truth cannot be restricted to that part."""
     slice_ = dict(view.view).get("slice")
     if view.part is None and slice_ is not None:
         raise UsageError(
             f"{arg('gt')}: the matches are of the slice {slice_}; leave {arg('gt')} out, or evaluate with the same "
             f"{arg('slice')}"
         )
-    return view
 
 
 def check_diagnosed(view: Protocol) -> None:

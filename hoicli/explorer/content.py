@@ -36,7 +36,7 @@ Columns = dict[str, NDArray[Any]]
 
 def page_files(measured: Measured, images: Record, note: str) -> Iterator[tuple[str, bytes]]:
     """Yield (path, content) of every file of the page's folder, without the pictures. images: the page's facts about
-    images, as from `pictures.images_of`; note: what the page says where a picture is missing."""
+    images, by column; note: what the page says where a picture is missing."""
     same_folder = "'self'"  # the page's security policy: nothing is loaded from elsewhere
     page = {
         "POLICY": POLICY.format(script=same_folder, style=same_folder, img=same_folder),
@@ -52,7 +52,8 @@ def page_files(measured: Measured, images: Record, note: str) -> Iterator[tuple[
 
 def page_file(measured: Measured, images: Record, note: str) -> Iterator[bytes]:
     """Yield the page as one file, piece by piece, without pictures. The data are in script elements of the type
-    text/plain, which no browser runs as code. images, note: as in `page_files`."""
+    text/plain, which no browser runs as code. images: the page's facts about images; note: what the page says where a
+    picture is missing."""
     style, script = _style(), _script()
     page = {
         "POLICY": POLICY.format(script=_digest(script), style=_digest(style), img="'none'"),
@@ -111,10 +112,12 @@ def _chunks(measured: Measured, images: Record, note: str) -> Iterator[tuple[byt
 
 
 def _facts(measured: Measured, note: str) -> Record:
-    """Return all that the page shows except columns and images, as an object for JSON. note: as in `page_files`.
+    """Return all that the page shows except columns and images, as an object for JSON. note: what the page says where a
+    picture is missing.
 
-    views: [slice, part, whether gains were computed for it], all data first; relations, steps, types: what the numbers
-    in columns mean; main: the protocol of the comparison; uncounted: predictions that the protocol drops.
+    every: the name of the subset of all classes; views: [slice (a partition of the data), part, whether gains were
+    computed for it], all data first; members: the images in each part; relations, steps, types: what the numbers in
+    columns mean; main: the protocol of the comparison; uncounted: predictions that the protocol drops.
     """
     request = measured.request
     vocabulary, protocol = request.vocabulary, request.protocol

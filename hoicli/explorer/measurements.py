@@ -14,7 +14,7 @@ from hoicli.comparison.comparison_rows import Compared, Comparison, protocol_row
 from hoicli.diagnosis.confusion_cells import Cells, Confusing
 from hoicli.diagnosis.diagnosed_models import Gathered, Placed, diagnosis_rows, match_and_diagnose
 from hoicli.diagnosis.repairs import Diagnosis
-from hoicli.evaluation.coverage import choose_computable, find_unlabelled_views
+from hoicli.evaluation.coverage import check_computable, choose_computable, find_unlabelled_views
 from hoicli.evaluation.evaluating import read_truth
 from hoicli.evaluation.evaluation_rows import RECALL, Evaluated, Wanted
 from hoicli.evaluation.filters import Filters
@@ -167,7 +167,7 @@ def measure(streams: Sequence[Predictions], gt: Stream, request: PageRequest, po
     `DataError` for what is wrong with a stream, `UsageError` for match records."""
     vocabulary, protocol = request.vocabulary, request.protocol
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=request.filters.allow_uncounted)
-    choose_computable(truth, [protocol])
+    check_computable(truth, protocol)
     views = _views(request, choose_computable(truth, request.protocols, ()))
     truths = truth_table(truth, protocol, request.triplet_slices)
     members = _image_members(request, truth, truths.order)
@@ -216,7 +216,7 @@ def _gather_models(
 ) -> list[Gathered]:
     """Read each model's stream, match and diagnose its predictions, and return the result of each. Protocols of the
     table of mAP for which a model's predictions lack something are left out; notes say so, and which images lack
-    predictions."""
+    predictions. views: the protocols of that table, and the main protocol on each part of the data."""
 
     def make_collector(view: Protocol) -> PredictionCollector | None:
         """Return what keeps the predictions diagnosed by a view: only those on all data are kept."""
@@ -238,7 +238,7 @@ def _measure_models(
     results_of_models: _ModelResults, truth: GroundTruth, truths: TruthTable, members: Mapping[str, Bools]
 ) -> _ModelNumbers:
     """Return all that the page shows of the models' predictions, except the comparison. truths: the ground truth as
-    columns; members: as in `Measured`."""
+    columns; members: {slice: [parts, N] whether each image is in each part}."""
     request, models = results_of_models.request, []
     vocabulary, protocol = request.vocabulary, request.protocol
     names: Sequence[str] = ()
@@ -280,7 +280,7 @@ class _ModelResults:
         """Return the rows of compare under the main protocol: each model's, and with two models the differences; none
         if that protocol cannot be computed with this ground truth."""
         vocabulary, main_key = self.request.vocabulary, main_protocol(self.request.vocabulary).key
-        shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), self.request.resampling, TOP, {})
+        shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), self.request.resampling, top=TOP, tags={})
         compared = []
         for name, gathered in zip(self.names, self.gathered, strict=True):
             for protocol, results, lists in gathered.tally.ranked_results(vocabulary, shared.image_ids):
@@ -302,8 +302,8 @@ class _ModelResults:
     def numbers(
         self, truth: TruthTable, tables: Sequence[ErrorTable], members: Mapping[str, Bools]
     ) -> Iterator[tuple[tuple[str, str], Numbers]]:
-        """Yield ((slice, part), its numbers), all data as ("", "") first. tables: each model's predictions; members: as
-        in `Measured`."""
+        """Yield ((slice, part), its numbers), all data as ("", "") first. tables: each model's predictions; members:
+        {slice: [parts, N] whether each image is in each part}."""
         vocabulary = self.request.vocabulary
         results_by_view = [{view.key: results for view, results in model} for model in self._tallied]
         diagnosis_by_view = [

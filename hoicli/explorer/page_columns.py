@@ -140,7 +140,7 @@ class TypedPredictions:
         self._parts: list[list[Ints]] = [[] for _ in slices]
         self._boxes = Growing(image=np.int32, label=np.int32)
         self._coordinates: list[Floats] = []
-        self._by = Growing(truth=np.int64, row=np.int64)
+        self._by = Growing(truth=np.int64, row=np.int64)  # each ground truth, and the prediction that finds it
 
     def add(self, placed: Placed) -> None:
         """Add the counted predictions of a batch."""
@@ -194,6 +194,7 @@ class TypedPredictions:
         box_order, box_start, _ = sort_by_image(truth.place[self._boxes["image"]], len(truth.image_ids))
         new_row = np.full(len(order) + 1, -1, dtype=np.int64)  # the last place is where -1, no row, is looked up
         new_row[order] = np.arange(len(order))
+        # for each ground truth the row of the prediction that finds it, or would once it is repaired
         by = np.full(len(truth.image), -1, dtype=np.int64)
         by[truth.number[self._by["truth"]]] = new_row[self._by["row"]]
         is_own = column["relation"] == OWN  # then a prediction is in the part of its ground truth
@@ -318,9 +319,8 @@ def _truth_of_class(batch: Batch, located: Located, row: Ints) -> tuple[Ints, In
     """Return two columns: the predictions, as numbers among `row`, with the row of each ground truth of their class and
     image."""
     classes = len(batch.truth.vocabulary.interactions)
-    annotations = TripletIndex(
-        located.truth_image, np.arange(len(located.truth_image)), located.truth_interaction, classes
-    )
+    truth_row = np.arange(len(located.truth_image))
+    annotations = TripletIndex(located.truth_image, truth_row, located.truth_interaction, classes)
     return annotations.join_rows(*annotations.find(located.image[row], located.interaction[row]))
 
 

@@ -60,8 +60,8 @@ def images_of(
     folder: str | None, image_ids: Sequence[str], facts: Mapping[str, Record]
 ) -> tuple[Record, dict[str, Path]]:
     """Return the page's facts about N images as columns (id, file, width, height, picture: its address or "", turned:
-    its Exif orientation), and {address: the picture's file}. folder: of the pictures, None for none; facts: as from
-    `image_facts`.
+    its Exif orientation), and {address: the picture's file}. folder: of the pictures, None for none; facts: {image id:
+    {file_name, width, height, boxes}}, None for what the record does not say.
 
     An address is made of the image's number alone: names out of records are not trusted. There is no picture if the
     name leads out of the folder, to no file, or to one that is neither PNG nor JPEG by its first bytes. The folder is

@@ -127,12 +127,12 @@ def _map_cells(measured: Measured) -> list[Cell]:
 def _repair_cells(measured: Measured) -> list[Cell]:
     """Return the sentence on the type of error whose repair would raise each model's mAP most; [] without errors."""
     words: list[Cell] = []
-    for number, model in enumerate(measured.models):
+    for letter, model in zip("ab", measured.models, strict=False):  # addresses call the models a and b
         rows = [row for row in model.rows if row["metric"] == "delta_mAP" and row["oracle"] in STATES]
         rows = [row for row in rows if row["subset"] == measured.every[0] and row["value"]]
         if rows:
             best = max(rows, key=lambda row: float(row["value"]))
-            link = [STYLES[best["oracle"]].words, address(view="errors", model="ab"[number], type=best["oracle"])]
+            link = [STYLES[best["oracle"]].words, address(view="errors", model=letter, type=best["oracle"])]
             model_text = f" for {model.name}" if measured.several else ""
             gain = f" {_number(best['value'], signed=True)} mAP{model_text}"
             words += ["; " if words else "Worth most to fix: ", link, gain]
@@ -229,7 +229,8 @@ def _verb_confusions(measured: Measured) -> list[_VerbConfusion]:
         return -max(gain or 0.0 for gain in gains), -max(counts), pair
 
     names = measured.names
-    return [_VerbConfusion(names[pair[0]], names[pair[1]], *confusions[pair]) for pair in sorted(confusions, key=order)]
+    pairs = sorted(confusions, key=order)
+    return [_VerbConfusion(names[predicted], names[true], *confusions[predicted, true]) for predicted, true in pairs]
 
 
 def _confusion_table(measured: Measured) -> Iterator[Record]:

@@ -66,7 +66,7 @@ class Bar:
 def draw_bars(ax: Axes, bars: Sequence[Bar]) -> None:
     """Draw horizontal bars from the top down into a panel, with labels along the left edge and values at their ends."""
     for y, bar in enumerate(bars):
-        if bar.style is None:
+        if bar.style is None:  # a heading or a gap: its place stays empty
             continue
         if bar.value is not None:
             ax.barh([y], [bar.value], height=0.78, **fill_keywords(bar.style))

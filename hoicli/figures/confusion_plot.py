@@ -152,11 +152,12 @@ def _layout(panels: Sequence[Panel], look: Look) -> _Layout:
     """Return the layout of the heat maps of the first MOST_PANELS panels, with as many names as there is room for.
     look: the figure's size."""
     room = look.room(PAGE_WIDTH)
-    names_beside = _FEW if look.scale >= _LARGE else MOST_NAMES
+    names_beside = _FEW if look.scale >= _LARGE else MOST_NAMES  # at least so many in each map, else no two in a row
     width_of_two = 2 * (_margin(panels) + _SCALE + _LINE * names_beside)
     across = 2 if len(panels) > 1 and room >= width_of_two else 1
     maps = _fitting_maps(panels[:MOST_PANELS], room / across)
     margin, longest = _margin(maps), max(len(heat_map.names) for heat_map in maps)
+    # a row of cells is as high as it is wide: it grows into a width that the user gave
     room_for_line = (room / across - margin - _SCALE) / longest if look.width is not None else _LINE
     line = min(max(room_for_line, _LINE), 2 * _LINE)
     sides = [line * len(heat_map.names) for heat_map in maps]

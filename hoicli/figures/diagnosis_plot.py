@@ -79,7 +79,8 @@ def _add_compositions(
     figure: Figure, place: SubplotSpec, compositions: Mapping[str, Mapping[str, Any]], title_width: float
 ) -> None:
     """Draw a panel for each model at a place of the figure, one below the other: the shares of error types by rank.
-    compositions: as in `plot_diagnosis`; title_width: in inches."""
+    compositions: by model the limits of ranks (`edges`), and how many predictions of each type are between them
+    (`counts`); title_width: in inches."""
     panels = place.subgridspec(len(compositions) or 1, 1)
     for number, (model, composition) in enumerate(compositions.items()):
         ax = figure.add_subplot(panels[number, 0])
@@ -121,9 +122,9 @@ def _bars(deltas: Mapping[str, Mapping[str, float | None]]) -> list[Bar]:
     for oracle in oracles:
         style = STYLES[oracle]
         if oracle == OF_A_SIDE[0] and bars:
-            bars.append(Bar())
+            bars.append(Bar())  # a gap
         if len(deltas) > 1:
-            bars.append(Bar(style.words))
+            bars.append(Bar(style.words))  # a heading
         for model, values in deltas.items():
             name = style.words if len(deltas) == 1 else short_label(model) or "no name"
             bars.append(Bar(name, values.get(oracle), style))
@@ -132,7 +133,8 @@ def _bars(deltas: Mapping[str, Mapping[str, float | None]]) -> list[Bar]:
 
 def _draw_composition(ax: Axes, edges: Sequence[float], counts: Mapping[str, Sequence[float]]) -> None:
     """Draw the shares of error types by rank into a panel, stacked; a bin of ranks without predictions stays empty.
-    edges, counts: as in `plot_diagnosis`."""
+    edges [bins + 1]: the limits of ranks; counts: how many predictions of each type are between them, {type: [bins]}.
+    """
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
     total = np.maximum(np.sum(list(counts.values()), axis=0), 1)  # of each bin; 1 where there are none

@@ -232,8 +232,8 @@ def _rectangle(pen: Any, box: Place, ink: str, stroke: int, *, dash: int = 0) ->
 
 
 def _link(pen: Any, subject: Place, object_: Place, ink: str, stroke: int) -> None:
-    """Draw a line from the middle of the subject's box to the middle of the object's, with a dot at its end. The
-    parameters are those of `_rectangle`."""
+    """Draw a line from the middle of the subject's box to the middle of the object's, with a dot at its end. pen: of
+    Pillow (ImageDraw); ink: the colour; stroke: the line's width in pixels."""
     (x1, y1), (x2, y2) = (((box[0] + box[2]) / 2, (box[1] + box[3]) / 2) for box in (subject, object_))
     dot = stroke + 1
     pen.line((x1, y1, x2, y2), fill=EDGE, width=stroke + 2)

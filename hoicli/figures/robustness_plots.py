@@ -143,7 +143,7 @@ def plot_heat_maps(
                 ax.set_yticks([])
             _separate_families(ax, corruptions)
             ax.set_xlabel("severity")
-            overall = (("clean", CLEAN), ("MRI", ("", "", 0)))
+            overall = (("clean", CLEAN), ("MRI", ("", "", 0)))  # MRI: the mean over all corruptions and severities
             second_line = ", ".join(f"{title} {means[key]:.1f}" for title, key in overall if key in means)
             ax.set_title("\n".join(filter(None, (name, second_line))), fontsize=SMALL, loc="left")
         for ax in panels[len(panels_shown) :]:

@@ -99,9 +99,9 @@ def choose_images(
 
 
 def _layers(sources: Sequence[Source], records: Sequence[Record | None], top: int | None) -> Iterator[Layer]:
-    """Yield what each source has of one image. records: the image's record in each source, None if it has none; top: as
-    in `choose_images`. Triplets of the same pair of boxes are joined to one pair with several labels. An object box of
-    zeros means there is no object, as in official V-COCO detections."""
+    """Yield what each source has of one image. records: the image's record in each source, None if it has none; top:
+    how many predictions of each source to draw, None for all. Triplets of the same pair of boxes are joined to one pair
+    with several labels. An object box of zeros means there is no object, as in official V-COCO detections."""
     inks = cycle(INKS)
     for source, record in zip(sources, records, strict=True):
         labels_of_pairs: dict[tuple[int, int | None], list[str]] = {}  # by the indices of the boxes

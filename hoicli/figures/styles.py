@@ -87,7 +87,7 @@ LINES = (
 """(colour, marker, line style) of each model's line, in turn."""
 
 SERIES = tuple(
-    Style("", colour, hatch, "#FFFFFF")
+    Style(words="", colour=colour, hatch=hatch, ink="#FFFFFF")
     for (colour, _, _), hatch in zip(LINES, ("", "////", "....", "xxxx", "\\\\\\\\", "----", "||||"), strict=True)
 )
 """How the bars of each model look, in the colours of LINES."""

@@ -117,11 +117,11 @@ readable_formats, writable_formats = partial(_formats, written=False), partial(_
 
 def _corruptions(every: str) -> list[Any]:
     """Return an `Offer` of hoicli's corruptions and of those that other installed packages add. every: the name that
-    stands for hoicli's twenty."""
+    stands for RoHOI's twenty."""
     from hoicli.io.plugins import names
 
     plugin_corruptions = ((name, "another package's") for name in names("corruptions"))
-    return [(every, "all twenty"), "corruption.catalogue:CORRUPTIONS", *plugin_corruptions]
+    return [(every, "RoHOI's twenty"), "corruption.catalogue:CORRUPTIONS", *plugin_corruptions]
 
 
 corruptions, grid_corruptions = partial(_corruptions, "all"), partial(_corruptions, "rohoi")

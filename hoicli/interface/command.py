@@ -34,6 +34,7 @@ from hoicli.io import file_claims
 from hoicli.io.messages import kept_notes
 from hoicli.io.opened_files import parts_of
 from hoicli.io.outputs import descriptor
+from hoicli.records.intake import policies_of_call
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -192,7 +193,7 @@ def wrap_for_python(function: Callable[Parameters, Returned]) -> Callable[Parame
         """Check the arguments, run the function, write its records if `output` asks for it, add the notes."""
         with python_call() as notes, file_claims.watch_files():
             values = bind_arguments(function, args, kwargs)
-            result: Any = function(**values)  # type: ignore[call-arg]
+            result = run_function(function, values)
             output = values.get("output")
             if isinstance(result, Records) and output not in (None, "-"):
                 result.write(os.fspath(output))
@@ -210,6 +211,14 @@ def wrap_for_python(function: Callable[Parameters, Returned]) -> Callable[Parame
     return call
 
 
+def run_function(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+    """Call a command's function, from the shell or from Python, and return what it returns. The rows of a `Result` are
+    signed with the number of bad lines that were skipped."""
+    with policies_of_call() as policies:
+        result = function(**values)
+    return result.signed_by(policies) if isinstance(result, Result) else result
+
+
 def _iterate_in_call(lines: Iterator[Any], notes: list[str]) -> Iterator[Any]:
     """Yield the items of `lines`, which computes each when it is asked for: long after the call from Python returned,
     so each is computed in a `python_call` of its own. notes: the list that gets its notes."""
@@ -223,8 +232,8 @@ def _iterate_in_call(lines: Iterator[Any], notes: list[str]) -> Iterator[Any]:
 
 
 def bind_arguments(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value of every parameter of a call from Python, checked, with defaults for those not given. Raises as
-    the function of `wrap_for_python` does."""
+    """Return the value of every parameter of a call from Python, checked, with defaults for those not given. Raises
+    `UsageError` for an argument that does not exist, that is missing, or that has another type than declared."""
     signature, function_name = signature_of(function), f"hoicli.{function.__qualname__.removesuffix('.__init__')}"
     names = [name for name in signature.parameters if name not in ("self", "cls")]
     for name in kwargs.keys() - signature.parameters.keys():

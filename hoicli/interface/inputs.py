@@ -26,7 +26,7 @@ from hoicli.io.opened_files import NO_SUCH_FILE, parts_of
 from hoicli.io.outputs import temporary_folder
 from hoicli.io.streams import Item, Stream
 from hoicli.records.arrays import plain
-from hoicli.records.intake import ErrorPolicy
+from hoicli.records.intake import policy_of
 from hoicli.records.parsing import non_finite
 from hoicli.vocabulary.datasets import load
 
@@ -80,6 +80,11 @@ class Inputs:
         set_by_iou = (IOU_TAG,) if texts_of(self._iou) else ()
         set_by_slice = SLICE_TAGS if self._slices else ()
         return tags_of(tags_given, *taken, *set_by_iou, *set_by_slice)
+
+    def tags_beside(self, tags_given: Tags, models: Sequence[Predictions]) -> dict[str, str]:
+        """Return the tags that --tag adds to every row, by name. `model` is taken if rows name their model so, which
+        they do for several models and for one with a name. Raises `UsageError` for a malformed or taken tag."""
+        return self.tags(tags_given, *(["model"] if models[0].tagged else []))
 
     def read_truth(self, source: Given, vocabulary: Vocabulary) -> GroundTruth:
         """Read the ground truth of a dataset and return it. Raises as `truth` does, and `DataError` for malformed
@@ -140,13 +145,9 @@ class Inputs:
         return streams_by_model
 
     def _items_in_memory(self, source: Any, name: str, *, scored: bool | None) -> list[Item]:
-        """Return records in memory, or arrays by image, as lines; the parameters are those of `iterate_items`."""
+        """Return records in memory, or arrays by image, as lines. name: the parameter that they were given as, for
+        messages; scored: whether arrays are of predictions, None if "score" among them tells."""
         return list(iterate_items(source, name, load(self.opening.dataset), scored=scored))
-
-
-def policy_of(on_error: str, unit: str = "line") -> ErrorPolicy:
-    """Return the policy for bad lines that --on-error asks for."""
-    return ErrorPolicy(skip=on_error == "skip", unit=unit)
 
 
 def require_truth(gt: Given | None, command: str) -> Given:
@@ -291,14 +292,16 @@ def iterate_items(
         if not isinstance(record, Mapping):
             problem = f"{type(record).__name__}, not a dict; give a list of dicts, each as a line of JSONL has it"
             raise DataError(problem, place=place)
-        yield Item(name, 1, _encode_record(record, place), str(index))
+        yield Item(name, number=1, data=_encode_record(record, place), index=str(index))
 
 
 def _array_line(
     name: str, image_id: object, arrays: Any, vocabulary: Vocabulary | None, *, scored: bool | None
 ) -> ArrayLine:
     """Return the line of one image that is given as a dict of arrays (boxes, labels, ...): it holds the checked arrays,
-    and is written as JSON only where that is asked for. The parameters are those of `iterate_items`."""
+    and is written as JSON only where that is asked for. name: the parameter that it was given in, for messages;
+    vocabulary: the dataset of the arrays, None where arrays are refused; scored: whether they are predictions, None if
+    "score" among them tells."""
     from hoicli.records.detections import ArrayLine, detections
 
     place = f"{name}[{image_id!r}]"

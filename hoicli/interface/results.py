@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas
 
     from hoicli.figures.styles import Look
+    from hoicli.records.intake import ErrorPolicy
     from hoicli.records.parsing import Record
     from hoicli.records.result_rows import Row
 
@@ -66,10 +67,26 @@ class Result:
     """The error that the command ends with although there are rows; it has no text if the rows already say it."""
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` for a row that lacks a key of its metric or has a wrong one (`result_rows.check_row`)."""
+        """Raise `DeclarationError` for a row that is not as its metric is declared (`result_rows.check_row`)."""
         for row in () if self.others else self.rows:
             if "metric" in row:
                 check_row(row)
+
+    def signed_by(self, policies: Sequence[ErrorPolicy]) -> Result:
+        """Report the lines that these policies dropped, and return the result with their number in the signatures of
+        its rows. `rows` stays the same list, since tables and figures are made of it later."""
+
+        def sign(rows: Sequence[Row]) -> list[Row]:
+            """Return the rows as they are signed."""
+            for policy in policies:
+                rows = policy.sign_skipped(rows)
+            return list(rows)
+
+        if self.others:
+            return self
+        self.rows[:] = sign(self.rows)
+        classes = self.classes
+        return self if classes is None else replace(self, classes=lambda: sign(classes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return (class, arguments) to pickle the result by. A pickle has the finished rows of classes and the tables

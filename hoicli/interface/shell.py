@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 from hoicli.errors import UsageError, arg
 from hoicli.interface import choices
 from hoicli.interface.checks import FIGURE
-from hoicli.interface.command import Command, check_arguments
+from hoicli.interface.command import Command, check_arguments, run_function
 from hoicli.interface.options import Argument, Option, Parameter, notation, output
 from hoicli.interface.results import Records, Result, look_of
 from hoicli.io.file_claims import watch_files
@@ -144,7 +144,7 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
         check_arguments(parameters, values)
         _check_row_options(command, function_values, shell_values, output)
         look = _plot_look(command, function_values, shell_values) if command.plot else None
-        result = command.function(**function_values)
+        result = run_function(command.function, function_values)
         if isinstance(result, str):
             write_output(output, result.encode(errors="surrogateescape"))
         elif isinstance(result, Records):

@@ -125,7 +125,7 @@ def write_whole(path: Path, data: bytes, option: str = "--save-images", *, root:
     Unlike `atomic_path`, it does not wait for the disk (5 ms, too long for every image of a benchmark), so a power cut
     may leave the file cut off. The name may come from a record and is not trusted: a link, a device or a pipe of that
     name is replaced. option: the option that named the folder. root: the folder that must not be left; `DataError` if a
-    link leads out of it. Otherwise raises as `atomic_path` does."""
+    link leads out of it. Also raises `UsageError` if the file cannot be created, `DataError` if writing fails."""
     if root is not None and not lies_in(path.parent, root):
         raise DataError(f"leads out of {option} {root} by a link; remove the link", place=str(path.parent))
     with _explain_creation_errors(f"{option} {path}", path.parent):

@@ -37,7 +37,7 @@ def names(group: str) -> list[str]:
 
 def plugin(group: str, name: str) -> Plugin | None:
     """Import and return what an installed package adds under this name to a table of hoicli; None if no package does.
-    group: the table, as in `names`.
+    group: the table, one of formats, protocols, corruptions and datasets.
 
     Raises `UsageError` if two packages have the name, if the import fails, or if the value is a dict that JSON cannot
     hold."""

@@ -189,7 +189,10 @@ class LocalisedPairs:
         scenes, first = batch.scenes, batch.pair_first
         self.batch, self.image_of_hoi = batch, matched.image_of_hoi
         self.image = matched.image_of_hoi[first]
-        person = matched.best_people(annotated.protocol)[0][first] if annotated.protocol.person_first else None
+        person = None
+        if annotated.protocol.person_first:
+            person_of_triplet, _ = matched.best_people(annotated.protocol)
+            person = person_of_triplet[first]
         self.row, self.true_pair, _ = annotated.match_detections(
             scenes, self.image, scenes.subject[first], scenes.object[first], person
         )
@@ -273,11 +276,9 @@ class Interactions:
             in_mean = positives > 0
             if as_released:
                 in_mean &= (recall > 0) | (np.diff(bounds) == 0)
-            means[subset] = None, 0
-            if in_mean.any() and (
-                as_released or self._has_predictions.any()
-            ):  # compute_map prints 0 without predictions
-                means[subset] = float(ap[in_mean].mean()), int(in_mean.sum())
+            # without any prediction there is no mean, but the released compute_map prints 0
+            has_mean = in_mean.any() and (as_released or self._has_predictions.any())
+            means[subset] = (float(ap[in_mean].mean()), int(in_mean.sum())) if has_mean else (None, 0)
         return means
 
     def _recallable_interactions(self, annotated: AnnotatedPairs, *, as_released: bool) -> Ints:

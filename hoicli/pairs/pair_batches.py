@@ -195,9 +195,9 @@ def pair_batch(
     box_scores: bool = False,
     triplet_scores: bool = False,
 ) -> PairBatch:
-    """Return the prediction records of some lines with their pairs, as columns; parameters are those of
-    `read_pair_batches`. Raises an error that `columns.attempt` expects for a record that `read_pair_batches` refuses.
-    """
+    """Return the prediction records of some lines with their pairs, as columns. protocol: which triplets count;
+    box_scores: whether every record must have the scores of its boxes; triplet_scores: use a triplet's score as its
+    verb's. Raises an error that `columns.attempt` expects for a record that cannot be read so."""
     raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores", "pairs"), of_hoi={"verb_score": _MISSING})
     scenes = numbered_scenes(raw, vocabulary, scored=True)
     scores_of_boxes = scores_by_box(raw, scenes)
@@ -262,11 +262,12 @@ class TripletScores(NamedTuple):
 def _triplet_scores(scenes: Scenes, pair: Ints, actual: Bools, verb_score: Floats) -> TripletScores:
     """Return the scores of pairs by their triplets. pair [T]: the pair of each triplet, -1 for none; verb_score [T]:
     the score of its verb; actual [T]: whether it has a pair and is not of no_interaction."""
-    places = int(pair.max(initial=-1)) + 2
+    places = int(pair.max(initial=-1)) + 2  # one for each pair, and the last for triplets without one
     # A pair is denied if all its triplets are of no_interaction; only then these give it a score.
     denied = np.bincount(pair[actual], minlength=places) == 0
-    denied[-1] = False  # the place that triplets without a pair (-1) read
-    scoring = actual | denied[pair]
+    denied[-1] = False
+    scoring = actual | denied[pair]  # pair -1 reads the last place
+    # a verb score of no_interaction is no confidence to interact: such a triplet lends its pair -inf
     actual_verb_score = np.where(actual | np.isnan(verb_score), verb_score, -np.inf)
     highest_verb_score, best_score = np.full(places, -np.inf), np.full(places, -np.inf)
     with np.errstate(invalid="ignore"):
@@ -360,7 +361,7 @@ def surviving_triplets(batch: PairBatch, keep: Bools, setting: Sweep) -> Bools:
         survives = is_high[scenes.subject]
         survives[has_object] &= is_high[scenes.object[has_object]]
     if setting.nms is not None:
-        number_of_triplet, number_of_pair = batch.pair_numbers
+        number_of_triplet, number_of_pair = batch.pair_numbers  # equal for equal (subject, object)
         is_kept, is_dropped = np.zeros((2, len(number_of_pair) + 1), dtype=bool)
         is_kept[number_of_pair[keep]] = True
         is_dropped[number_of_pair[~keep]] = True

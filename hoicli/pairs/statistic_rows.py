@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain, product
 
+from hoicli.errors import DeclarationError
 from hoicli.pairs.pair_batches import Sweep
 from hoicli.pairs.statistics import PairStatistics
 from hoicli.records.metrics import printed_by
@@ -12,9 +13,6 @@ from hoicli.records.result_rows import Row, Setting, Settings, percent, result_r
 
 METRICS = {metric.name: metric for metric in printed_by("pairstats")}
 """The metrics in the order of the rows."""
-_AMONG = {"pair_precision": "all-pairs", "pair_precision_own_images": "own-images"}
-"""Which detected pairs a precision is over, for signatures: all, or those of images with a true pair of the group. The
-paper does not say, and its code has no groups; its Table 4 has the former (SCG 0.16 rare, 3.60 non-rare, 3.7 all)."""
 
 
 def pair_rows(
@@ -26,7 +24,8 @@ def pair_rows(
     reasons = statistics.reasons
     for setting, results in statistics.results():
         if undeclared := {*chain.from_iterable(results.values())} - METRICS.keys():
-            raise ValueError(f"no metric of pairstats is declared as {', '.join(undeclared)} (hoicli.records.metrics)")
+            problem = f"pairstats has no metric {', '.join(undeclared)}; declare it in hoicli/records/metrics.py"
+            raise DeclarationError(problem)
         for metric, (subset, figures) in product(METRICS, results.items()):
             if metric not in figures:
                 continue
@@ -53,21 +52,21 @@ def _row_settings(metric: str, setting: Sweep, statistics: PairStatistics) -> di
         "protocol": statistics.protocol.name,
         "data": statistics.vocabulary.signed,
         **setting.signature(),
+        **METRICS[metric].constants,
     }
     settings |= statistics.protocol.settings() | statistics.truth_settings
     if metric == "mAP":
         return settings
+    # some pairs have a score by their triplets of no_interaction alone; interaction mAP ranks none of these triplets
     if statistics.gathered.numbers["denied"] and metric != "inter_map":
         settings["noint"] = "pairs"
     if statistics.one_to_one and metric != "interactiveness_ap":
         settings["pairs"] = "one-to-one"
     if statistics.as_released and metric != "interactiveness_ap":
         settings["released"] = "yes"
-    if metric in _AMONG:
-        settings["among"] = _AMONG[metric]
     if points := _recall_values(metric, statistics):
         settings["recall"] = points
-    _, stated, _ = statistics.ranked.get(metric, (0, 0, 0))
+    _, stated, _ = statistics.ranked.get(metric, (0, 0, 0))  # how many of its pairs state their interactiveness
     if stated:
         settings["pairscore"] = "interactiveness"
     elif metric in ("neg_ap", "interactiveness_ap", "inter_map") and statistics.triplet_scores:

@@ -178,11 +178,12 @@ class PairStatistics:
         counted = keep & ~self.gathered.detected["ignored"]
         matches = np.flatnonzero(counted[self.gathered.matches["row"]])
         results = {subset: self._pair_figures(subset, counted, matches) for subset in self._annotated_pairs.in_subset}
-        verbs: dict[str, Figure] = {}
-        if "inter_map" not in self.reasons:
-            verbs = self.gathered.interactions[number].mean_ap(self._annotated_pairs, as_released=self.as_released)
+        map_of_subsets: dict[str, Figure] = {}
+        if "inter_map" not in self.reasons:  # all triplets have the score of their verb
+            interactions = self.gathered.interactions[number]
+            map_of_subsets = interactions.mean_ap(self._annotated_pairs, as_released=self.as_released)
         for subset, figures in results.items():
-            figures["inter_map"] = verbs.get(subset, (None, 0))
+            figures["inter_map"] = map_of_subsets.get(subset, (None, 0))
         results["full"] |= self._negative_figures(counted, matches)
         if self.interacting is not None:
             ap = None if "interactiveness_ap" in self.reasons else self._interactiveness_ap(self.interacting, keep)
@@ -214,8 +215,8 @@ class PairStatistics:
         return has_line
 
     def _negative_figures(self, counted: Bools, matches: Ints) -> dict[str, Figure]:
-        """Return the AP of "does not interact" and the share of detected pairs that do not, by metric. counted,
-        matches: as for `_pair_figures`."""
+        """Return the AP of "does not interact" and the share of detected pairs that do not, by metric. counted [P]:
+        whether each detected pair counts; matches: their rows in `PairColumns.matches`."""
         interacting = self.gathered.matches["row"][matches]
         neg_ap, negatives = self._negative_ap(counted, interacting, needed="neg_ap" not in self.reasons)
         return {
@@ -285,9 +286,10 @@ class PairStatistics:
             is_correct = np.zeros(columns.numbers["pairs"], dtype=bool)
             is_correct[first[first >= 0]] = True
             return int((first >= 0).sum()), int(is_correct.sum())
-        overlap, rank = columns.matches["overlap"][matches], self._repeat_by_image(self._annotated_pairs.rank)[row]
-        mark, score = columns.detected["mark"][row], columns.detected["score"][row]
-        # lexsort sorts by its last key first: by descending score, then by what orders equal scores, then by overlap
+        overlap, image_rank = columns.matches["overlap"][matches], self._repeat_by_image(self._annotated_pairs.rank)
+        mark, score, rank = columns.detected["mark"][row], columns.detected["score"][row], image_rank[row]
+        # lexsort sorts by its last key first: by descending score; equal ones by image id, then by corners and label
+        # (`mark`), so that the order of lines does not matter; then by overlap
         order = np.lexsort((true_pair, -overlap, row, mark, rank, -score))
         matched_detected, matched_true = set[int](), set[int]()
         for detected, true in zip(row[order].tolist(), true_pair[order].tolist(), strict=True):
@@ -301,7 +303,7 @@ class PairStatistics:
         rank first, and the number of pairs that do not interact. The AP is None unless it is `needed`.
 
         keep [P]: whether each detected pair is ranked; interacting: the detected pairs that match an annotated pair.
-        Equal confidences are ordered as in `_ranking`."""
+        Equal confidences are ordered by image id, then by corners and label or, as released, as the record has them."""
         interacts = np.zeros(len(keep), dtype=bool)
         interacts[interacting] = True
         ranked = keep & self._repeat_by_image(self._is_annotated)
@@ -310,13 +312,13 @@ class PairStatistics:
             return None, negatives
         order = self._ranking(np.flatnonzero(ranked), ascending=True, as_listed=self.as_released)
         by_grid = replace(self.protocol, grid=self.negative_grid, predictions_per_class=None)
-        bounds, positives = np.array([0, negatives]), np.array([negatives])
+        bounds, positives = np.array([0, negatives]), np.array([negatives])  # one ranked list, as of a single class
         ap, _ = ranked_ap(np.flatnonzero(~interacts[order]) + 1, bounds, positives, by_grid)
         return float(ap[0]), negatives
 
     def _interactiveness_ap(self, interacting: InteractingPairs, keep: Bools) -> float | None:
-        """Return the AP of "interacts" for the kept pairs of all images, in [0, 1]; equal confidences are ordered as in
-        `_ranking`. keep [P]: whether each detected pair is kept."""
+        """Return the AP of "interacts" for the kept pairs of all images, in [0, 1]; equal confidences are ordered by
+        image id, then by corners and label. keep [P]: whether each detected pair is kept."""
         order = self._ranking(np.flatnonzero(keep), ascending=False, as_listed=False)
         return interacting.average_precision(self.gathered.detected["interacting_pair"][order])
 

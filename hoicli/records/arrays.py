@@ -98,4 +98,4 @@ def box_corners(boxes: NDArray[np.floating[Any]], box_format: str, size: Any) ->
     sides = read_array(size, "size")
     if sides.shape != (2,) or sides.dtype.kind not in "fiu" or not ((sides > 0) & (sides < np.inf)).all():
         raise DataError(f"{short(sides.tolist())}; give the image's height and width in pixels", field="size")
-    return boxes * sides.astype(np.float64)[[1, 0, 1, 0]]
+    return boxes * sides.astype(np.float64)[[1, 0, 1, 0]]  # (height, width) as a factor for each of x1, y1, x2, y2

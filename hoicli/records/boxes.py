@@ -49,6 +49,7 @@ def find_repeated(images: Images, *columns: Ints | Bools) -> Bools:
     with np.errstate(over="ignore", invalid="ignore"):
         triplet_hash = hash_corners(images)
         for number, column in enumerate(every_column):
+            # irrational weights, as `hash_corners` has for corners: different triplets almost never add up to one sum
             triplet_hash = triplet_hash + np.sqrt(11.0 + number) * column
     order = np.argsort(triplet_hash, kind="stable")
     may_repeat = ~np.isfinite(triplet_hash[order])  # a hash that overflowed says nothing
@@ -139,7 +140,7 @@ def pair_nms(
             group_objects, object_power = group_subjects, 0.0  # x ** 0 is 1: objects count nothing
         surviving = _suppress_group(group_subjects, group_objects, threshold, alpha, object_power)
         survivors[group_rows[surviving]] = True
-    rows, group = rows[~in_large_group], group[~in_large_group]
+    rows, group = rows[~in_large_group], group[~in_large_group]  # from here on: the triplets that are undecided
     while len(rows):
         first = run_starts(group)
         best_of_group = np.repeat(rows[first], np.diff(np.r_[first, len(rows)]))
@@ -155,8 +156,9 @@ def pair_nms(
 
 
 def _suppress_group(subjects: Floats, objects: Floats, threshold: float, alpha: float, beta: float) -> Ints:
-    """Return the positions, ascending, of the pairs of one group that survive non-maximum suppression. subjects,
-    objects: [4, N] the boxes of the pairs by descending score; threshold, alpha, beta: as in `pair_nms`.
+    """Return the positions, ascending, of the pairs of one group that survive non-maximum suppression: each best pair
+    drops those with iou_subject ** alpha * iou_object ** beta > threshold. subjects, objects: [4, N] the boxes of the
+    pairs by descending score.
 
     An IoU is at most 1, so both IoUs of a suppressed pair are large. Three cheap filters leave few pairs (`near`) for
     which the powers are computed."""

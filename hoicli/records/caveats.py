@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hoicli.io.row_tables import rows_by_name
 from hoicli.records.result_rows import settings_of
 
 
@@ -36,56 +37,54 @@ UNMARKED_PEOPLE, LAST_PIXELS = "unmarked_people", "last_pixels"
 UNMARKED_AMBIGUOUS, WHOLE_IMAGE = "unmarked_ambiguous", "whole_image"
 BY_TOKENS, ALL_ONES = "token_scores", "scores_of_1"
 
-CAVEATS: Mapping[str, Caveat] = {
-    row.name: row
-    for row in (
-        Caveat(
-            DERIVED_LABELS,
-            "truth",
-            ("labels", "derived"),
-            "image-level labels derived from the annotated pairs: not the official Known Object setting",
-        ),
-        Caveat(
-            PAIRS_ONLY,
-            "truth",
-            ("truth", "pairs"),
-            "the ground truth has only pairs with an object: actions and roles without one are missing",
-            "the ground truth has only pairs with an object; convert the official files (vcoco_test.json with COCO's "
-            "instances)",
-        ),
-        Caveat(
-            UNMARKED_PEOPLE,
-            "truth",
-            ("people", "unmarked"),
-            "the ground truth does not mark the people nobody annotated: predictions on them count as false",
-        ),
-        Caveat(LAST_PIXELS, "predictions", ("boxes", "last_pixels")),
-        Caveat(
-            UNMARKED_AMBIGUOUS,
-            "truth",
-            ("ambiguous", "unmarked"),
-            "the ground truth does not mark ambiguous image-level labels: predictions of them count as false",
-        ),
-        Caveat(
-            WHOLE_IMAGE,
-            "both",
-            ("boxes", "none"),
-            lacks="it has labels or scores of whole images, without boxes; name --protocol hico-image or hico-image-ko",
-        ),
-        Caveat(
-            BY_TOKENS,
-            "predictions",
-            ("scores", "verb_and_object_tokens"),
-            "scores are the probabilities of the tokens of a triplet's verb and object in a model's answer",
-        ),
-        Caveat(
-            ALL_ONES,
-            "predictions",
-            ("scores", "1"),
-            "every score is 1: triplets and boxes rank in the order of the answers",
-        ),
-    )
-}
+_ROWS = (
+    Caveat(
+        DERIVED_LABELS,
+        "truth",
+        ("labels", "derived"),
+        "image-level labels derived from the annotated pairs: not the official Known Object setting",
+    ),
+    Caveat(
+        PAIRS_ONLY,
+        "truth",
+        ("truth", "pairs"),
+        "the ground truth has only pairs with an object: actions and roles without one are missing",
+        "the ground truth has only pairs with an object; convert the official files (vcoco_test.json with COCO's "
+        "instances)",
+    ),
+    Caveat(
+        UNMARKED_PEOPLE,
+        "truth",
+        ("people", "unmarked"),
+        "the ground truth does not mark the people nobody annotated: predictions on them count as false",
+    ),
+    Caveat(LAST_PIXELS, "predictions", ("boxes", "last_pixels")),
+    Caveat(
+        UNMARKED_AMBIGUOUS,
+        "truth",
+        ("ambiguous", "unmarked"),
+        "the ground truth does not mark ambiguous image-level labels: predictions of them count as false",
+    ),
+    Caveat(
+        WHOLE_IMAGE,
+        "both",
+        ("boxes", "none"),
+        lacks="it has labels or scores of whole images, without boxes; name --protocol hico-image or hico-image-ko",
+    ),
+    Caveat(
+        BY_TOKENS,
+        "predictions",
+        ("scores", "verb_and_object_tokens"),
+        "scores are the probabilities of the tokens of a triplet's verb and object in a model's answer",
+    ),
+    Caveat(
+        ALL_ONES,
+        "predictions",
+        ("scores", "1"),
+        "every score is 1: triplets and boxes rank in the order of the answers",
+    ),
+)
+CAVEATS: Mapping[str, Caveat] = rows_by_name("_ROWS (hoicli/records/caveats.py)", ((row.name, row) for row in _ROWS))
 
 _BIT = {name: 1 << place for place, name in enumerate(CAVEATS)}
 """The bit of each caveat in a mask: a set of caveats is stored as one integer, so that those of all images are one

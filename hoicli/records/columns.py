@@ -331,7 +331,8 @@ def _box_rows(
     is no object.
 
     subject, objects: [T] indices of boxes in the triplet's own record; nulls: whether an object may be None.
-    box_start, hoi_start: as in `Images`. Raises `ValueError` for an index that the record does not have."""
+    box_start, hoi_start: [N + 1] the row of each record's first box or triplet, and at the end how many there are.
+    Raises `ValueError` for an index that the record does not have."""
     image_of_hoi = runs_of(hoi_start)
     first_box, box_limit = box_start[image_of_hoi], np.diff(box_start)[image_of_hoi]
     object_in_record = indices(objects, box_limit, nulls=nulls)
@@ -355,7 +356,8 @@ def join_columns(parts: Iterable[Columns]) -> Columns:
             columns = {each.name: [] for each in fields(part) if isinstance(getattr(part, each.name), np.ndarray)}
             columns |= {"box_start": [np.zeros(1, dtype=np.int64)], "hoi_start": [np.zeros(1, dtype=np.int64)]}
         added = {name: getattr(part, name) for name in columns}
-        # what points to boxes or triplets is moved behind those of the parts before
+        # what points to boxes or triplets is moved behind those of the parts before; where a part's first ones begin is
+        # where the last part's ended, so the starts lose their first entry
         added |= {name: np.where(added[name] < 0, NO_BOX, added[name] + box_count) for name in ("subject", "object")}
         added |= {"box_start": part.box_start[1:] + box_count, "hoi_start": part.hoi_start[1:] + triplet_count}
         for name, column in columns.items():

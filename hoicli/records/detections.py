@@ -77,7 +77,7 @@ class Detections:
     def either(self, other: Detections) -> Detections | None:
         """Return one of `self` and `other` if they are the same but for the rounding of a network's computation, None
         if they differ by more. Which of the two does not depend on the order in which they are given."""
-        for column in fields(self)[1:]:
+        for column in fields(self)[1:]:  # all but the image's id
             own, others = getattr(self, column.name), getattr(other, column.name)
             if own.shape != others.shape:
                 return None
@@ -114,9 +114,8 @@ def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary,
         return usual
     image_detections = Detections(image_id, **_columns(arrays, vocabulary, scored=scored))
     if not _is_sound(image_detections, vocabulary, scored=scored):
-        for problem in problems(
-            image_detections.record(vocabulary, scored=scored), vocabulary, scored=scored, besides=()
-        ):
+        record = image_detections.record(vocabulary, scored=scored)
+        for problem in problems(record, vocabulary, scored=scored, besides=()):  # the first of these is raised
             text = problem.text.replace("the line has", "the image has")
             field = re.sub(r"^hois(\[\d+\])\.(\w+)$", r"\2\1", problem.field)  # hois[3].subject is subject[3]
             raise replace(problem, field=field, message=text).error("")
@@ -186,10 +185,11 @@ class ArrayLine(Item):
 
 
 def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> dict[str, Any]:
-    """Return the fields of `Detections`, except the image's id, by name. The arguments are those of `detections`.
-    Raises `DataError` that names the argument for what no record could hold: a wrong shape or type, or a number that is
-    no id. Whether values make sense is checked later (`_is_sound`)."""
-    nulls = bool(vocabulary.roles)
+    """Return the fields of `Detections`, except the image's id, by name. arrays: what the caller gave for them, of any
+    library, names or ids, and perhaps `box_format` and `size`; scored: whether there are scores. Raises `DataError`
+    that names the argument for what no record could hold: a wrong shape or type, or a number that is no id. Whether
+    values make sense is checked later (`_is_sound`)."""
+    nulls = bool(vocabulary.roles)  # V-COCO: labels, objects and roles may be missing
     _check_names(arrays, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], nulls=nulls)
     boxes = box_corners(box_array(arrays["boxes"]), arrays.get("box_format") or "xyxy", arrays.get("size"))
     columns = {
@@ -352,6 +352,7 @@ def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> It
     missing = [key for key in NAMES if key not in state]
     if missing:
         raise DataError(f"no {missing[0]!r} in it; give what state() returned", place=place)
+    # _RUNS: the arrays with rows of all images in turn, each with the array that counts the rows of each image
     arrays = {key: read_array(state[key], key) for key in ("dataset", *_RUNS)}
     try:
         whole_numbers = [arrays[key] for key in arrays if key not in ("boxes", "score")]

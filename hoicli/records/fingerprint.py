@@ -67,6 +67,7 @@ class ImageHasher:
         corners = (boxes + 0.0).view(np.uint64).T  # the bits of each coordinate; + 0.0 makes -0.0 equal to 0.0
         box_hash = _hash_rows(*corners, _hash_texts(self._labels), *self._box_columns(box_start.tolist()))
         object_hash = np.where(object_ < 0, np.uint64(0), np.append(box_hash, np.uint64(0))[object_])
+        # a triplet is its two boxes, its verb, and the role and the WordNet sense that it may have
         texts = [_hash_texts(list(map(dict.get, self._hois, repeat(key)))) for key in ("verb", "role", "verb_synset")]
         triplet_hash = _hash_rows(box_hash[subject], object_hash, *texts)
         # Each box takes up the hashes of its triplets, so that two boxes in one place are told apart by what each does.
@@ -75,6 +76,7 @@ class ImageHasher:
         np.add.at(box_hash, object_[object_ >= 0], _mix_bits(triplet_hash[object_ >= 0]))
         content_hash = np.zeros(len(image_ids), dtype=np.uint64)
         np.add.at(content_hash, runs_of(box_start), _mix_bits(box_hash))  # a sum: the order of boxes does not matter
+        # image-level labels and caveats, which few records have
         list_hashes = np.zeros((len(_LISTS_OF_NAMES), len(image_ids)), dtype=np.uint64)
         for image, rare_fields in self._rare_fields.items():
             list_hashes[:, image] = [_hash_names(rare_fields.get(key)) for key in _LISTS_OF_NAMES]

@@ -83,12 +83,14 @@ def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *,
 
 
 def _rare_field_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, scored: bool) -> Iterator[Problem]:
-    """Yield the problems of the fields of a record that few records have (_RARE_FIELDS); any may be missing.
-    vocabulary, scored: as in `problems`."""
+    """Yield the problems of the fields of a record that few records have (_RARE_FIELDS); any may be missing. Caveats
+    are named facts about where a record comes from. vocabulary: the labels that it may use, None for any; scored:
+    whether it is a prediction."""
     for key in ("image_hois", "ambiguous_hois"):
         yield from _image_hoi_problems(key, record.get(key), vocabulary)
     if not scored and record.get("image_hois") == [] and record.get("hois"):
-        # an empty list would say that nothing happens; the Known Object setting would then drop every prediction
+        # an empty list would say that nothing happens; the Known Object setting, which evaluates a class on images with
+        # its object alone, would then drop every prediction
         text = "empty, but the image has triplets; name what happens in it, or leave the field out where nobody said"
         yield Problem("image_hois", text)
     yield from _caveat_problems(record.get("caveats"))
@@ -347,8 +349,8 @@ def _hoi_problems(
     field: str, hoi: Any, box_count: int | None, vocabulary: Vocabulary | None, *, scored: bool, null: bool
 ) -> Iterator[Problem]:
     """Yield the problems of one triplet. field: its path in the record, such as "hois[3]"; box_count: how many boxes
-    the record has, None if that is not known; vocabulary, scored: as in `problems`; null: whether its object may be
-    null."""
+    the record has, None if that is not known; vocabulary: the verbs that there are, None for any; scored: whether it
+    is predicted and needs a score; null: whether its object may be null."""
     if type(hoi) is not dict:
         yield Problem(field, f"{json_type(hoi)}; it must be an object with subject, object and verb")
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import PurePosixPath
 from typing import TypeVar
 from unicodedata import normalize
@@ -18,6 +19,8 @@ T = TypeVar("T")
 
 UNKNOWN_IMAGE, DUPLICATE_IMAGE = "unknown-image", "duplicate-image"
 """Codes of what `ImageRegister` finds."""
+
+_OF_CALL: ContextVar[list[ErrorPolicy] | None] = ContextVar("policies", default=None)
 
 
 class ErrorPolicy:
@@ -82,6 +85,26 @@ class ErrorPolicy:
             some_left = True
             yield item
         self.report(some_left=some_left)
+
+
+@contextmanager
+def policies_of_call() -> Iterator[list[ErrorPolicy]]:
+    """Give a list to the block, the call of a command, which gets every policy that `policy_of` makes in it."""
+    policies: list[ErrorPolicy] = []
+    token = _OF_CALL.set(policies)
+    try:
+        yield policies
+    finally:
+        _OF_CALL.reset(token)
+
+
+def policy_of(on_error: str, unit: str = "line") -> ErrorPolicy:
+    """Return the policy for bad lines that --on-error asks for. The rows of the call's `Result` are signed with the
+    number of lines that it drops."""
+    policy = ErrorPolicy(skip=on_error == "skip", unit=unit)
+    if (policies := _OF_CALL.get()) is not None:
+        policies.append(policy)
+    return policy
 
 
 class ImageRegister:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from hoicli.errors import DeclarationError
+from hoicli.io.row_tables import rows_by_name
 
 
 @dataclass(frozen=True)
@@ -13,7 +16,9 @@ class Oracle:
 
     name: as result rows and options have it. repairs: a sentence that says what becomes of the errors. words: its name
     in figures; head: above its column in tables of papers. turn: its place, from 1, where oracles are applied one after
-    another (Diag-HOI 3.2); None for one that repairs all false positives or all false negatives.
+    another (Diag-HOI 3.2), which only those have that repair one type of error each: all in turn give mAP 100. None for
+    others, which stand behind those. settings: the constants of its own, which sign its rows, by keys of
+    `result_rows.SIGNATURE_KEYS`.
     """
 
     name: str
@@ -21,31 +26,37 @@ class Oracle:
     words: str
     head: str
     turn: int | None = None
+    settings: Mapping[str, str | int | float] = field(default_factory=dict)
 
 
-ORACLES: Mapping[str, Oracle] = {
-    oracle.name: oracle
-    for oracle in (
-        Oracle("duplicate", "further predictions of a ground truth that is found already are dropped",
-               "Duplicate", "Duplicate", turn=5),
-        Oracle("interaction", "predictions with the right pair of boxes and a wrong verb get a verb of that pair, or "
-               "are dropped", "Interaction", "Interaction", turn=6),
-        Oracle("association", "predictions whose two boxes are right but do not interact get the right pair, or are "
-               "dropped", "Association", "Association", turn=4),
-        Oracle("object_box", "predictions with the right human box only get an object box and its verb, or are dropped",
-               "Object box", "Object", turn=2),
-        Oracle("human_box", "predictions with the right object box only get a human box and its verb, or are dropped",
-               "Human box", "Human", turn=1),
-        Oracle("both_boxes", "predictions with neither box right are dropped", "Both boxes", "Both", turn=3),
-        Oracle("missed_gt", "ground truth that no prediction finds or could find after a fix is left out",
-               "Missed GT", "Missed", turn=7),
-        Oracle("false_positive", "everything but the true positives is dropped", "False positive", "All FP"),
-        Oracle("false_negative", "only the ground truth that is found is counted", "False negative", "All FN"),
-    )
-}  # fmt: skip
+_ROWS = (
+    Oracle("duplicate", "further predictions of a ground truth that is found already are dropped",
+           "Duplicate", "Duplicate", turn=5),
+    Oracle("interaction", "predictions with the right pair of boxes and a wrong verb get a verb of that pair, or "
+           "are dropped", "Interaction", "Interaction", turn=6),
+    Oracle("association", "predictions whose two boxes are right but do not interact get the right pair, or are "
+           "dropped", "Association", "Association", turn=4),
+    Oracle("object_box", "predictions with the right human box only get an object box and its verb, or are dropped",
+           "Object box", "Object", turn=2),
+    Oracle("human_box", "predictions with the right object box only get a human box and its verb, or are dropped",
+           "Human box", "Human", turn=1),
+    Oracle("both_boxes", "predictions with neither box right are dropped", "Both boxes", "Both", turn=3),
+    Oracle("missed_gt", "ground truth that no prediction finds or could find after a fix is left out",
+           "Missed GT", "Missed", turn=7),
+    Oracle("false_positive", "everything but the true positives is dropped", "False positive", "All FP"),
+    Oracle("false_negative", "only the ground truth that is found is counted", "False negative", "All FN"),
+)  # fmt: skip
+ORACLES: Mapping[str, Oracle] = rows_by_name("_ROWS (hoicli/records/oracles.py)", ((row.name, row) for row in _ROWS))
 """The oracles in the order of tables and figures."""
 
 IN_TURN = tuple(sorted((name for name in ORACLES if ORACLES[name].turn), key=lambda name: ORACLES[name].turn or 0))
 """The oracles that repair one type of error each, in the order of Diag-HOI section 3.2; together they repair all."""
 OF_A_SIDE = tuple(name for name in ORACLES if name not in IN_TURN)
 """The oracles that repair all false positives, or all false negatives."""
+
+_TURNS = [oracle.turn for oracle in ORACLES.values()]
+if None in _TURNS[: len(IN_TURN)] or sorted(filter(None, _TURNS)) != [*range(1, len(IN_TURN) + 1)]:
+    raise DeclarationError(
+        "ORACLES in hoicli/records/oracles.py: turns must be 1, 2, ...; give a `turn` only to an oracle that repairs "
+        "one error type: all in turn must give mAP 100. Others stand behind those, without a turn."
+    )

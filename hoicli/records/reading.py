@@ -104,10 +104,11 @@ def scenes_of(lines: Sequence[Line], vocabulary: Vocabulary, *, scored: bool) ->
 def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -> Scenes:
     """Return the predictions of images given as arrays, at least one, as columns. In a dataset with roles (V-COCO), the
     actions that the roles imply are added."""
-    names = [column.name for column in fields(Detections)[1:]]
+    names = [column.name for column in fields(Detections)[1:]]  # all but the image's id
     column = {name: np.concatenate([getattr(image, name) for image in images]) for name in names}
-    box_start, hoi_start = (starts_of([len(getattr(image, of)) for image in images]) for of in ("boxes", "score"))
-    first = np.repeat(box_start[:-1], np.diff(hoi_start))
+    box_start = starts_of([len(image.boxes) for image in images])
+    hoi_start = starts_of([len(image.score) for image in images])
+    first = np.repeat(box_start[:-1], np.diff(hoi_start))  # [T] the row of the first box of each triplet's image
     role_names = [None, *vocabulary.roles]
     raw = RawImages(
         image_ids=[image.image_id for image in images],
@@ -136,11 +137,12 @@ def named_scenes(
     the fields that `numbered_scenes` needs. scored: whether they are predictions. of_image, of_hoi: further fields to
     keep, as `raw_images` takes them. Raises an exception that `columns.attempt` expects if any record is bad, except
     for the problems that `numbered_scenes` finds."""
-    nulls = bool(vocabulary.roles)
+    has_roles = bool(vocabulary.roles)  # V-COCO: objects and their labels may be null
     objects: Mapping[Any, int] = vocabulary.object_ids
-    if nulls:
+    if has_roles:
         objects = Spelled(dict(vocabulary.object_ids) | {None: -1})
-    own_fields = (() if scored else ("iscrowd",)) + ((FIELDS if scored else FIELDS[:1]) if nulls else ())
+    box_flags = () if scored else ("iscrowd",)
+    vcoco_fields = () if not has_roles else FIELDS if scored else ("annotated",)
 
     def check(record: Record) -> None:
         """Raise `ValueError` if a rare field of the record is bad."""
@@ -150,19 +152,19 @@ def named_scenes(
         lines,
         check=check,
         scores=NUMBERS if scored else (type(None),),
-        nulls=nulls,
+        nulls=has_roles,
         truth=not scored,
         label=objects.__getitem__,
         verb=vocabulary.verb_ids.__getitem__,
-        of_image=("image_hois", "ambiguous_hois", "caveats", *own_fields, *of_image),
-        of_hoi={"role": None, **(of_hoi or {})} if nulls else of_hoi or {},
+        of_image=("image_hois", "ambiguous_hois", "caveats", *box_flags, *vcoco_fields, *of_image),
+        of_hoi={"role": None, **(of_hoi or {})} if has_roles else of_hoi or {},
     )
 
 
 def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> Scenes:
     """Return images, as `named_scenes` returns them, as `Scenes`: with the class of each triplet, image-level labels,
-    caveats and flags of boxes. scored: whether they are predictions. Raises an exception that `columns.attempt` expects
-    if any record has a bad field."""
+    flags of boxes, and caveats: facts about where a record comes from that affect numbers, as a bit mask. scored:
+    whether they are predictions. Raises an exception that `columns.attempt` expects if any record has a bad field."""
     labels, verbs = integers(raw.labels), integers(raw.verbs)
     image_hois, ambiguous_hois = raw.each("image_hois"), raw.each("ambiguous_hois")
     known_count, known_pairs, derived_mask = _known_objects(image_hois, raw, labels, vocabulary, scored=scored)
@@ -215,7 +217,8 @@ def _known_objects(
     image_hois: list[Any], raw: RawImages, labels: Ints, vocabulary: Vocabulary, *, scored: bool
 ) -> tuple[Ints, Ints, Ints]:
     """Return ([N] how many different objects each image is known to contain; [K] these objects, as ids, image by image;
-    [N] as a bit mask, the caveat that they were derived from triplets).
+    [N] as a bit mask, the caveat that they were derived from triplets). HICO-DET's Known Object setting evaluates a
+    class only on images that are known to contain its object.
 
     They are the objects in the image-level labels `image_hois` (pairs of verb and object for each image, None without
     them), whatever the verb, and in the image's own triplets. A record without image-level labels has only the latter,
@@ -279,7 +282,8 @@ def _role_ids(vocabulary: Vocabulary) -> dict[str | None, int]:
 def _complete(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> Scenes:
     """Return `scenes` with the triplets added that records of V-COCO imply, after those in the records: for an image
     with `unstated`, every (person, class) that has no triplet; for another image, the actions of people who only have
-    triplets with roles. Statements in `left_out` are not added. raw: the same images, whose fields have been checked;
+    triplets with roles. A statement is what a record says of a person and a class; those in `left_out` are not added.
+    raw: the same images, whose fields have been checked;
     scored: whether they are predictions."""
     unstated, classes = raw.each("unstated"), len(vocabulary.interactions)
     has_unstated = np.array([statement is not None for statement in unstated], dtype=bool)
@@ -287,7 +291,7 @@ def _complete(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored:
     if statements:
         boxes = np.array([statement["object"] for statement in statements], dtype=np.float64)
         scenes, added_boxes, _ = add_boxes(scenes, np.flatnonzero(has_unstated), boxes, np.full(len(boxes), -1))
-    table, verbs, roles = class_table(vocabulary), vocabulary.verb_ids, _role_ids(vocabulary)
+    table, verbs, roles = class_table(vocabulary), vocabulary.verb_ids, _role_ids(vocabulary)  # table[verb, role]
     left_out_keys = [  # a key stands for a subject box and a class: subject * classes + class
         (scenes.box_start[image] + item["subject"]) * classes + table[verbs[item["verb"]], roles[item.get("role")]]
         for image, items in enumerate(raw.each("left_out"))
@@ -302,7 +306,7 @@ def _complete(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored:
         subject, interaction = np.divmod(every_key[~np.isin(every_key, stated_keys)], classes)
         # which of the `statements` is about each new triplet's image
         statement_row = (np.cumsum(has_unstated) - 1)[image_of_box[subject]]
-        verb_of, is_agent = class_columns(vocabulary)
+        verb_of, is_agent = class_columns(vocabulary)  # is_agent: the class is a verb alone, which has no object
         scenes = add_triplets(
             scenes,
             image_of_box[subject],
@@ -316,16 +320,17 @@ def _complete(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored:
 
 
 def _add_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out: Ints, *, scored: bool) -> Scenes:
-    """Return `scenes` with a triplet of the verb alone for every (subject, verb) that has only triplets with roles. Its
-    score is the largest of theirs (NaN in ground truth, if not `scored`).
+    """Return `scenes` with a triplet of the verb alone (V-COCO's agent) for every (subject, verb) that has only
+    triplets with roles. Its score is the largest of theirs (NaN in ground truth, if not `scored`), as in QPIC.
 
     images: [N] a mask of the images concerned. left_out: what not to add, as numbers: row of the subject's box * number
     of classes + class."""
     verb_of, is_agent = class_columns(vocabulary)
     verb_count = len(vocabulary.verbs)
-    key = scenes.subject * verb_count + scenes.verb
+    key = scenes.subject * verb_count + scenes.verb  # (subject, verb) of each triplet as one number
     is_action = is_agent[scenes.interaction]
     subject, left_out_class = np.divmod(left_out[is_agent[left_out % len(is_agent)]], len(is_agent))
+    # what needs no triplet: the (subject, verb) that have one, and those that were left out
     taken = np.concatenate([key[is_action], subject * verb_count + verb_of[left_out_class]])
     candidates = np.flatnonzero(~is_action & images[scenes.image_of_hoi] & ~np.isin(key, taken))
     candidates = candidates[np.argsort(key[candidates], kind="stable")]

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from hoicli.errors import DataError, UsageError, arg, write_number
+from hoicli.errors import DataError, DeclarationError, UsageError, arg, write_number
 from hoicli.records.metrics import fault_of
+from hoicli.records.oracles import ORACLES
 from hoicli.records.parsing import Problem, is_number
 from hoicli.version import __version__
 
@@ -34,19 +35,28 @@ they differ from the defaults; those of SHOE, agreement and robustness always, a
 
 
 def result_row(metric: str, /, **keys: Any) -> Row:
-    """Return a result row of a metric with these keys, in the order given. Raises `ValueError`, as `check_row` does,
-    for a row that is not as the metric is declared in `records.metrics`."""
+    """Return a result row of a metric with these keys, in the order given, signed with the settings of its oracle, if
+    it has one. Raises `DeclarationError`, as `check_row` does, for a row that is not as the metric is declared in
+    `records.metrics`."""
     row = {"metric": metric, **keys}
+    if oracle := ORACLES.get(keys.get("oracle", "")):
+        for key, value in oracle.settings.items():
+            row = row if key in settings_of(row) else also_signed(row, key, write_setting(value))
     check_row(row)
     return row
 
 
 def check_row(row: Mapping[str, Any]) -> None:
-    """Raise `ValueError` for a row whose metric is not declared (`records.metrics`), that lacks a key or a setting, or
-    has a key that rows of its kind do not have."""
+    """Raise `DeclarationError` for a row whose metric is not declared (`records.metrics`), that lacks a key or a
+    setting, or has a key that rows of its kind do not have."""
     settings = frozenset(key for key, _ in parse_signature(str(row.get("signature"))))
-    if fault := fault_of(str(row["metric"]), tuple(row), str(row.get("unit")), settings):
-        raise ValueError(f"a row of {row['metric']} {fault}")
+    fault = fault_of(str(row["metric"]), tuple(row), str(row.get("unit")), settings)
+    value: float = row.get("value") or 0.0
+    # differences between two models are not shares: a gain that one has and the other loses is more than 100 points
+    if not fault and row["unit"] == "%" and value > 100 + 1e-6 and "p_bootstrap" not in row:
+        fault = f"is {value:g} %; if it is no share, say its `units` in hoicli/records/metrics.py, and in the row"
+    if fault:
+        raise DeclarationError(f"a row of {row['metric']} {fault}")
 
 
 BAR = "|"
@@ -71,7 +81,8 @@ def signature(settings: Settings, *, inherited: str = "") -> str:
     written = {key: write_setting(value) for key, value in settings.items()} | {"version": __version__}
     unknown = written.keys() - set(SIGNATURE_KEYS)
     if unknown:
-        raise ValueError(f"unknown signature keys {sorted(unknown)}")
+        names = ", ".join(sorted(unknown))
+        raise DeclarationError(f"a signature has {names}; add it to SIGNATURE_KEYS of hoicli/records/result_rows.py")
     for key, value in written.items():
         if BAR in value:
             raise DataError(f"{value!r} would read as two settings in a signature; rename it without |", place=key)

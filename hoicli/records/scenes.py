@@ -117,7 +117,7 @@ def add_triplets(
     scenes: Scenes, image: Ints, *, subject: Ints, object_: Ints, verb: Ints, interaction: Ints, score: Floats
 ) -> Scenes:
     """Return `scenes` with more triplets, each after the others of its image. image: [M] the row of the image of each
-    new triplet; the other arguments are its columns [M], as in `Scenes`."""
+    new triplet; subject, object_: [M] rows of boxes, -1 for no object; verb, interaction: [M] ids; score: [M]."""
     images = np.concatenate([scenes.image_of_hoi, image])
     order = np.argsort(images, kind="stable")  # stable: the triplets of an image keep their order, new ones last
     return replace(

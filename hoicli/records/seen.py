@@ -140,7 +140,7 @@ def dataset_of(parts: Sequence[Seen], name: str) -> dict[str, Any]:
     }
     if NO_INTERACTION in verbs:
         content["no_interaction"] = NO_INTERACTION
-    if training is not truth:
+    if training is not truth:  # CUTS divide the classes, by how many training triplets they have, into rare and others
         content |= {"training_counts": [training.pairs[pair] for pair in pairs], "cuts": dict(CUTS)}
     if name in DATASETS:
         choose = f"choose another name with {arg('output', like='NAME.json')}"

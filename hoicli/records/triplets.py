@@ -183,22 +183,23 @@ def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = F
     verb_senses, roles = raw.of_hoi["verb_synset"], raw.of_hoi["role"]
     check_types(box_senses, str, type(None))
     check_types(verb_senses, str, type(None))
+    # Numbered: gives each new key the next number. A name is (label, its WordNet sense or None).
     labels, verb_spellings, name_numbers = Numbered[str](), Numbered[str](), Numbered[Name]()
     names_of_boxes = list(zip(raw.labels, box_senses, strict=True))
-    if unlabelled and None in raw.labels:
+    if unlabelled and None in raw.labels:  # a null label has a name of its own, UNLABELLED, and "" among the labels
         names_of_boxes = [name if name[0] is not None else UNLABELLED for name in names_of_boxes]
         raw = replace(raw, labels=["" if label is None else label for label in raw.labels])
     box_label, verb = labels.numbers_of(list(raw.labels)), verb_spellings.numbers_of(list(raw.verbs))
     check_types(labels, str)
     check_types(verb_spellings, str)
     verbs: list[Name] = [(text, None) for text in verb_spellings]
-    if verb_senses:
+    if verb_senses:  # else no triplet states one, and a verb's name is its spelling alone
         senses = Numbered[Name]()
         verb = senses.numbers_of(list(zip(raw.verbs, verb_senses, strict=True)))
         verbs = list(senses)
     # the name of each box, and at the end NOTHING, which is what NO_BOX (-1) looks up
     names = name_numbers.numbers_of([*names_of_boxes, NOTHING])
-    used_names, label = number_values(names[raw.object])
+    used_names, label = number_values(names[raw.object])  # numbered anew: only the names of triplets' objects
     all_names = list(name_numbers)
     return Triplets(
         **raw.images(), box_label=box_label, verb=verb, label=label, labels=list(labels), verbs=verbs,

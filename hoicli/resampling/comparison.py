@@ -68,9 +68,9 @@ def difference(
     return Difference(
         before,
         after,
-        interval(estimate, resamples, images, lowest=-largest, highest=largest),
-        p_swapped(estimate, swaps),
-        p_resampled(estimate, resamples, images),
+        ci=interval(estimate, resamples, images, lowest=-largest, highest=largest),
+        p=p_swapped(estimate, swaps),
+        p_bootstrap=p_resampled(estimate, resamples, images),
     )
 
 
@@ -109,6 +109,7 @@ def class_chances(
     as_large, swap_counts = np.ones(len(numbers), dtype=np.int64), np.zeros(len(numbers), dtype=np.int64)
     p_values = np.ones(len(numbers))
     remaining, swaps_done, more = np.arange(len(numbers)), 0, min(resampling.rounds, FIRST_SWAPS)
+    # TAIL is 20 = 1 / 0.05: after so many swaps for each class, a q of one class alone can be below 0.05.
     while len(remaining) and swaps_done < max(resampling.rounds, len(numbers) * TAIL):
         classes = numbers[remaining]
         images = np.union1d(first.images_with(classes), second.images_with(classes))

@@ -158,8 +158,8 @@ class RowSums(NamedTuple):
 def _row_sums(lists: ListColumns, first: Ints, begin: Ints, row_hits: Ints, row_width: Ints) -> RowSums:
     """Return the matrix that counts the rows of a piece.
 
-    first, begin: of each row, its first true positive and its first prediction, as in `Rows`; row_hits, row_width: how
-    many true positives and how many predictions it has."""
+    A row is a run of true positives and the predictions before it. first, begin: its first true positive, an index into
+    all true positives, and its first prediction; row_hits, row_width: how many it has of each."""
     _, hit_number = expand_runs(first, row_hits)
     part_counts = -(-row_width // WIDEST)  # rounded up
     rows_cut: Ints = np.flatnonzero(part_counts > 1)
@@ -169,10 +169,12 @@ def _row_sums(lists: ListColumns, first: Ints, begin: Ints, row_hits: Ints, row_
     offset = WIDEST * part_in_row
     widths = np.minimum(np.append(row_width, row_width[row_of_part] - offset), WIDEST)
     _, prediction = expand_runs(np.append(begin, begin[row_of_part] + offset), widths)
+    # the rows of the matrix: true positives of each row, predictions of each row's first part, then of further parts
     sizes = np.append(row_hits, widths)
     images = lists.image[np.append(lists.hits[hit_number], prediction)]
     matrix = _incidence_matrix(sizes, images, lists.images)
-    return RowSums(matrix, int(sizes.max(initial=0)), rows_cut, starts_of(further_counts)[:-1])
+    further_parts = starts_of(further_counts)[:-1]
+    return RowSums(matrix, largest=int(sizes.max(initial=0)), rows_cut=rows_cut, further_parts=further_parts)
 
 
 class Piece:
@@ -201,6 +203,7 @@ class Piece:
         list_starts = starts_of(counts)[:-1]
         self._most_hits = int(np.add.reduceat(row_hits, list_starts).max(initial=0))
         self._longest_list = int(np.add.reduceat(row_width, list_starts).max(initial=0))
+        # from the order of rows in their lists to that of the strips
         first, begin, self._row_hits, self._row_width = self._place_columns(first, begin, row_hits, row_width)
         if weighted:
             self._sums = _row_sums(lists, first, begin, self._row_hits, self._row_width)
@@ -240,7 +243,8 @@ class Piece:
         worth_by_cell, predictions_by_cell = np.bincount(cell, worth, cells), np.bincount(cell, minlength=cells)
         hits = worth_by_cell.astype(self._all_images.hits.dtype).reshape(rows, -1)
         rank = predictions_by_cell.astype(self._all_images.rank.dtype).reshape(rows, -1)
-        return Counts(*(self._strips.running(np.add, self._strips.layers(values)) for values in (hits, rank)))
+        hits, rank = (self._strips.running(np.add, self._strips.layers(values)) for values in (hits, rank))
+        return Counts(hits, rank)
 
     def others(self, counts: Counts) -> Counts:
         """Return the counts of all images that `counts` is not about: those if every image counts once, minus
@@ -274,7 +278,7 @@ class Piece:
 
     def _average_precisions(self, counts: Counts, annotated: Sequence[Ints]) -> Iterator[Floats]:
         """Return an iterator of [O, R] the AP of each class, one for each of `annotated`: [O, R] how much ground truth
-        each class has, at least 1."""
+        each class has, at least 1. An image that counts twice has two copies of each of its true positives."""
         hits, rank = counts
         if self._cap is not None and rank.max(initial=0) > self._cap:
             # of the copies of a true positive, only those up to the cap count

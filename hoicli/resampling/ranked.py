@@ -190,7 +190,7 @@ class RankedLists(ListColumns):
                 end = start + len(some_images)
                 annotated_elsewhere = annotated.sum() - annotated[np.newaxis, start:end]
                 ap = np.zeros(annotated_elsewhere.shape)
-                if len(lists.hit):
+                if len(lists.hit):  # `rate` writes the AP into its last argument
                     piece.rate(piece.others(piece.alone(lists, start, end)), [annotated_elsewhere], [ap])
                 change[some_images] += ap[0] - observed_ap[number, 0]  # ap is 0 where nothing is left
                 classes_lost[some_images] += annotated_elsewhere[0] == 0
@@ -351,7 +351,8 @@ class Prepared:
 
     def ap_of_sides(self, coins: Times, annotated: Sequence[Ints] | None = None) -> list[Sides]:
         """Return what `ap` returns for two mixed systems, for each of the lists: with the weights `coins`, which are 0
-        or 1, and with the weights 1 - coins. annotated: as in `ap`, for the weights `coins`.
+        or 1, and with the weights 1 - coins. annotated: the result of `positives` for the weights
+        `coins`, if it is known.
 
         The counts of the second system are those of all images minus those of the first system.
         """

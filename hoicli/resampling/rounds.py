@@ -64,8 +64,8 @@ class Observed(NamedTuple):
         value of another test set might be.
 
         values: [C, R] the metric on each resample. usable: [C, R] whether a resample has ground truth of the class; if
-        not, the mean over all classes stands for its value. hidden: the factor by how many images have ground truth of
-        the class, HIDDEN or HIDDEN_OF_MEANS."""
+        not, the mean over all classes stands for its value. hidden: HIDDEN or HIDDEN_OF_MEANS, the measured factor
+        of the move for a class with ground truth in 0, 1, 2, ... images; the last one is for all that have more."""
         annotated, ap = self.images > 0, self.ap[:, np.newaxis]
         average = self.ap[annotated].sum() / max(int(annotated.sum()), 1)
         factors = np.array(hidden)[np.minimum(self.images, len(hidden) - 1)]

@@ -100,13 +100,13 @@ class Gathering:
             raise DataError(text, place=row.line.place, field="unit")
         model_tags = {key: text for key, text in tags.items() if key not in ("corruption", "severity", RECIPE_TAG)}
         cell_row = CellRow(
-            _cell_of(tags, row.line),
-            row["value"],
-            unit,
-            row.line.place,
-            model_tags,
-            tags.get(RECIPE_TAG, ""),
-            settings_of(row),
+            cell=_cell_of(tags, row.line),
+            value=row["value"],
+            unit=unit,
+            place=row.line.place,
+            tags=model_tags,
+            recipe=tags.get(RECIPE_TAG, ""),
+            settings=settings_of(row),
         )
         rows_by_model = self._rows.setdefault((row["metric"], row["subset"], row.get("protocol", "")), {})
         rows_by_model.setdefault(tags.get("model", ""), []).append(cell_row)
@@ -132,6 +132,7 @@ class Gathering:
             fitting = list(self._rows)  # the user did not insist on METRIC
         vcoco = all(is_vcoco(protocol) for _, _, protocol in fitting)
         fitting = [kind for kind in fitting if self.subset in (None, kind[1]) and self.protocol in (None, kind[2])]
+        # of what is left, the paper's protocol and subset, if any rows are of them
         for usual in (VCOCO_PROTOCOL, VCOCO_SUBSET) if vcoco else (SUBSET,):
             fitting = [kind for kind in fitting if usual in kind[1:]] or fitting
         if len(fitting) != 1:

@@ -107,8 +107,7 @@ def grids(
     what rows say; allow_missing: whether cells may be missing.
 
     Raises `UsageError` if the selection finds no rows or several kinds, `DataError` for everything that would make an
-    average quietly wrong.
-    """
+    average quietly wrong."""
     kind, models = gathering.choose_rows()
     rows_of = {model: _index_cells(model, rows) for model, rows in models.items()}
     remarks = _vcoco_remarks(gathering, kind) + _setting_remarks([*chain.from_iterable(models.values())])
@@ -127,7 +126,7 @@ def grids(
     _check_same_truth(rows_of, cells)
     complete_grids = [_grid(model, kind, rows, cells, unit) for model, rows in rows_of.items()]
     others = sorted(present_names - set(corruptions))
-    remarks += _check_missing(gathering, complete_grids, len(cells), others, allow_missing=allow_missing)
+    remarks += _missing_remarks(gathering, complete_grids, len(cells), others, allow_missing=allow_missing)
     remarks += _constant_remarks(complete_grids) + _recipe_remarks({grid.recipe for grid in complete_grids})
     return complete_grids, remarks
 
@@ -155,6 +154,7 @@ def _index_cells(model: str, rows: Sequence[CellRow]) -> dict[Cell, CellRow]:
             advice = f"keep one row a cell, or tell models apart with {arg('tag')} model=NAME"
             doubled = f"{_cells_text([row.cell])} of {_model_text(model)} is at {first.place} already"
             raise DataError(f"{doubled}; {advice}", place=row.place)
+    # shared: the settings of a row's signature but for the ground truth, whose boxes some corruptions move
     settings = [(repr(row.shared), row.place) for row in rows if row.shared]
     _check_same(settings, "signature", "values of different settings do not average; evaluate with the same ones")
     # What made the corrupted images must be the same in all rows: the recipe, and of each package that adds
@@ -186,20 +186,21 @@ def _check_same(values_and_places: Iterable[tuple[str, str]], field: str, proble
 
 def _grid(model: str, kind: Kind, rows: Mapping[Cell, CellRow], cells: Sequence[Cell], unit: str | None) -> Grid:
     """Return the grid of a model. kind: the (metric, subset, protocol) of its rows; rows: by their cells; cells: those
-    of a complete grid, the clean one first; unit: as in `grids`."""
+    of a complete grid, the clean one first; unit: "percent" or "fraction", None for what the rows say."""
     metric, subset, protocol = kind
     values = _percent(rows, unit)
     recipes = [split_recipe_text(row.recipe) for cell, row in rows.items() if cell != CLEAN_CELL]
     packages = sorted({package for _, package in recipes if package})
+    shared_tags = set.intersection(*(set(row.tags.items()) for row in rows.values()))
+    shared_settings = next((row.shared for row in rows.values() if row.shared), "")  # all that have some agree
     return Grid(
         model=model,
         protocol=protocol,
         metric=metric,
         subset=subset,
-        tags=dict(sorted(set.intersection(*(set(row.tags.items()) for row in rows.values())))),
-        settings=_settings_with_truth(model, rows, cells)
-        or next((row.shared for row in rows.values() if row.shared), ""),
-        recipe="+".join([*(recipe for recipe, _ in recipes[:1]), *packages]),
+        tags=dict(sorted(shared_tags)),
+        settings=_settings_with_truth(model, rows, cells) or shared_settings,
+        recipe="+".join([*(recipe for recipe, _ in recipes[:1]), *packages]),  # all cells have one recipe
         clean=values.get(CLEAN_CELL),
         cells={cell: values[cell] for cell in cells[1:] if cell in values},
         missing=tuple(cell for cell in cells if cell not in values),
@@ -241,11 +242,12 @@ def _settings_with_truth(model: str, rows: Mapping[Cell, CellRow], cells: Sequen
     Raises `DataError` for a cell with another ground truth, unless its corruption moves boxes. Boxes that move do so
     differently in every cell, so cells that share a ground truth must have it from the original images, too.
     """
-    boxes_kept = any(
-        split_recipe_text(row.recipe)[0].endswith(KEPT) for cell, row in rows.items() if cell != CLEAN_CELL
-    )
+    # KEPT ends the recipe's name if boxes stayed as annotated, even under corruptions that move content (`moves`)
+    recipes = [split_recipe_text(row.recipe)[0] for cell, row in rows.items() if cell != CLEAN_CELL]
+    boxes_kept = any(recipe.endswith(KEPT) for recipe in recipes)
     without_motion = {CLEAN, *(name for name, entry in CORRUPTIONS.items() if boxes_kept or not entry.moves)}
     rows_with_truth = {cell: rows[cell] for cell in cells if cell in rows and rows[cell].truth}
+    # the row with which all others are compared: its boxes are where they were annotated
     original_row = next((row for (name, _), row in rows_with_truth.items() if name in without_motion), None)
     if original_row is None:
         return ""
@@ -297,16 +299,15 @@ def _extent_remarks(
     """Return remarks if the grid of these corruptions and severities was not named by the user and is not RoHOI's, and
     on cells in the rows that are not in the grid."""
     remarks = []
-    if benchmark == Benchmark() and (corruptions, severities) != (ROHOI, SEVERITIES):
+    if benchmark == Benchmark() and (corruptions, severities) != (ROHOI, SEVERITIES):  # the user named none
         extent = f"{len(corruptions)} corruptions and severities {list_names(severities)}"
         remarks.append(f"averaging over {extent}: RoHOI has 20, at 1 to 5")
     not_in_grid = sorted({name for name, _ in present_cells} - set(corruptions))
     present_severities = {severity for name, severity in present_cells if name in corruptions}
     not_in_grid += sorted(map(str, present_severities - set(severities)))
     if not_in_grid:
-        remarks.append(
-            f"left out, not in the grid: {list_names(not_in_grid)}; {arg('corruption')} and {arg('severity')} choose"
-        )
+        choose = f"{arg('corruption')} and {arg('severity')} choose"
+        remarks.append(f"left out, not in the grid: {list_names(not_in_grid)}; {choose}")
     return remarks
 
 
@@ -344,7 +345,7 @@ def _look_like_fractions(values: Mapping[Cell, CellRow]) -> bool:
     return any(0 < max(side, default=0.0) <= 1 for side in (clean, corrupted))
 
 
-def _check_missing(
+def _missing_remarks(
     gathering: Gathering, complete_grids: Sequence[Grid], cells: int, others: Sequence[str], *, allow_missing: bool
 ) -> list[str]:
     """Return remarks on the cells that models lack. Raises `DataError` if a model lacks any and that is not allowed, or
@@ -375,6 +376,7 @@ def _recipe_remarks(recipes: set[str]) -> list[str]:
         names = list_names(name or "none stated" for name in sorted(recipes))
         return [f"the models' images were made by different recipes: {names}"]
     (recipe,) = recipes
+    # one of hoicli's own; or NAME@DIGEST, the name of one from a file (or of a package that adds corruptions)
     if recipe.removesuffix(KEPT) in RECIPES or "@" in recipe:
         return [
             f"RoHOI-style, recipe {recipe}: comparable with values of this recipe, not with RoHOI's tables, whose "

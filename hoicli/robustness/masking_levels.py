@@ -55,7 +55,9 @@ def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon:
     """
     epochs_at_level = [0] * len(LEVELS)
     first_number = epochs[0].epoch if epochs else 0
-    decisions_made = [_decision(first_number, 0, (None, None, None), False, epochs_at_level, [None])]
+    no_changes = (None, None, None)  # relative change, largest change and threshold of equation 5
+    clean_only = [None]  # the only unlocked level, without a score yet
+    decisions_made = [_decision(first_number, 0, no_changes, False, epochs_at_level, clean_only)]
     latest_scores: dict[int, float] = {}  # by level
     unlocked = 0
     largest_change = 0.0
@@ -65,7 +67,7 @@ def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon:
         latest_scores[epoch.level] = epoch.score
         unlocked = max(unlocked, epoch.level)
         upgrade = False
-        changes: tuple[float | None, ...] = (None, None, None)
+        changes: tuple[float | None, ...] = no_changes
         if previous_score:  # neither before the second epoch nor after a score of 0
             change = (epoch.score - previous_score) / previous_score
             largest_change = max(largest_change, abs(change))
@@ -89,7 +91,8 @@ def _decision(
     level_scores: Sequence[float | None],
 ) -> Record:  # fmt: skip
     """Return a decision as `decisions` describes it. epoch: the number of the epoch to train; level: the chosen one;
-    changes: the three numbers of equation 5; level_scores: of the unlocked levels, from clean on."""
+    changes: the three numbers of equation 5; upgrade: whether a level was unlocked; level_scores: of the unlocked
+    levels, from clean on."""
     unlocked_names = LEVELS[: len(level_scores)]
     return {
         "epoch": epoch,

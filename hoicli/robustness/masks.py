@@ -95,14 +95,14 @@ def masks_of(
     """Return the rectangles [x1, y1, x2, y2] to blacken in an image, one for each instance that interacts.
 
     record: of the image, checked; its `segmentations`, if it has them, are COCO's polygons, or None, for each box.
-    ratio: as in `masking`; dilate: pixels by which each edge is moved outwards first; expand: the largest share of the
-    side by which it is then moved at random."""
+    ratio: the side of a mask as a share of its instance's side, 0 for no masks; dilate: pixels by which each edge is
+    moved outwards first; expand: the largest share of the side by which it is then moved at random."""
     segments = record.get("segmentations") or [None] * len(record["boxes"])
     size = (record["width"], record["height"]) if "width" in record and "height" in record else None
     rectangles = []
     for number in chosen_boxes(record) if ratio else ():
         segment = segments[number]
-        edges = box_edges(record["boxes"][number]) if segment is None else segment_edges(segment)
+        edges = box_edges(record["boxes"][number]) if segment is None else _segment_edges(segment)
         if edges is None:
             continue
         outwards = [share * expand for share in random_shares(seed, str(record["image_id"]), number)]
@@ -149,14 +149,17 @@ def box_edges(box: Sequence[float]) -> Edges:
     return float(min(x1, x2)), float(min(y1, y2)), float(max(x1, x2)) + 1, float(max(y1, y2)) + 1
 
 
-def segment_edges(polygons: Any) -> Edges | None:
-    """Return the edges of the smallest rectangle around an instance's mask, None for a mask without polygons. polygons:
-    as in COCO, [[x1, y1, x2, y2, ...], ...]. Raises `ValueError` for anything else."""
+def _check_polygons(polygons: Any) -> None:
+    """Raise `ValueError` if an instance's mask is not one of COCO's polygons, [[x1, y1, x2, y2, ...], ...]."""
     if type(polygons) is not list:
         raise ValueError("no polygons; give COCO's, or null to use the box")
     for polygon in polygons:
         if type(polygon) is not list or len(polygon) < 6 or len(polygon) % 2 or not all(map(_is_coordinate, polygon)):
             raise ValueError("a polygon is [x1, y1, x2, y2, x3, y3, ...], finite numbers")
+
+
+def _segment_edges(polygons: Sequence[Sequence[float]]) -> Edges | None:
+    """Return the edges of the smallest rectangle around an instance's mask, None for a mask without polygons."""
     if not polygons:
         return None
     xs = list(chain.from_iterable(polygon[0::2] for polygon in polygons))
@@ -211,6 +214,7 @@ def read_record(line: Line) -> Record:
     """Return the image record on a line, with everything checked that masking reads of it. Raises `DataError` for its
     first problem."""
     record = parse(line)
+    # of any vocabulary, with or without scores, labels and objects
     for problem in problems(record, None, scored=False, besides=("size",), nulls=NULLS):
         raise problem.error(line.place)
     for number, box in enumerate(record["boxes"]):
@@ -222,7 +226,7 @@ def read_record(line: Line) -> Record:
     for number, segment in enumerate(segments or ()):
         try:
             if segment is not None:
-                segment_edges(segment)
+                _check_polygons(segment)
         except ValueError as error:
             raise DataError(str(error), place=line.place, field=f"segmentations[{number}]") from None
     return record
@@ -249,7 +253,7 @@ def write_changed(record: Record, change: Change, images: str, out: str, place: 
     register_input(source, is_kept=False)
     data, picture = read_picture(record, source, place)
     height, width = picture.pixels.shape[:2]
-    record = change.record({**record, "width": width, "height": height})
+    record = change.record({**record, "width": width, "height": height})  # decides what to do, under `change.key`
     # where `out` is around `images`, only what is written into `images` can overwrite an image
     out_is_around = lies_in(Path(images), Path(out))
     is_dangerous = lies_in(target, Path(images)) if out_is_around else lies_in(source, Path(out))

@@ -139,6 +139,7 @@ def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
         corruptions = [_severity_cells(grid, corruption=name, family=family_of(name)) for name in grid.levels()]
         families = [_severity_cells(grid, family=family) for family in (*FAMILIES, None)]
         return [summary, list(chain.from_iterable(corruptions)), list(chain.from_iterable(families))]
+    # a part of the grid is named by these keys of its rows; each kind of part is a table
     means_by_keys: dict[tuple[str, ...], list[Row]] = {
         ("corruption", "family"): [], ("family",): [], ("severity",): [],
     }  # fmt: skip

@@ -84,7 +84,7 @@ class Endpoint:
         if not self.key:
             return text
         without_key = text.replace(self.key, IN_ITS_PLACE)
-        if len(_letters(self.key)) < DISGUISED:
+        if len(_letters(self.key)) < DISGUISED:  # so short a key occurs by chance in any text
             return without_key
         other_letters = _letters(text.replace(self.key, " "))
         escapes = re.search(r"\\|%[0-9a-f]|&#|&\w+;", without_key, re.IGNORECASE)

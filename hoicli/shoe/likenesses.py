@@ -61,8 +61,8 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
     codes, pair_of_hoi = np.unique(truth.verb * width + truth.label, return_inverse=True)
     pair_names = [(truth.verbs[code // width], truth.objects[code % width]) for code in codes.tolist()]
     named = named_pairs(pair_names, table, candidates)
-    verbs, objects = Numbered[Name](), Numbered[Name]()
-    row = np.zeros((len(pair_names), 2), dtype=np.int64)
+    verbs, objects = Numbered[Name](), Numbered[Name]()  # looking up a new name gives it the next number
+    row = np.zeros((len(pair_names), 2), dtype=np.int64)  # the numbers of each pair's verb and object
 
     def spelling(pair_number: int) -> list[str]:
         """Return the texts of a pair in a form that can be sorted: both labels and senses, "" for None."""
@@ -114,7 +114,7 @@ def named_pairs(
 def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]]) -> Ints:
     """Return [P]: the number of the class (verb, object) whose spelling each predicted triplet has, for plain mAP; -1
     for a spelling that no class has, and for an object without a label."""
-    verbs, objects = Numbered[str](), Numbered[str]()
+    verbs, objects = Numbered[str](), Numbered[str]()  # these give each new name the next number
     class_verb = verbs.numbers_of([verb for verb, _ in classes])
     class_object = objects.numbers_of([name for _, name in classes])
     other_verb, other_object = len(verbs), len(objects)  # one more number each, for all names that no class has
@@ -150,11 +150,12 @@ class Likeness:
         each two names that share an image, each two once."""
         self._pos, self._truth = pos, truth
         self._predicted = [(label and normalise(label), sense) for label, sense in predicted]
+        # the pool of a predicted name: the senses that it may have
         pools = {name: pool_of(name, pos, candidates) for name in dict.fromkeys(self._predicted)}
+        # all senses, numbered in alphabetical order
         self._names = sorted({sense for _, sense in truth if sense is not None}.union(*pools.values()))
-        """All senses; their numbers are in alphabetical order."""
         number: dict[str | None, int] = {None: NONE, **{sense: place for place, sense in enumerate(self._names)}}
-        self._pools = [pools[name] for name in self._predicted]  # the senses that each predicted name may have
+        self._pools = [pools[name] for name in self._predicted]
         self._pool_sizes = np.array([len(pool) for pool in self._pools], dtype=np.int64)
         # the senses of all pools, one pool after the other
         self._pool_senses = np.array([number[sense] for sense in chain.from_iterable(self._pools)], dtype=np.int64)

@@ -87,8 +87,11 @@ def scores_of(shoe: Shoe, strict: Matching, loose: Matching | None = None) -> Sc
         soft = _areas(shoe, soft_entries(shoe, loose), positives)
         plain = None if shoe.unlabelled else _areas(shoe, plain_entries(shoe, loose.keep), positives)
     no_values = [None] * class_count
-    columns = (shoe.classes.classes, positives.tolist(), soft or no_values, f1, plain or no_values)
-    rows = [ClassScores(verb, name, *rest) for (verb, name), *rest in zip(*columns, strict=True)]
+    columns = zip(shoe.classes.classes, positives.tolist(), soft or no_values, f1, plain or no_values, strict=True)
+    rows = [
+        ClassScores(verb, name, count, soft_ap=soft_ap, f1=class_f1, ap=ap)
+        for (verb, name), count, soft_ap, class_f1, ap in columns
+    ]
     truths, kept_count = len(shoe.truth.verb), int(strict.keep.sum())
     missed = int((strict.prediction_of < 0).sum())
     return Scores(
@@ -346,7 +349,7 @@ class _Weighting:
         one_class, shape = np.zeros_like(image), (1, self._images)
         totals = sum_by_image(one_class, image, np.ones_like(image), shape)
         counts = sum_by_image(one_class, image, np.where(is_counted, 1, 0), shape)
-        return ImageSums([counts, totals], totals, rate)
+        return ImageSums([counts, totals], counted=totals, of=rate)
 
 
 def means(metric: str, rounds: Rounds) -> Floats:

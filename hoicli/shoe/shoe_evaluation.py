@@ -219,9 +219,9 @@ def _read_in_parallel(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTabl
     files, where that is not worth it, and if a process fails; then the caller reads them one after the other."""
 
     def read_truth() -> Triplets:
-        """Return the ground truth. Look its labels up in WordNet, which is remembered, as most predictions have them,
-        too."""
+        """Return the ground truth."""
         truth = merge(triplet_batches(gt, policy=ErrorPolicy(), truth=True))
+        # Look its labels up in WordNet only for `candidates` to remember them: most predictions have them, too.
         for pos, names in (("v", truth.verbs), ("n", truth.objects)):
             for name in names:
                 pool_of(name, pos, candidates)

@@ -209,11 +209,11 @@ class _Reading:
         """Add many lines at once, checked together as columns, and return True. Only plain lines can be added in this
         fast way: those that say no more than the similarity and the measure. For any other line among them, and for a
         pair with two ratings, raise an exception that `columns.attempt` turns into None."""
-        require(b'"scores"' not in lines[0].data)
+        require(b'"scores"' not in lines[0].data)  # a table with scores: do not try
         records = [orjson.loads(line.data) for line in lines]
         require(set().union(*records) <= _KEYS)
         require(not any(repeated_key(line.data, record) for line, record in zip(lines, records, strict=True)))
-        pos, *sides, similarity = zip(*map(_FIELDS, records), strict=True)
+        pos, *sides, similarity = zip(*map(_FIELDS, records), strict=True)  # columns; sides: the two senses, a and b
         measures = set(map(dict.get, records, repeat("measure")))
         require(all(name is None or (type(name) is str and name) for name in measures))
         require(all(pos == tuple(map(_pos_of, side)) for side in sides) and None not in pos)
@@ -221,7 +221,9 @@ class _Reading:
         check_types(similarity, float, int)
         require(min(similarity) >= 0 and max(similarity) <= 1)
         first, second = (np.fromiter(map(self._number, side), dtype=np.int64) for side in sides)
-        require(all(map(eq, map(self.pairs.setdefault, _keys(first, second).tolist(), similarity), similarity)))
+        # what is stored of each pair, which is the new similarity unless another line had one
+        stored = map(self.pairs.setdefault, _keys(first, second).tolist(), similarity)
+        require(all(map(eq, stored, similarity)))
         self.measures |= measures
         self.rules.add("mean")
         return True

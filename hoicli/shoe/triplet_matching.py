@@ -328,7 +328,8 @@ def greedy(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, turn: In
 
 def optimal(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, image_of_truth: Ints) -> Ints:
     """Return [G]: the prediction that each ground truth takes, -1 for none, such that each image has the greatest total
-    similarity. truth, prediction, similarity, rank: as in `greedy`; image_of_truth [G]: the image of each ground truth.
+    similarity. truth, prediction, similarity [K]: the pairs that overlap enough; rank [P]: the place of each prediction
+    in the order of scores; image_of_truth [G]: the image of each ground truth.
 
     SciPy's `linear_sum_assignment` solves an image at a time. What it maximises is one number a pair, made of three:
     first the similarity, then 1 for each match, then the rank of the prediction. They are whole numbers, added without

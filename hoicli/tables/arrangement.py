@@ -21,9 +21,9 @@ from hoicli.tables.cells import (
     TextTable,
     Value,
     cell_text,
+    check_one_unit,
     compared_value,
     number_text,
-    of_one_unit,
     plain_value,
     single_value,
     value_of,
@@ -46,7 +46,7 @@ Placed = tuple[Name, Head, Row]
 def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[TextTable, list[Row]]:
     """Return the table that a layout (as papers print it) makes of result rows, and the rows that are not in it. Raises
     `DataError` if no row fits the layout, or if two rows belong in one cell."""
-    slots = layout.columns(rows)
+    slots = layout.columns(rows)  # a slot is a column of the layout: its heads, and which rows it takes
     fitting = [(row, slot) for row, slot in product(rows, slots) if is_mean(row) and slot.takes(row)]
     if not fitting:
         raise DataError(f"no row fits the layout {layout.name} ({layout.description}): they are {describe_rows(rows)}")
@@ -56,12 +56,13 @@ def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> 
     placed = _by_usual_protocol([(_name_of(row, tags, keys), row, slot) for row, slot in fitting])
     placed_ids, columns = {id(row) for *_, row in placed}, {column for _, column, _ in placed}
     heads = [*(("Method" if tag == "model" else tag_column(tag)) for tag in tags), *keys] or ["Method"]
-    of_one_unit(row for *_, row in placed)
-    views = _VIEWS & set(tags)
+    check_one_unit(row for *_, row in placed)
+    views = _VIEWS & set(tags)  # with lines for thresholds or parts of the data, a column has no best value
     table = _assemble(
         placed, heads, partial(compared_value, showing=showing),
         columns=[column for slot in slots if (column := (slot.group, slot.head)) in columns],
-        ranked=not views, compared=True, settings_shown=views, n=layout.n and showing.n,
+        ranked=not views, compared=True, settings_shown=views,
+        n=layout.n and showing.n,  # lines of counts: in some layouts, and not in CSV
     )  # fmt: skip
     return table, [row for row in rows if id(row) not in placed_ids]
 
@@ -94,7 +95,7 @@ def arrange_by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence
             tag_keys = sorted({f"tag.{tag}" for tag in chain.from_iterable(row.get("tags", {}) for row in rows)})
             tag_keys += [name for name in dict.fromkeys(chain.from_iterable(rows)) if name not in NO_KEYS]
             raise UsageError(f"{key}: no row has it; choose from {', '.join(tag_keys)}")
-    of_one_unit(rows)
+    check_one_unit(rows)
     placed: list[Placed] = []
     for row in rows:
         # the value of the last key heads the column; those of the others name its group
@@ -102,6 +103,8 @@ def arrange_by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence
         name = tuple(cell_text(value_of(row, key)) or "-" for key in lines)
         placed.append((name, (" ".join(group), head), row))
     names = [key.removeprefix("tag.") for key in lines]
+    # Values are ranked, and compared by their settings, if lines differ by what the user tagged (such as models) alone;
+    # they are also compared if lines and columns differ by thresholds and parts of the data alone.
     ranked = all(key.startswith("tag.") for key in lines)
     keys = {key.removeprefix("tag.") for key in (*lines, *columns)}
     return _assemble(
@@ -129,7 +132,7 @@ def tables_of(rows: Sequence[Row], *, strict: bool = False) -> list[TextTable]:
     Consecutive tables with the same settings state them once, below the last. If two rows belong in one cell, the later
     one is shown; if `strict`, `DataError` is raised for them, and for a metric in two units."""
     if strict:
-        of_one_unit(rows)
+        check_one_unit(rows)
     if "metric" not in rows[0]:
         return [_table_of_keys(rows)]
     # (keys that name lines, key whose values head columns) -> rows; a difference between models has no such column
@@ -183,6 +186,7 @@ def _arrange_by_kind(
     column for each value of the key `column`. The metric names a line if it is in `index`, else a group of columns.
     value: makes the value of a cell of its rows."""
     tags = list(dict.fromkeys(chain.from_iterable(row.get("tags", {}) for row in rows)))
+    # in tables of diagnoses and pair statistics (_COUNTED), `n` differs from line to line
     count_lines = column == "subset" and not _COUNTED.isdisjoint(index)
     # keys without any value are left out
     index = tuple(key for key in index if any(cell_text(row[key]) for row in rows)) or index[:1]
@@ -235,16 +239,17 @@ def _assemble(
 
     heads: what stands over the columns that name lines. value: makes a cell's value of its rows. columns: the group and
     head of each column, if not in the order of first appearance. ranked: whether the best values of each column are
-    marked. compared: whether a note says which values were made with other settings. settings_shown, mark_at: as for
-    `add_notes`. n: whether lines are added that say how many classes, images or pairs the values are over."""
+    marked. compared: whether a note says which values were made with other settings. settings_shown: the keys that name
+    lines and columns. mark_at: the column of names that takes the mark of a whole line. n: whether lines are added that
+    say how many classes, images or pairs the values are over."""
     metrics = _metrics_by_column(placed)
     columns = _filled_columns(placed, columns or _columns_by_group(metrics))
     grid = _Grid.from_rows(placed, columns)
     check_not_sparse(len(grid.names), len(heads) + len(columns), len(grid.rows))
     cells = {place: value(cell_rows) for place, cell_rows in grid.rows.items()}
     apart = made_otherwise(grid.rows, columns, settings_shown) if compared else {}
-    unknown_order = of_unknown_order(grid.rows) if compared else set()
-    notes = {place: (*cell.notes, *(UNKNOWN_ORDER,) * (place in unknown_order)) for place, cell in cells.items()}
+    order_notes = dict.fromkeys(of_unknown_order(grid.rows) if compared else (), (UNKNOWN_ORDER,))
+    notes = {place: (*cell.notes, *order_notes.get(place, ())) for place, cell in cells.items()}
     table = _text_table(grid, heads, columns, cells)
     table = add_notes(table, grid.rows, mark_at=mark_at, settings_shown=settings_shown, notes=notes, apart=apart)
     if ranked:
@@ -371,6 +376,7 @@ def _add_count_lines(table: TextTable, counts: Sequence[Sequence[str]]) -> TextT
             if any(count != "-" for count in shared):
                 lines.append(["n", *[""] * (table.names - 1), *shared])
             shared = []
+    # the heads and the groups above them have negative numbers as lines, which stay
     marks = {(line if line < 0 else new_lines[line], column): mark for (line, column), mark in table.marks.items()}
     best, second = ([(new_lines[line], column) for line, column in places] for places in (table.best, table.second))
     cites = {new_lines[line]: cite for line, cite in table.cites.items()}

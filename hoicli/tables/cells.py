@@ -175,6 +175,7 @@ def compared_value(rows: Sequence[Row], showing: Showing) -> Value:
         value = fmean(values)
         behind = f" ± {number_text(stdev(values), digits)}" if len(values) > 1 else ""
         notes = (f"mean ± sample standard deviation over {showing.over}, n = {len(values)}",)
+    # DRAWN: settings of random draws, which change no value but intervals and probabilities
     made_with = {tuple(setting for setting in settings_of(row).items() if setting[0] not in DRAWN) for row in rows}
     same_settings = len(made_with) == 1
     if not same_settings:
@@ -222,7 +223,7 @@ def clash(first: Row, row: Row) -> DataError:
     return DataError(problem, place=place_of(row), code="mixed")
 
 
-def of_one_unit(rows: Iterable[Row]) -> None:
+def check_one_unit(rows: Iterable[Row]) -> None:
     """Raise `DataError` if rows give one metric in two units. Counts of errors may have a unit for each error type."""
     first: dict[Hashable, Row] = {}
     for row in rows:

@@ -48,7 +48,7 @@ def made_otherwise(
     for row_by_place in _rows_by_group(values_by_place, columns):
         settings_by_place = {place: settings_of(row) for place, row in row_by_place.items()}
         if "data" not in settings_shown:
-            _of_one_dataset(row_by_place.values())
+            _check_one_dataset(row_by_place.values())
         usual = _UsualSettings.among(settings_by_place.values(), settings_shown)
         for place, settings in settings_by_place.items():
             own_settings, usual_settings = usual.both_sides(settings)
@@ -95,6 +95,7 @@ class _UsualSettings(NamedTuple):
         usual = min(counts, key=lambda settings: (-counts[settings], len(settings), settings))
         digests = [settings["gt"] for settings in every_settings if "gt" in settings]
         truths = Counter(map(_truth, digests))
+        # the most frequent ground truth; of equally frequent ones first those with a set in their name (hico-test)
         truth = min(truths, key=lambda digest: (-truths[digest], "-" not in digest, digest)) if truths else ""
         full_digest = max((digest for digest in digests if _truth(digest) == truth), key=len, default="")
         orders = _usual_orders(settings for settings in every_settings if _truth(settings.get("gt", "")) == truth)
@@ -167,7 +168,7 @@ def _truth(digest: str) -> str:
     return re.sub(r"(?<=.)-[0-9a-f]{8}$", "", digest)
 
 
-def _of_one_dataset(rows: Iterable[Row]) -> None:
+def _check_one_dataset(rows: Iterable[Row]) -> None:
     """Raise `DataError` if the rows, which belong in one group of columns, are of two datasets."""
     first: dict[str, Row] = {}
     for row in rows:

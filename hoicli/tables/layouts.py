@@ -112,7 +112,10 @@ def _column_by_metric(command: str, is_typical: Callable[[Row], bool]) -> Callab
     def columns(rows: Sequence[Row]) -> list[Slot]:
         """Return the columns for these rows."""
         subset, protocols = _subset_and_protocols(row for row in rows if row["metric"] in heads and is_typical(row))
-        return [Slot("", head, metric, subset, protocols) for metric, head in heads.items()]
+        return [
+            Slot(group="", head=head, metric=metric, subset=subset, protocols=protocols)
+            for metric, head in heads.items()
+        ]
 
     return columns
 

@@ -162,7 +162,9 @@ def _places_by_setting(
     rows: Mapping[Place, Sequence[Row]], settings_shown: Collection[str], apart: Mapping[Place, Otherwise]
 ) -> dict[tuple[str, str], set[Place]]:
     """Return, for each setting (key, value) that the line of settings states, the values that were made with it.
-    Parameters are those of `settings_line`."""
+
+    rows: the rows of each value. settings_shown: the keys that name lines and columns; what such a name states is left
+    out. apart: the values whose notes state some of their settings, which are left out, too."""
     usual_rows = chain.from_iterable(value_rows for place, value_rows in rows.items() if place not in apart)
     has_own_rows = any("published" not in dict(parse_signature(str(row.get("signature")))) for row in usual_rows)
     names_state = _name_test(chain.from_iterable(rows.values()), settings_shown)
@@ -187,7 +189,7 @@ def _name_test(rows: Iterable[Row], settings_shown: Collection[str]) -> Callable
     slices: dict[str, set[str]] = {}  # the slices, as signatures state them, by name
     for row in rows:
         for key, value in parse_signature(str(row.get("signature") or "")) if "slice" in settings_shown else ():
-            if key == "slice":
+            if key == "slice":  # its value is `name/part`, with a digest of the file after the name if there is one
                 slices.setdefault(row.get("tags", {}).get("slice", ""), set()).add(value.rpartition("/")[0])
 
     def names_state(row: Row, key: str, value: str) -> bool:

@@ -24,6 +24,7 @@ def parse_result_row(line: Line) -> PlacedRow:
     row = PlacedRow(parse(line))
     row.line = line
     tags = row.setdefault("tags", {})
+    # tags are text, but a severity (of a corruption) may be written as a number
     if type(tags) is dict and type(tags.get("severity")) is int:
         row["tags"] = {**tags, "severity": str(tags["severity"])}
     for problem in result_problems(row):

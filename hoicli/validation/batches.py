@@ -193,7 +193,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         verbs=verbs,
         roles=roles,
         sizes=details.sizes,
-        whole=np.array(details.masks, dtype=np.int64) & WITHOUT_BOXES != 0,
+        whole=np.array(details.masks, dtype=np.int64) & WITHOUT_BOXES != 0,  # masks: caveats as bits
         unknown=np.array(details.unknown, dtype=np.int64),
     )
     if vocabulary is not None:

@@ -104,6 +104,7 @@ def gather_evidence(truth: GroundTruth, opinions: Sequence[Opinion]) -> Evidence
 def _evidence_of_model(opinion: Opinion, annotated: _AnnotatedPairs) -> tuple[Ints, Floats, Floats, Floats]:
     """Return the columns `other_class`, `sure`, `score` and `own_score` [N] of `Evidence` for one model."""
     count, classes = len(annotated.pair_of), annotated.classes
+    # each class predicted on an annotated pair (pair * classes + class, ascending), and its best prediction there
     class_keys, best = _best_predictions(opinion, annotated)
     prediction_score = opinion.scenes.score
     # the prediction of the annotated class
@@ -158,7 +159,7 @@ def find_contradicted(truth: GroundTruth, evidence: Evidence, rules: Rules) -> C
     values = (*scenes.ends(rows[chosen]), scenes.interaction[rows[chosen]])
     chosen = chosen[np.lexsort((rows[chosen], *values, by_id, -mean[chosen], -models[chosen]))]
     chosen_columns: Any = (column[..., chosen] for column in evidence)
-    return Contradicted(Evidence(*chosen_columns), contradicts[:, chosen], models[chosen], mean[chosen])
+    return Contradicted(Evidence(*chosen_columns), contradicts[:, chosen], models[chosen], sure=mean[chosen])
 
 
 class Strays(NamedTuple):
@@ -229,7 +230,7 @@ def find_missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) 
     values = (*strays.boxes.reshape(8, -1), -strays.score)
     strays = strays.reorder(np.lexsort((strays.row, *values, strays.model, -strays.sure, strays.class_, by_id)))
     first, other, overlap = strays.overlapping(truth, protocol, min(rules.same, protocol.threshold))
-    shape = len(opinions), len(strays.row)
+    shape = len(opinions), len(strays.row)  # what each model predicts of the triplet that a stray prediction stands for
     score, sure = np.full(shape, np.nan), np.zeros(shape)
     # The surest prediction of a model comes first; in reverse order it is written last, and stays.
     agree = np.flatnonzero((overlap >= rules.same) | (first == other))[::-1]
@@ -245,7 +246,7 @@ def find_missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) 
     # pairs of which the first is ranked below the other
     overlaps_better = (overlap >= protocol.threshold) & (rank[other] < rank[first]) & (models[first] >= votes)
     chosen = order[_keep_best(len(order), rank[first[overlaps_better]], rank[other[overlaps_better]])]
-    return Missing(strays.reorder(chosen), models[chosen], mean[chosen], score[:, chosen])
+    return Missing(strays.reorder(chosen), models[chosen], sure=mean[chosen], score=score[:, chosen])
 
 
 def _strays(opinions: Sequence[Opinion], rules: Rules) -> Strays:

@@ -15,7 +15,7 @@ from math import isnan
 import numpy as np
 
 from hoicli.errors import arg, write_number
-from hoicli.evaluation.coverage import Coverage, check_counted, choose_computable
+from hoicli.evaluation.coverage import Coverage, check_computable, check_counted
 from hoicli.evaluation.evaluation_rows import Wanted, tally_rows
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -80,7 +80,8 @@ class Audit:
         self.filters, policy, self._tags = filters or Filters(), policy or ErrorPolicy(), tags or {}
         self._vocabulary = truth.vocabulary
         self.duplicates: Duplicates = near_duplicates(truth.scenes, truth.vocabulary, protocol, rules.same)
-        choose_computable(truth, [protocol] if models else [])
+        if models:
+            check_computable(truth, protocol)
         several = len(models) > 1
         self.opinions = [self._opinion(name, stream, policy, name if several else None) for name, stream in models]
 
@@ -306,7 +307,8 @@ class Audit:
         rows_by_change = dict(zip(CHANGES, shared_out(self._changed_means, list(CHANGES)), strict=True))
         for model, model_rows in enumerate(rows_as_given):
             given_values = {row["subset"]: row["value"] for row in model_rows}
-            # the order of the annotations as given, which the rows of differences state
+            # The order of the annotations as given. A difference depends on it, too, and its row has the signature of
+            # the changed annotations: so the order is added there.
             order = settings_of(model_rows[0]).get("listed", "") if model_rows else ""
             yield from model_rows
             for name in CHANGES:
@@ -340,6 +342,6 @@ class Audit:
         rows_by_model = []
         for opinion, tally in zip(self.opinions, tallies, strict=True):
             tags = {"model": opinion.name, **self._tags, "annotations": name}
-            rows = tally_rows(tally, self._vocabulary, Wanted(), None, settings=settings, tags=tags)
+            rows = tally_rows(tally, self._vocabulary, Wanted(), resampling=None, settings=settings, tags=tags)
             rows_by_model.append([row | note for row in rows])
         return rows_by_model

@@ -125,7 +125,7 @@ class LabelEvidence:
             if not annotated:
                 continue
             compared.append(hoi)
-            numbers_by_class = self._meanings(names[int(place[hoi])])
+            numbers_by_class = self._meanings(names[int(place[hoi])])  # the readings by which it means each class
             for class_ in annotated & numbers_by_class.keys():
                 self.counts.matched.update(numbers_by_class[class_])
         self.counts.images += len(compared)

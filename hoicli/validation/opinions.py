@@ -94,7 +94,7 @@ class Opinion:
         two columns: the number of the pair, and the prediction. subject, object_: the ground-truth boxes of each pair,
         object -1 for none. A prediction without an object is only on pairs without one."""
         scenes = self.scenes
-        box, truth_box = self._matched
+        box, truth_box = self._matched  # every predicted box with every ground-truth box that it overlaps enough
         # First every pair with every prediction whose subject overlaps that of the pair; then the objects are compared.
         order = np.lexsort((box, truth_box))
         by_truth = truth_box[order]
@@ -103,6 +103,7 @@ class Opinion:
         rows = np.flatnonzero(self.outcomes.code <= TRUE_POSITIVE)
         rows = rows[sorted_by(scenes.subject[rows], len(scenes.boxes))]
         subjects = scenes.subject[rows]
+        # each such two boxes as one number, by which it is looked up whether two objects overlap enough
         match_keys = np.sort(box * (len(self.batch.truth.scenes.boxes) + 1) + truth_box)
         pairs_found = Growing(pair=np.int64, row=np.int64)
         for pair, match in counterparts(start, count):

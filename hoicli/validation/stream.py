@@ -259,7 +259,8 @@ def _conclude(
             findings.add("no-scores", f"{name}: no triplet has a score, as predictions must", checking.triplets)
         names_seen = {*checking.images, *checking.named}
         missing = [image_id for image_id in truth.rows if image_id not in names_seen]
-        if missing and (names_seen or not checking.results):
+        only_results = bool(checking.results) and not names_seen  # a file of result rows is about no images
+        if missing and not only_results:
             findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
         mismatch = _box_evidence(truth, checking.compared).finding()
         if mismatch is not None:

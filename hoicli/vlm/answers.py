@@ -144,7 +144,8 @@ def _form(source: Source) -> str:
 def _add_rows(
     source: Source, answers: Answers, questions_by_id: Mapping[str, Question], policy: ErrorPolicy, *, released: bool
 ) -> None:
-    """Add the answers in the rows of a file, as `_add_row` does; bad rows go to the policy."""
+    """Add the answers in the rows of a file; bad rows go to the policy. questions_by_id: {id of a prompt: question};
+    released: read answers as the released scripts do."""
     for place, row in rows_in(source, policy) or _rows_by_file_name(source):
         with policy.item(place):
             _add_row(row, place, answers, questions_by_id, released=released)

@@ -66,6 +66,7 @@ def tally_answers(answers: Answers, *, released: bool = False) -> Tallied:
     # Where no option is right, choosing nothing is the right answer: F1 is 1 for it, else 0.
     f1: Floats = np.where(np.isnan(f1_or_nan), counts.is_empty, f1_or_nan)
     tp, fp, right = (column * counted for column in (counts.tp, counts.fp, counts.right))
+    # a value is the sum of the first column over the sum of the second
     of_questions: dict[Key, tuple[Floats | Ints, Floats | Ints]] = {
         INSTANCE: (f1 * counted, counted),
         MICRO: (2 * tp, tp + fp + right),
@@ -85,7 +86,8 @@ class _AnswerCounts(NamedTuple):
     """The counts of the answers to Q questions, in the order of their keys. image [Q]: the number of each question's
     image, in the order of image ids; tp, fp, right [Q]: how many options are rightly chosen, wrongly chosen and right;
     exact [Q]: 1 if the match is exact, else 0; counted [Q]: 1 if the question counts in all metrics, 0 if in exact
-    match alone; is_empty [Q]: 1 if nothing is chosen, else 0; class_counts: as in `Tallied`."""
+    match alone; is_empty [Q]: 1 if nothing is chosen, else 0; class_counts [3, C, images]: how often the options of
+    each interaction are rightly chosen, wrongly chosen and right, in each image."""
 
     image: Ints
     tp: Ints
@@ -136,7 +138,8 @@ def _settings(answers: Answers) -> dict[str, str]:
 
 def _count_answer(question: Question, named: list[str], *, released: bool) -> tuple[bool, bool, dict[str, list[int]]]:
     """Return (whether nothing is chosen, whether the match is exact, {option: how often it is rightly chosen, wrongly
-    chosen, right}) for an answer. named: the options that it names; released: as in `tally_answers`."""
+    chosen, right}) for an answer. named: the options that it names; released: count as CrossHOI-Bench's scripts do, for
+    which a repeated option counts each time and an empty answer is no exact match."""
     right = question.right if released else tuple(dict.fromkeys(question.right))
     if not released:  # what was not offered counts for nothing, also where nothing is right
         named = [option for option in dict.fromkeys(named) if option in question.listed]

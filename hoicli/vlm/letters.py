@@ -166,7 +166,8 @@ class Reader:
         """Return the options that a text lists, by letter or written out; a letter that was not offered stands for
         itself. Raises `RefusedError` for a text with anything else, and `DataError` if it is not known what letters
         stand for."""
-        if _JOINED.fullmatch(text) and len(set(text)) == len(text) and self.labels.keys() >= set(text):
+        letters_differ = len(set(text)) == len(text)
+        if _JOINED.fullmatch(text) and letters_differ and self.labels.keys() >= set(text):  # such as "ACD"
             return [self.labels[letter] for letter in text]
         options: list[str] = []
         any_written_out = False

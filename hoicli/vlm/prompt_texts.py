@@ -238,7 +238,7 @@ def question_prompts(
     """Yield a prompt (a line) for every question of files of multiple-choice questions. image_list: the path of ground
     truth that has the images' sizes. A question that cannot be asked goes to the policy."""
     banks = [read_bank(path, policy) for path in paths]
-    context = Context(load("hico"), policy)
+    context = Context(load("hico"), policy)  # of which only the images' sizes are used, not the dataset
     if image_list is not None:
         read_image_list(image_list, context)
     written = 0

@@ -254,7 +254,7 @@ def measure_grounding(rows: Sequence[Grounding], *, released: bool = False) -> M
     image = np.array([images[row.image] for row in rows_with_truth], dtype=np.int64)
     counts = np.array([len(row.truth) for row in rows_with_truth], dtype=np.int64)
     question = runs_of(starts_of(counts))  # of each true pair
-    hits = _hits(rows_with_truth, (0.5, 0.75, *thresholds))
+    hits = _hits(rows_with_truth, (0.5, 0.75, *thresholds))  # two columns for AR@0.5 and AR@0.75, the others for AR
     found_counts = [np.bincount(question, column, len(image)) for column in hits.T]
     recall = np.stack(found_counts, axis=1) / counts[:, np.newaxis]  # [questions, thresholds]
     values = {"AR": recall[:, 2:].mean(axis=1), "AR@0.5": recall[:, 0], "AR@0.75": recall[:, 1]}

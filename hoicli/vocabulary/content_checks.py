@@ -231,6 +231,7 @@ def _check_numbering(kind: str, rule: Any, names_by_kind: Mapping[str, Sequence[
         return
     if type(order) is not list:
         raise _error(f"{field}.order", f"{_value_text(order)}; give listed, alphabetical, or a list of all {kind}")
+    # compared as text: the order may hold anything, and a pair is a tuple among the entries, but a list in JSON
     if sorted(map(str, order)) != sorted(str(list(each) if type(each) is tuple else each) for each in entries):
         raise _error(f"{field}.order", f"is no permutation of the {len(entries)} {kind}; list each once")
 
@@ -258,8 +259,9 @@ def _check_class_sets(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> No
     groups = content.get("groups", {})
     for name, classes in groups.items():
         field = f"groups.{name[:_LONGEST]}"
-        for number, member in zip(_check_class_set(field, name, classes, ids), classes, strict=True):
-            first_group = group_of.setdefault(number, name)
+        _check_class_set(field, name, classes, ids)
+        for member in classes:
+            first_group = group_of.setdefault(_class_number(member, ids), name)
             if first_group != name:
                 problem = f"is in {first_group!r}, too; groups divide the classes (else: subsets)"
                 raise _error(field, f"{_value_text(member)} {problem}")
@@ -274,24 +276,29 @@ def _check_class_sets(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> No
             raise _error(f"subsets.{name}", "is a group, too; give it another name")
 
 
-def _check_class_set(field: str, name: str, classes: Any, ids: Mapping[Pair, int]) -> list[int]:
-    """Check a named set of interactions, and return their numbers, in order. field: where the set is, for messages.
-    classes: its members, each as a number or as [verb, object]. ids: the number of each interaction."""
+def _class_number(member: Any, ids: Mapping[Pair, int]) -> int:
+    """Return the number of an interaction that a set names as a number or as [verb, object]; -1 if there is none."""
+    is_pair = type(member) is list and len(member) == 2 and all(type(part) is str for part in member)
+    number = ids.get((member[0], member[1])) if is_pair else member
+    return number if type(number) is int and 0 <= number < len(ids) else -1
+
+
+def _check_class_set(field: str, name: str, classes: Any, ids: Mapping[Pair, int]) -> None:
+    """Check a named set of interactions. field: where the set is, for messages. classes: its members, each as a number
+    or as [verb, object]. ids: the number of each interaction."""
     if label_fault(name) or name in RESERVED:
         raise _error(field, f"no name for classes; choose another than {', '.join(RESERVED)}")
     if type(classes) is not list:
         raise _error(field, f"{_value_text(classes)} is no list of classes; give ids, or pairs of verb and object")
-    numbers: dict[Any, None] = {}  # a set that keeps its order
+    numbers = set[int]()
     for index, member in enumerate(classes):
-        is_pair = type(member) is list and len(member) == 2 and all(type(part) is str for part in member)
-        number = ids.get((member[0], member[1])) if is_pair else member
-        if type(number) is not int or not 0 <= number < len(ids):
+        number = _class_number(member, ids)
+        if number < 0:
             interactions_text = f"`interactions`, of which there are {len(ids)}, counted from 0"
             raise _error(f"{field}[{index}]", f"{_value_text(member)} is none of {interactions_text}")
         if number in numbers:
             raise _error(f"{field}[{index}]", f"{_value_text(member)} is there twice; name each class once")
-        numbers[number] = None
-    return list(numbers)
+        numbers.add(number)
 
 
 def _check_counts(content: Mapping[str, Any], classes: int) -> None:

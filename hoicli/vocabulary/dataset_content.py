@@ -62,7 +62,7 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
     ids = {pair: number for number, pair in enumerate(pairs)}
     groups, subsets, unseen = (_class_sets(content.get(key, {}), ids) for key in ("groups", "subsets", "splits"))
     counts = tuple(content.get("training_counts", ()))
-    if counts and not groups:
+    if counts and not groups:  # the groups are then those of rare and frequent classes
         groups = frequency_groups(counts, content.get("cuts", CUTS))
     roles = tuple(content.get("roles", ()))
     return Vocabulary(

@@ -62,6 +62,7 @@ def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
         """Return the ids of a dataset's verbs or objects, whichever the label is."""
         return any_vocabulary.verb_ids if what == "verb" else any_vocabulary.object_ids
 
+    # own: a dataset of the user's, which may call its subjects otherwise than `person`
     if vocabulary.own and what == "object" and name == SUBJECT:
         subject_names = ", ".join(vocabulary.subjects)
         return f'own subjects are {subject_names}: `aliases` maps names ({{"{name}": "{vocabulary.subjects[0]}"}})'
@@ -76,7 +77,7 @@ def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
         return f"{records_of(other_dataset)}{f' (or {hint})' if hint else ''}; own classes? {OWN_CLASSES}"
     if vocabulary.own:
         return hint or f"`hoicli vocab {vocabulary.path}` lists the known ones; add it there, or as an alias"
-    if near == [normalised]:
+    if near == [normalised]:  # the label is right but for its spelling
         return hint
     return f"{hint or '`hoicli vocab` lists the known ones;'} own classes? {OWN_CLASSES}"
 

@@ -260,6 +260,11 @@ class Vocabulary:
             raise UsageError(f"{arg('split', name)}: {self.name} has {known_splits}{subset_hint}")
         return split_name
 
+    def check_split(self, name: str | None) -> None:
+        """Raise `UsageError` if a zero-shot split is named (not None) that this dataset does not have."""
+        if name:
+            self.split(name)
+
 
 def normalise(name: str) -> str:
     """Return a label from a foreign file in the records' spelling: stripped, with underscores for spaces, so that

@@ -55,11 +55,13 @@ def compile_arrays(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
     rows = {entry.place: row for row, entry in enumerate(entries)}
     rows |= {("s", offset): row for (pos, offset), row in rows.items() if pos == "a"}  # files say "s" of satellites
     sizes = Counter(entry.place[0] for entry in entries)
+    # the index files as nltk read them: {lemma: {part of speech: byte offsets of its synsets, main sense first}}
     places: dict[str, list[Place]] = {}
     for lemma, offsets_by_pos in reader._lemma_pos_offset_map.items():
         places[lemma] = list(chain.from_iterable(product((pos,), offsets_by_pos.get(pos, ())) for pos in POS))
     arrays = lemma_arrays(places, rows)
     number = {lemma: place for place, lemma in enumerate(sorted(reader.all_lemma_names()))}
+    # the lemmas of each synset, as numbers
     words = [[number[word] for word in dict.fromkeys(entry.words) if word in number] for entry in entries]
     arrays |= {
         "sizes": np.array([sizes[pos] for pos in POS]),
@@ -147,7 +149,7 @@ def _read_entries(reader: WordNetReader) -> Iterator[Entry]:
                 place=(pos, synset.offset()),
                 name=synset.name(),
                 words=words,
-                tagged=1 + sum(tagged[key] for key in keys),
+                tagged=1 + sum(tagged[key] for key in keys),  # + 1, as usual for information content: none has 0
                 pointers=pointers,
                 antonyms=antonyms,
                 gloss=_gloss(words, synset.definition(), synset.examples(), stem),
@@ -198,7 +200,7 @@ def _hierarchy_arrays(arrays: Arrays, tag_counts: list[int] | None) -> dict[str,
     in a circle."""
     graph = Graph(arrays)
     size = graph.ranges["v"].stop  # nouns and verbs come first; adjectives and adverbs have no hierarchy
-    bounds = [graph.ranges[pos].start for pos in POS[1:]]
+    bounds = [graph.ranges[pos].start for pos in POS[1:]]  # a row's place among these tells its part of speech
     sources, targets = graph.edges(*HYPERNYMS)
     if (np.searchsorted(bounds, sources, "right") != np.searchsorted(bounds, targets, "right")).any():
         raise DataError("a synset is below one of another part of speech")
@@ -209,6 +211,7 @@ def _hierarchy_arrays(arrays: Arrays, tag_counts: list[int] | None) -> dict[str,
     }
     if tag_counts is None:
         return depths
+    # the count of each synset goes to itself and to all of its ancestors
     above = ancestors(graph, np.arange(size), root=False)
     weights = np.repeat(np.array(tag_counts[:size]), np.diff(above.start))
     total = np.bincount(above.node, weights=weights, minlength=size)

@@ -114,9 +114,10 @@ def _products(vectors: sparse.csr_array, pairs: Ints) -> Floats:
 
 
 def _vectors(graph: Graph, synsets: Ints, pos: str) -> sparse.csr_array:
-    """Return [S, features]: the vectors of S senses, as described at the top of this module. synsets: their rows,
-    ascending, all of one part of speech (pos)."""
-    meant, average = _lemma_senses(graph, synsets, pos)
+    """Return [S, features]: the vectors of S senses, of five parts (see the top of this module): place, gloss and
+    derivation of the sense itself; then place and derivation again, averaged over all senses of its lemmas. synsets:
+    their rows, ascending, all of one part of speech (pos)."""
+    meant, average = _lemma_senses(graph, synsets, pos)  # rows of these M senses; their weights, [S, M]
     ancestry = _ancestry(graph)
     place = _unit(_with_relatives(graph, meant, RELATED) @ ancestry)
     derived = _unit(_mean_of_relatives(graph, ("derivation",))[meant] @ ancestry)
@@ -159,6 +160,7 @@ def _are_antonyms(graph: Graph, synsets: Ints, pairs: Ints, pos: str) -> npt.NDA
     words = [graph.words(synset) for synset in synsets.tolist()]
     counts = [len(numbers) for numbers in words]
     flat = np.fromiter(chain.from_iterable(words), np.int64, sum(counts))
+    # [S, lemmas]: 1 where a synset has a lemma; then [lemmas, lemmas]: 1 where two are antonyms in this part of speech
     has_lemma = _matrix(np.ones(len(flat)), np.repeat(np.arange(len(words)), counts), flat, (len(words), size))
     antonym_pos, first, second = graph.array("antonyms").astype(np.int64)
     of_pos = antonym_pos == POS.index(pos)

@@ -135,13 +135,16 @@ def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
     """Return the ancestors of synsets (rows, ascending), searched breadth first for all of them at once. root: whether
     to add the simulated root, which has the number `graph.size`; it may then be among the synsets, too."""
     base = graph.size + 1
-    first, target = _hypernyms(graph)
+    first, target = _hypernyms(graph)  # those of synset i: target[first[i] : first[i + 1]]
     real = np.flatnonzero(synsets < graph.size)  # without the simulated root
-    level = real * base + synsets[real]  # (place in `synsets`, ancestor) as one number
+    # A key is (place in `synsets`, ancestor) as one number, place * base + ancestor. A level has the keys of all
+    # ancestors that are the same number of steps up; the first has the synsets themselves.
+    level = real * base + synsets[real]
     keys, distances, edges = [level], [np.zeros(len(level), np.int64)], 0
     ancestors_seen = level
     while len(level):
         descendant, node = np.divmod(level, base)
+        # one row for each hypernym of each node: which entry of the level it belongs to, and where it is in `target`
         source, edge = expand_runs(first[node], first[node + 1] - first[node])
         level = distinct(descendant[source] * base + target[edge])
         level = level[~np.isin(level, ancestors_seen, assume_unique=True)]
@@ -232,16 +235,17 @@ def _subsumers(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
     """Return [P]: the subsumer of each pair, as nltk chooses it: the common ancestor whose shortest way to a root is
     longest. Of several such ancestors it is the first synset itself, else the simulated root (nltk names it "*ROOT*"),
     else the first by name."""
+    # one entry for each common ancestor (node) of each pair, pair by pair
     pair, node, _ = _common(graph, first, second, root=pos == "v")
     depth = np.zeros(len(node), np.int64)
     real = node < graph.size
     depth[real] = graph.array("min_depth")[node[real]]
     begin = np.searchsorted(pair, np.arange(len(first)))
-    tied = depth == np.maximum.reduceat(depth, begin)[pair]
+    tied = depth == np.maximum.reduceat(depth, begin)[pair]  # is it one of the deepest of its pair?
     pair, node = pair[tied], node[tied]
     rank = np.zeros(len(node), np.int64)  # of the ancestors of a pair that tie, the one of the lowest rank is chosen
     ambiguous = np.flatnonzero(np.bincount(pair, minlength=len(first))[pair] > 1)
-    if len(ambiguous):
+    if len(ambiguous):  # rank 0 for the pair's first synset, then by name, where the simulated root's "" is first
         nodes, name_number = np.unique(node[ambiguous], return_inverse=True)
         names = [graph.names[synset] if synset < graph.size else "" for synset in nodes.tolist()]
         order = np.empty(len(nodes), np.int64)
@@ -253,13 +257,14 @@ def _subsumers(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
 
 
 def _by_information_content(graph: Graph, measure: str, pairs: Ints) -> Floats:
-    """Return [P]: res, lin or jcn, the measures of information content. There is no simulated root here: two synsets
-    without a common ancestor share no information."""
+    """Return [P]: res, lin or jcn, the measures of information content: that of the most informative common ancestor
+    (res), twice that over the sum of both synsets' (lin), one over that sum less twice it (jcn). There is no simulated
+    root here: two synsets without a common ancestor share no information."""
     content = information_content(graph)
     first, second = pairs[:, 0], pairs[:, 1]
     pair, node, _ = _common(graph, first, second, root=False)
     shared = np.zeros(len(pairs))
-    present, begin = np.unique(pair, return_index=True)
+    present, begin = np.unique(pair, return_index=True)  # the pairs with common ancestors; where those of each begin
     if len(present):
         shared[present] = np.maximum.reduceat(content[node], begin)
     if measure == "res":
@@ -271,5 +276,6 @@ def _by_information_content(graph: Graph, measure: str, pairs: Ints) -> Floats:
             return np.where(both == 0, 1.0, 2.0 * shared / both)
         distance = first_content + second_content - 2 * shared
         inverse = np.where(distance == 0, INFINITE, 1 / distance)
+    # as nltk has it: 0 for a root, INFINITE for a synset and itself
     inverse = np.where((first_content == 0) | (second_content == 0), 0.0, inverse)
     return np.where(first == second, INFINITE, inverse)

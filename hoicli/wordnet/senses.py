@@ -85,6 +85,7 @@ def _candidates_with_lemmas(wordnet: Lexicon, label: str, pos: str) -> Mapping[s
     lemmas = _noun_lemmas(wordnet, words) if pos == "n" else _verb_lemmas(wordnet, words)
     lemma_of: dict[str, str] = {}
     for lemma in lemmas:
+        # senses that hoicli's own table has for a word beside WordNet's; None where the WordNet in use lacks one
         added = (_translate_sense(wordnet, sense) for sense in _table()["added"][pos].get(lemma, ()))
         for sense in (*wordnet.senses(lemma, pos), *added):
             if sense is not None:
@@ -260,7 +261,7 @@ def sense_rows(label: str, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
     the verb's senses first). The sense that the dataset's curated table has for it is `chosen`, and `why` says the
     reason, where it is not obvious."""
     curated = vocabulary.name if vocabulary.name in CURATED else None
-    verb, rest = _split_verb(label, vocabulary)
+    verb, rest = _split_verb(label, vocabulary)  # no verb: an object alone, or what the dataset does not have
     object_ = label if verb is None else rest
     if curated and verb == label and object_choice(curated, label):  # train, tie: both a verb and an object
         object_ = label

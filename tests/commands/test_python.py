@@ -20,8 +20,9 @@ import pytest
 import hoicli as api
 from hoicli.cli import COMMANDS
 from hoicli.errors import DataError, HoicliError, UsageError
-from hoicli.interface.command import DECLARED
+from hoicli.interface.command import DECLARED, wrap_for_python
 from hoicli.interface.results import Result
+from hoicli.records.intake import policy_of
 from tests.support.arrays import GT, PREDICTIONS, arrays, records
 from tests.support.project import EIGHT, FIXTURES, ROOT, Hoicli
 
@@ -97,6 +98,10 @@ CALLS: list[tuple[str, Callable[[], Any], tuple[object, ...]]] = [
 ]  # fmt: skip
 
 
+WITHOUT_CALL = {"explore", "show", "doctor"}
+"""The commands that give no rows or records: a page, drawings, facts of this machine."""
+
+
 @pytest.mark.parametrize(("command", "call", "arguments"), CALLS)
 def test_a_call_gives_the_rows_and_notes_of_its_command(
     hoicli: Hoicli, tmp_path: Path, command: str, call: Callable[[], Any], arguments: tuple[object, ...]
@@ -114,9 +119,19 @@ def test_a_call_gives_the_rows_and_notes_of_its_command(
     assert [note for note in found.notes if note in said] == said
 
 
-def test_every_command_is_run_against_its_call() -> None:
-    """But those that give no rows or records: a page, drawings, facts of this machine."""
-    assert COMMANDS.keys() - {command for command, _, _ in CALLS} == {"explore", "show", "doctor"}
+def test_rows_of_which_lines_were_skipped_are_signed_by_the_call() -> None:
+    """No command signs them itself, and none can forget it."""
+
+    def skipping(on_error: str = "skip") -> Result:
+        with policy_of(on_error).item():
+            raise DataError("is bad")
+        return Result([row], classes=lambda: [row])
+
+    (row, *_) = api.evaluate(GT, PREDICTIONS, protocol="hico").rows
+    result = wrap_for_python(skipping)()
+    assert result.notes == ["skipped 1 line; the first: is bad"]
+    for signed in (result.rows[0], result.classes()[0] if result.classes else {}):
+        assert signed["signature"] == row["signature"].replace("|version", "|skipped:1|version")
 
 
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:

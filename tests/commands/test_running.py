@@ -316,6 +316,14 @@ def test_the_list_of_commands_has_them_all(hoicli: Hoicli) -> None:
         assert line.split()[0] in listing
 
 
+def test_a_mistake_in_a_table_of_hoicli_says_what_to_write(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To who is adding to it: there is nobody to report it to."""
+    monkeypatch.setattr("hoicli.records.result_rows.SIGNATURE_KEYS", ("version",))
+    result = hoicli("eval", "--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
+    said = "hoicli: internal error: a signature has data, gt, listed, protocol"
+    assert result.err.splitlines()[-1] == f"{said}; add it to SIGNATURE_KEYS of hoicli/records/result_rows.py"
+
+
 def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:
     """On a pseudo-terminal stderr gets a bar when the work is long; stdout is the same as ever."""
     pty = pytest.importorskip("pty")

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.cli import COMMANDS
 from hoicli.vocabulary import datasets
 from tests.support.project import EIGHT, FIXTURES, Hoicli
 
@@ -94,10 +93,6 @@ CASES = [
     for name, call in CALLS.items()
     for dataset in (*call.datasets, *(SHIPPED if name in EVERYWHERE else ()))
 ]
-
-
-def test_every_command_is_held_to_it() -> None:
-    assert CALLS.keys() | NO_IMAGES == COMMANDS.keys()
 
 
 def made_of(dataset: str, folder: Path) -> tuple[Path, Path]:

@@ -12,7 +12,53 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.support.project import EIGHT, FIXTURES, Hoicli
+from hoicli.converters.formats import _OPTIONS, _SIGN, FORMATS
+from hoicli.converters.hoi_layouts import LAYOUTS
+from hoicli.vocabulary.datasets import DATASETS
+from tests.foreign import fixtures
+from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
+
+CONTAINERS = {"folder", "npz", "npy", "pickle", "mat", "json-list", "json-text", "json-object", "json-lines", "xml"}
+MADE = {name: fixture for name, fixture in fixtures().items() if fixture.format}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_row_of_the_table_is_whole(name: str) -> None:
+    """Each field that no check at import can see, by the row and the field."""
+    row, where = FORMATS[name], f"{name} in _TABLE (hoicli/converters/formats.py)"
+    module, file = row.converter, f"hoicli/converters/{row.module.partition(':')[0].replace('.', '/')}.py"
+    read, signs = row.module.partition(":")[2] or "read", set(_SIGN.findall(row.signs))
+    unknown = {sign for sign in signs if sign[0] not in "[{" and sign not in {*vars(module), *CONTAINERS}}
+    assert row.dataset in ("", *DATASETS), f"{where}: dataset: {row.dataset!r} is not in hoicli/vocabulary/datasets.py"
+    assert not unknown, f"{where}: signs: {unknown} is no function of {file}, and no kind of container"
+    assert row.reads or row.writes, f"{where}: reads, writes: it does neither"
+    assert not row.reads or hasattr(module, read), f"{where}: module: {file} has no function {read}; or set reads=False"
+    assert not row.writes or hasattr(module, "write"), f"{where}: writes: {file} has no function write"
+    assert row.module != "hoi_lists" or name in LAYOUTS, (
+        f"{where}: add it to LAYOUTS of hoicli/converters/hoi_layouts.py"
+    )
+    assert FORMATS.keys() >= _OPTIONS.keys(), (
+        "_OPTIONS of hoicli/converters/formats.py has a format that _TABLE has not"
+    )
+
+
+@pytest.mark.parametrize("maker", MADE)
+def test_the_file_of_a_maker_is_recognised_and_read(hoicli: Hoicli, maker: str) -> None:
+    """By `convert` without --from, with every triplet that the maker was given."""
+    fixture = MADE[maker]
+    assert fixture.path.exists(), f"{fixture.path} is not there: python -m tests.foreign writes it"
+    truth, predictions = fixture.records()
+    result, known = hoicli("convert", fixture.path), f"as {fixture.format} ("
+    assert known in result.err, f"{maker}: give {fixture.format} signs in hoicli/converters/formats.py: {result.err}"
+    given = truth if FORMATS[fixture.format].holds == "ground truth" else predictions
+    images = set(fixture.images or (record["image_id"] for record in given))
+
+    def triplets(records: list[dict[str, Any]]) -> set[tuple[object, ...]]:
+        of = [(record["image_id"], hoi) for record in records if record["image_id"] in images for hoi in record["hois"]]
+        return {(image, hoi["verb"], hoi.get("score")) for image, hoi in of}
+
+    assert triplets(parsed(result.out)) == triplets(given)
+
 
 MODULE = """
 from hoicli.converters.formats import Format

@@ -283,7 +283,8 @@ def test_a_format_of_the_table_is_read_by_every_command(
     record = {"image_id": "1", "boxes": [[0, 0, 40, 90], [50, 0, 90, 40]], "labels": ["person", "bicycle"]}
     gt = written(tmp_path / "gt.jsonl", [{**record, "hois": [{"subject": 0, "object": 1, "verb": "ride"}]}])
     path = tmp_path / "preds.csv"
-    path.write_text(f"{','.join(csv_format.COLUMNS)}\n1,ride,bicycle,0.9,0,0,40,90,50,0,90,40\n")
+    rows = [f"1,{verb},bicycle,{score},0,0,40,90,50,0,90,40\n" for verb, score in (("ride", 0.9), ("hold", 0.8))]
+    path.write_text(f"{','.join(csv_format.COLUMNS)}\n{''.join(rows)}")
     converted = tmp_path / "preds.jsonl"
     assert hoicli("convert", path, "-o", converted).code == 0
     printed = [hoicli(*command, "--gt", gt, preds, "--format", "jsonl") for preds in (path, converted)]

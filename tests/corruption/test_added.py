@@ -106,7 +106,6 @@ def test_a_file_may_say_how_strong_it_is(hoicli: Hoicli, add: Add, image: str) -
     [
         (whiten, "fog of hoicli-fog@1.2 must be a pair: a Corruption called fog, and its Effect"),
         ((replace(ROW, name="mist"), FOG[1]), "must be a pair: a Corruption called fog"),
-        ((replace(ROW, levels=LEVELS[:4]), FOG[1]), "give 5 levels with a value of each constant"),
     ],
 )
 def test_an_entry_point_that_is_no_corruption(
@@ -116,6 +115,20 @@ def test_an_entry_point_that_is_no_corruption(
     result = hoicli("corrupt", "--save-images", "out", "--corruption", "fog", image)
     assert (result.code, result.err.count("\n")) == (2, 1)
     assert problem in result.err
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"family": "enviroment"}, "corruption fog: family: 'enviroment'; choose optical, sensor"),
+        ({"levels": LEVELS[:4]}, "corruption fog: levels: give 5 levels with a value of each constant"),
+        ({"published": ((1, 2),) * 5}, "corruption fog: published: give 5 levels with a value of each constant"),
+        ({"source": ""}, "corruption fog: source: say why"),
+    ],
+)
+def test_a_wrong_row_stops_where_it_is_made(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        replace(ROW, **fields)
 
 
 @pytest.mark.parametrize("shared", ["hoicli-1", "hoicli-1+kept", "mine@0123abcd", "mine@0123abcd+kept"])

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.diagnosis.error_types import REPAIR_CANDIDATES, REPAIRED
+from hoicli.diagnosis.error_types import ERRORS, REPAIR_CANDIDATES, REPAIRED
 from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.pairs.pair_batches import Sweep, read_pair_batches, surviving_pairs, surviving_triplets
 from hoicli.pairs.statistics import Figure, PairStatistics
@@ -247,6 +247,8 @@ def test_injected_errors_are_counted_exactly(error: str, truth_records: list[Rec
 
 def carried_out(oracle: str, truth: list[Record], predictions: list[Record]) -> tuple[list[Record], list[Record]]:
     """(ground truth, predictions) as the oracle leaves them: every repair mended, the rest of its type gone."""
+    if oracle not in (*ERRORS, "missed_gt", "false_positive", "false_negative"):
+        pytest.fail(f"write here, in carried_out, what the oracle {oracle} leaves of ground truth and predictions")
     truth, predictions = copy.deepcopy(truth), copy.deepcopy(predictions)
     by_id = {str(record["image_id"]): record for record in truth}
     found_by_id = {record["image_id"]: record for record in typed(truth, predictions)}

@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 
 from hoicli.commands.doctor import schema_text
-from hoicli.evaluation.protocol_files import WORDS, protocol_record
+from hoicli.errors import DataError
+from hoicli.evaluation.protocol_files import WORDS, _check_together, _make_protocol, protocol_record
 from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.selection import TABLES
+from hoicli.vocabulary.datasets import DATASETS, load
 from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -27,11 +30,38 @@ def written(path: Path, record: object) -> Path:
     return path
 
 
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_row_of_the_table_is_whole(name: str) -> None:
+    """Each of its fields is what a file of the same protocol may have, and goes with its dataset."""
+    row, where = PROTOCOLS[name], f"{name} in _ROWS (hoicli/evaluation/protocols.py)"
+
+    def bad(field: str, problem: str) -> DataError:
+        return DataError(problem, place=where, field=field)
+
+    assert row.dataset in DATASETS, f"{where}: dataset: {row.dataset!r} is not in hoicli/vocabulary/datasets.py"
+    vocabulary = load(row.dataset)
+    _make_protocol(json.loads(json.dumps(protocol_record(row))), vocabulary, {}, bad)
+    _check_together(row, vocabulary, bad)
+    assert row.roles == bool(vocabulary.roles), f"{where}: roles: {row.dataset} has {vocabulary.roles or 'none'}"
+    assert row.source, f"{where}: source: say which file, or which section of a paper, it was read from"
+    assert row.dataset in WORLDS, (
+        f"{where}: add files of {row.dataset} to WORLDS (tests/evaluation/test_protocol_files.py)"
+    )
+
+
+def test_the_tables_have_rows_of_their_dataset() -> None:
+    for dataset, names in TABLES.items():
+        for name in names:
+            of = PROTOCOLS[name].dataset if name in PROTOCOLS else "no dataset"
+            assert of == dataset, f"TABLES of hoicli/evaluation/selection.py: {name} is of {of}, not of {dataset}"
+
+
 def test_the_schema_has_the_fields_of_a_row() -> None:
     for row in PROTOCOLS.values():
         record = json.loads(json.dumps(protocol_record(row)))
         SCHEMA.validate(record)
-        assert {*record, "like"} == set(json.loads(schema_text("protocol"))["properties"])
+        unlike = {*record, "like"} ^ {*json.loads(schema_text("protocol"))["properties"]}
+        assert not unlike, f"in Protocol or in formats/protocol.schema.json, and not in both: {', '.join(unlike)}"
 
 
 AMBIGUOUS = ",".join(str(GOLDEN / f"ambiguous_{part}.pkl.gz") for part in ("gt", "names"))

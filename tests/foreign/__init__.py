@@ -14,6 +14,8 @@ from typing import Any
 
 import orjson
 
+from hoicli.converters.formats import FORMATS
+from tests.hostile.mutations import STRUCTURE
 from tests.support.project import EIGHT, FIXTURES
 
 Record = dict[str, Any]
@@ -37,6 +39,13 @@ class Fixture:
     format: str = ""
     kind: str = ""
 
+    def __post_init__(self) -> None:
+        if self.format or self.kind:
+            where = f"@writes({self.file!r}) in tests/foreign"
+            kinds = ", ".join(STRUCTURE)
+            assert self.format in FORMATS, f"{where}: format {self.format!r} is no row of hoicli/converters/formats.py"
+            assert self.kind in STRUCTURE, f"{where}: kind {self.kind!r}; choose {kinds} (tests/hostile/mutations.py)"
+
     @property
     def path(self) -> Path:
         """Where it is."""
@@ -59,7 +68,12 @@ def writes(file: str, **where: Any) -> Callable[[Make], Make]:
     """Marks the function that makes a file; where: the fields of `Fixture`."""
 
     def added(make: Make) -> Make:
-        _FIXTURES[make.__name__] = Fixture(make, file, **where)
+        fixture = Fixture(make, file, **where)
+        there = {name for name, other in _FIXTURES.items() if other.path == fixture.path} | {make.__name__} & {
+            *_FIXTURES
+        }
+        assert not there, f"@writes({file!r}) {make.__name__}: {there} of tests/foreign has that name or file already"
+        _FIXTURES[make.__name__] = fixture
         return make
 
     return added

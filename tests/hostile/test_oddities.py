@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-from hoicli.cli import COMMANDS
-from tests.hostile import combinations
 from tests.support.project import EIGHT, ROOT, Hoicli, Result
 
 TRUTH = (
@@ -171,10 +169,6 @@ def test_what_a_file_puts_into_a_message_is_shown_and_not_obeyed(hoicli: Hoicli,
             assert err.endswith("\n")
             assert err[:-1].isprintable()
             assert len(err) < 2000
-
-
-def test_every_command_has_a_line_to_combine_options_with() -> None:
-    assert set(combinations.BASE) == {name.replace("-", "_") for name in COMMANDS}
 
 
 @pytest.mark.long

@@ -15,11 +15,10 @@ from typing import Any
 
 import pytest
 
-from hoicli.cli import COMMANDS
 from hoicli.errors import UsageError
 from hoicli.shoe.interview import AnswerCache
 from tests.hostile.dying import WRITERS
-from tests.hostile.readers import CORPUS, options_of
+from tests.hostile.readers import CORPUS
 from tests.support.project import EIGHT, PATIENCE, ROOT, Hoicli, refusal
 
 GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
@@ -27,10 +26,6 @@ PYTHON = [sys.executable, "-m", "hoicli"]
 
 
 # Killed, and out of room
-
-
-def test_every_command_that_writes_is_stopped() -> None:
-    assert {writer.command for writer in WRITERS} == {name for name in COMMANDS if "--output" in options_of(name)}
 
 
 @pytest.mark.long

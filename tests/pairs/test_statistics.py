@@ -857,7 +857,7 @@ def test_an_image_that_is_not_in_the_ground_truth(files: tuple[Path, Path], tmp_
 def test_a_statistic_that_nobody_declared(monkeypatch: pytest.MonkeyPatch) -> None:
     found = gathered([truth_record((0, 1, "ride"))], [prediction()])
     monkeypatch.setattr(type(found), "results", lambda _: iter([(Sweep(), {"full": {"new": (0.5, 1)}})]))
-    with pytest.raises(ValueError, match="no metric of pairstats is declared as new"):
+    with pytest.raises(ValueError, match="pairstats has no metric new; declare it in hoicli/records/metrics"):
         list(pair_rows(found, tags={}))
 
 

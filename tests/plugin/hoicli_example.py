@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hoicli.converters.context import BoxTable, image_record
 from hoicli.converters.formats import Format
 from hoicli.corruption.catalogue import Corruption, Effect
 
@@ -26,16 +27,21 @@ LINES = Format("lines", __name__, "predictions", "image, verb, object, score and
 
 
 def read(source: Any, context: Any) -> Iterator[dict[str, Any]]:
-    """A record a line: `IMAGE VERB OBJECT SCORE x1 y1 x2 y2 x1 y1 x2 y2`, the person's box first."""
+    """Yield a record for each image, of its lines `IMAGE VERB OBJECT SCORE x1 y1 x2 y2 x1 y1 x2 y2`, the person's box
+    first."""
+    images: dict[str, list[list[str]]] = {}
+    for line in source.data.decode().splitlines():
+        image, *rest = line.split()
+        images.setdefault(image, []).append(rest)
 
-    def built(line: str) -> dict[str, Any]:
-        image, verb, label, score, *edges = line.split()
-        numbers = [float(edge) for edge in edges]
-        hoi = {"subject": 0, "object": 1, "verb": verb, "score": float(score)}
-        return {"image_id": image, "boxes": [numbers[:4], numbers[4:]], "labels": ["person", label], "hois": [hoi]}
+    def build(image: str) -> dict[str, Any]:
+        table = BoxTable()  # equal boxes become one
+        for verb, label, score, *edges in images[image]:
+            numbers = [float(edge) for edge in edges]
+            table.pair(numbers[:4], numbers[4:], label, verb=verb, score=float(score))
+        return image_record(image, **table.columns)
 
-    lines = source.data.decode().splitlines()
-    yield from context.each(((f"line {number}", line) for number, line in enumerate(lines, start=1)), built, source)
+    yield from context.each(((f"image {image}", image) for image in images), build, source)
 
 
 # A corruption: its description with the constants of five severities, and what it does to an image.

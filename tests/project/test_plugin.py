@@ -63,9 +63,10 @@ def test_a_protocol(fresh: Path, tmp_path: Path) -> None:
 
 
 def test_a_format(fresh: Path, tmp_path: Path) -> None:
-    (tmp_path / "dump.txt").write_text("HICO_test2015_00000001 sit_on bench 0.5 0 0 9 19 4 9 29 39\n")
+    lines = ("sit_on bench 0.5 0 0 9 19 4 9 29 39", "hold cup 0.4 0 0 9 19 1 1 3 3")
+    (tmp_path / "dump.txt").write_text("".join(f"HICO_test2015_00000001 {line}\n" for line in lines))
     text = said(fresh, "convert", "--from", "lines", "dump.txt", cwd=tmp_path)
-    assert json.loads(text.splitlines()[0])["boxes"] == [[0, 0, 9, 19], [4, 9, 29, 39]]
+    assert json.loads(text.splitlines()[0])["boxes"] == [[0, 0, 9, 19], [4, 9, 29, 39], [1, 1, 3, 3]]
     assert "as lines of hoicli-example@1.0 (predictions): 1 images" in text
 
 

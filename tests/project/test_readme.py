@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cache
+from itertools import chain
+from pathlib import Path
 
 import pytest
 
 from hoicli.cli import COMMANDS
 from hoicli.converters.formats import FORMATS
 from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.selection import TABLES
 from tests.support.project import Hoicli
 from tests.support.readme import DOCUMENTS, README, ROOT, anchor, commands, headings, page_of, rewritten, without_help
 from tests.support.shell import command_of
@@ -28,8 +31,22 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 )
 def test_every_output_is_real(name: str) -> None:
     assert rewritten(DOCUMENTS[name]) == TEXTS[name], (
-        f"run `python -m tests.support.readme {name}` and look at the difference"
+        f"run `python -m tests.support.readme {name}` and look at the difference: lines may be new, but a number that "
+        "a command printed before must not change. If one has, mend the code, or the row of a table that you changed"
     )
+
+
+def test_an_example_that_fails_is_meant_to(tmp_path: Path) -> None:
+    page, good, bad = tmp_path / "page.md", "$ hoicli --version\n", "$ hoicli eval --gt gone.jsonl gone.jsonl | cat\n"
+    for mark, example, said in (
+        ("", bad, "an example fails; mend it, or if it is meant to, write <!-- errors --> above its block"),
+        ("<!-- errors -->\n", good, "no example fails; leave out <!-- errors --> above the block"),
+    ):
+        page.write_text(f"{mark}```console\n{example}```\n")
+        with pytest.raises(RuntimeError, match=f"page.md: {said}"):
+            rewritten(page)
+    page.write_text(f"<!-- errors -->\n```console\n{bad}```\n")
+    assert rewritten(page).splitlines()[:3] == ["<!-- errors -->", "```console", bad.strip()]
 
 
 def test_the_readme_is_read_in_ten_minutes() -> None:
@@ -66,12 +83,10 @@ def test_every_page_is_linked() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_a_page_and_is_run(name: str) -> None:
-    assert page_of(name).is_file()
+def test_the_page_of_a_command_runs_it(name: str) -> None:
     text = page_of(name).read_text()
     assert text.startswith(f"# hoicli {name}\n")
     assert any(f"hoicli {name}" in command for command in commands(without_help(text)))
-    assert f"[{name}](docs/commands/{name}.md)" in TEXTS["README.md"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -114,9 +129,26 @@ def test_every_option_in_a_shell_block_exists(name: str) -> None:
 
 def test_every_protocol_and_format_is_in_it() -> None:
     for name in PROTOCOLS:
-        assert f"| `{name}` |" in TEXTS["docs/protocols.md"]
+        assert f"| `{name}` |" in TEXTS["docs/protocols.md"], f"write a row of {name} into docs/protocols.md"
     for name in FORMATS:
-        assert re.search(rf"^{name} ", TEXTS["docs/formats.md"], re.MULTILINE)
+        how = "`python -m tests.support.readme docs/formats.md` writes it"
+        assert re.search(rf"^{name} ", TEXTS["docs/formats.md"], re.MULTILINE), f"docs/formats.md lacks {name}: {how}"
+
+
+def test_what_all_leaves_out_is_said() -> None:
+    """By the help of --protocol, which is a text so that it needs no table, and by docs/protocols.md."""
+    help_text = " ".join(next(param.help for param in command_of("eval").params if param.name == "protocol").split())
+    listed = re.split(r"[,;] | or a file", help_text.partition(" of your own")[0])
+    file = "`Protocols` of hoicli/interface/options.py"
+    left_out = [name for name in PROTOCOLS if name not in chain.from_iterable(TABLES.values())]
+    for name in PROTOCOLS:
+        assert name in listed, f"{file}: the help of --protocol does not list {name}"
+    for text, where, mark in ((help_text, file, ""), (TEXTS["docs/protocols.md"], "docs/protocols.md", "`")):
+        *first, last = (f"{mark}{name}{mark}" for name in left_out)
+        words = f"{', '.join(first)} and {last}."
+        said = " ".join(text.split())
+        where = f"{where}: what `all` leaves out is in no table of TABLES (hoicli/evaluation/selection.py)"
+        assert re.search(rf"\ball\b[^.]* (but|except) {re.escape(words)}", said), f"{where}, so write: {words}"
 
 
 PAGES = [["--help"], ["eval", "--help"], ["corrupt", "--help"], ["robust", "--help"]]

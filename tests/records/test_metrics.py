@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoicli.errors import DeclarationError
 from hoicli.interface.results import Result
 from hoicli.records.kinds import COMMON
-from hoicli.records.metrics import METRICS, kind_of, metrics_named
+from hoicli.records.metrics import METRICS, Metric, kind_of, metrics_named
 from hoicli.records.result_rows import check_row, result_row, write_setting
 from tests.support.project import Hoicli, parsed
 from tests.support.readme import RESULTS, schema_with_metrics
@@ -28,7 +29,8 @@ def test_a_row_that_is_complete() -> None:
 @pytest.mark.parametrize(
     ("metric", "change", "said"),
     [
-        ("histogram", {}, "no metric of this name is declared; declare it in hoicli.records.metrics"),
+        ("of_nobody", {}, "is of no declared metric; declare it in hoicli/records/metrics.py"),
+        ("mAP", {"value": 100.1}, "is 100.1 %; if it is no share, say its `units` in hoicli/records/metrics.py"),
         ("mAP", {"subset": ...}, "lacks subset"),
         ("mAP", {"signature": ...}, "lacks signature"),
         ("mAP", {"signature": "protocol:hico|gt:0"}, "is not signed with data"),
@@ -50,7 +52,7 @@ def test_a_row_that_is_not(metric: str, change: dict[str, Any], said: str) -> No
 
 
 def test_rows_of_others_are_not_asked() -> None:
-    assert Result([{"metric": "histogram", **BIN}], others=True).rows[0]["metric"] == "histogram"
+    assert Result([{"metric": "of_nobody", **BIN}], others=True).rows[0]["metric"] == "of_nobody"
 
 
 def test_every_metric_says_what_it_is() -> None:
@@ -60,7 +62,19 @@ def test_every_metric_says_what_it_is() -> None:
             assert metric.commands, name
             assert set(metric.settings) >= {"protocol"}, name
     assert [metric.name for metric in metrics_named("R@20")] == ["R@{k}"]
-    assert metrics_named("R@k") == metrics_named("histogram") == ()
+    assert metrics_named("R@k") == metrics_named("of_nobody") == ()
+
+
+def test_a_metric_says_which_values_are_better() -> None:
+    with pytest.raises(DeclarationError, match=r"^new in hoicli/records/metrics.py: say better=HIGHER or"):
+        Metric("new", "It.", "", ("eval",))
+
+
+def test_a_difference_is_no_share() -> None:
+    chance = {"p": None, "p_bootstrap": None, "ci_low": None, "ci_high": None}
+    row = {**SIGNED, **chance, "value": 150.0, "from": -60.0, "to": 90.0, "oracle": "duplicate"}
+    assert result_row("delta_mAP_diff", **row)["value"] == 150.0
+    assert result_row("mAP", **{**SIGNED, "value": 100.0000000001})["value"] > 100
 
 
 def test_a_row_is_of_a_kind_of_its_metric() -> None:
@@ -72,7 +86,8 @@ def test_a_row_is_of_a_kind_of_its_metric() -> None:
 
 
 def test_the_schema_names_the_metrics_that_there_are() -> None:
-    assert schema_with_metrics(RESULTS.read_text()) == RESULTS.read_text()
+    is_made = schema_with_metrics(RESULTS.read_text()) == RESULTS.read_text()
+    assert is_made, f"{RESULTS}: run `python -m tests.support.readme docs/metrics.md`, which writes it, too"
     assert "mri_diff" not in RESULTS.read_text()
 
 

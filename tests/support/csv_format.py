@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator
 from typing import Any
 
+from hoicli.converters.context import BoxTable, image_record
 from hoicli.converters.formats import Format
 
 COLUMNS = ["image", "verb", "object", "score", "px1", "py1", "px2", "py2", "ox1", "oy1", "ox2", "oy2"]
@@ -18,13 +19,16 @@ def sniff(source: Any) -> bool:
 
 
 def read(source: Any, context: Any) -> Iterator[dict[str, Any]]:
-    """A record a triplet."""
+    """A record an image, of all its rows."""
+    images: dict[str, list[dict[str, str]]] = {}
+    for row in csv.DictReader(source.data.decode().splitlines(), strict=True):
+        images.setdefault(row["image"], []).append(row)
 
-    def build(row: dict[str, str]) -> dict[str, Any]:
-        numbers = [float(row[name]) for name in COLUMNS[4:]]
-        hoi = {"subject": 0, "object": 1, "verb": row["verb"], "score": float(row["score"])}
-        labels = ["person", row["object"]]
-        return {"image_id": row["image"], "boxes": [numbers[:4], numbers[4:]], "labels": labels, "hois": [hoi]}
+    def build(rows: list[dict[str, str]]) -> dict[str, Any]:
+        table = BoxTable(context.subject)
+        for row in rows:
+            numbers = [float(row[name]) for name in COLUMNS[4:]]
+            table.pair(numbers[:4], numbers[4:], row["object"], verb=row["verb"], score=float(row["score"]))
+        return image_record(rows[0]["image"], **table.columns)
 
-    rows = csv.DictReader(source.data.decode().splitlines())
-    yield from context.each(((f"line {number}", row) for number, row in enumerate(rows, start=2)), build, source)
+    yield from context.each(((f"image {image}", rows) for image, rows in images.items()), build, source)

@@ -286,7 +286,7 @@ class _MatrixReader:
     def structs(self, start: int, end: int, count: int, levels: int) -> Structs:
         """Return the array of `count` structs in the bytes from `start` to `end`. These have the length of a field's
         name, the names one after another, each filled with zeros to that length, and the values struct by struct.
-        levels: as in `matrix`."""
+        levels: how many matrices may lie within each other, this one included."""
         _, length_bytes, position = self.content(start, end)
         _, name_bytes, position = self.content(position, end)
         (length,) = struct.unpack("<I", length_bytes)
@@ -303,7 +303,7 @@ class _MatrixReader:
     def rows(self, position: int, end: int, count: int, width: int, levels: int) -> list[tuple[Any, ...]]:
         """Return `count` rows, each of `width` matrices, that follow one another in the bytes from `position` to `end`:
         structs with their fields, or cells, which are rows of one. Memory is only taken for rows that are there, and
-        not for all that the file declares. levels: as in `matrix`."""
+        not for all that the file declares. levels: how many matrices may lie within each other, this one included."""
         self.take_places(min(count * width, (end - position) // 8))  # each takes eight bytes at least
         rows: list[tuple[Any, ...]] = []
         for _ in range(count if width else 0):

@@ -22,6 +22,7 @@ def find_frame(
     if tokens in ("loc", "bins"):
         context.announce(f"boxes in <{tokens}> tokens: taken as their model writes them")
         return Frame("1000" if tokens == "loc" else "relative")
+    # a row may state the convention itself; R1-SGG's rows state the size of the copy that the model saw (box_scale)
     name = "coords" if isinstance(row.get("coords"), str) else "box_scale"
     row_coords, copy = (row["coords"], None) if name == "coords" else (None, row.get("box_scale"))
     frame_text = _resized_coords(copy) if copy else row_coords

@@ -134,7 +134,7 @@ class Claims:
     def _read_pair(self, first: dict[str, Any], second: dict[str, Any]) -> None:
         """Add the triplet that two named boxes with a verb state: the person and the object, or reversed if only the
         second is a person. A pair without a person is reported. Both have plain keys."""
-        for entry in (first, second):
+        for entry in (first, second):  # _BOX, _NAME, ...: patterns of the keys that have such a value
             _refuse_other_keys(entry, _BOX, _NAME, _VERBS, _SCORE)
         names = [_name_of(entry) for entry in (first, second)]
         people = [name is not None and self.persons(name) for name in names]
@@ -144,7 +144,7 @@ class Claims:
             self.reports.append(NO_PERSON)
             return
         label, verb_of_person = _name_of(second), _value_of(first, _VERBS)
-        verb_value = _value_of(second, _VERBS) or verb_of_person
+        verb_value = _value_of(second, _VERBS) or verb_of_person  # it stands beside either of the two boxes
         verbs = verbs_of(verb_value, label) or self.verbs
         if verb_value is verb_of_person and isinstance(verb_value, str):
             phrase_verbs, phrase_object = split_phrase(verb_value)
@@ -158,11 +158,13 @@ class Claims:
     def _read_triplet(self, entry: dict[str, Any]) -> None:
         """Add the triplet of a JSON object that has keys of a subject, or of an object and its verb. A triplet whose
         subject is no person is reported. Raises `NotReadError` for keys that are not read."""
+        # _SUBJECT, _OBJECT, ...: patterns of the keys that have such a value
         _refuse_other_keys(entry, _SUBJECT, _OBJECT, _LABEL, _NAME, _VERBS, _SCORE)
         subject, object_ = (_value_of(entry, kind) for kind in (_SUBJECT, _OBJECT))
         parts = [_by_plain_key(part) if isinstance(part, dict) else {} for part in (subject, object_)]
         for part in parts:
             _refuse_other_keys(part, _BOX, _NAME, _SCORE)
+        # who acts: named by another key than the one that says where, or by an id such as `person.1`
         subject_values = (entry.get(key) for key in ("subject", "human", "person"))
         subject_texts = [text for text in map(_text_of, subject_values) if text and text is not subject]
         subject_name = _OF_ID.sub(r"\1", subject_texts[0]) if subject_texts else ""
@@ -170,6 +172,7 @@ class Claims:
         if acts is not None and not self.persons(acts):
             self.reports.append(NO_PERSON)
             return
+        # what is acted on: the first name among these that is no index
         further_labels = [entry.get(key) for key in ("object", "target", "label", "category", "class", "name")]
         labels = [_value_of(entry, _LABEL), *further_labels, _value_of(parts[1], _NAME)]
         label = next((text for text in map(_text_of, labels) if text and not text.strip().isdecimal()), None)

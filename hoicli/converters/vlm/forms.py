@@ -85,8 +85,9 @@ def _read_tokens(text: str, claims: Claims) -> None:
     if claims.verbs and claims.label is not None and len(mentions) % 2 == 0:
         for (subject, person_places), (object_, object_places) in zip(mentions[::2], mentions[1::2], strict=True):
             if len(person_places) == len(object_places) == 1 and (not subject or claims.persons(subject)):
+                (person_box,), (object_box,) = person_places, object_places
                 label, verbs = object_ or claims.label, tuple(claims.verbs)
-                claims.triplets.append(Claim(person_places[0], object_places[0], label, verbs))
+                claims.triplets.append(Claim(subject=person_box, object=object_box, label=label, verbs=verbs))
             else:
                 claims.reports.append(NO_PERSON)
         return
