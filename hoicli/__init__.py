@@ -28,7 +28,7 @@ _MODULES = {
     "corrupt_records": "commands.corrupt",
     "corrupt": "api.corruption",
     "Evaluator": "api.evaluator",
-    "triplets": "api.queries",
+    "triplets": "api.network_outputs.batches",
     "PROTOCOLS": "evaluation.protocols",
     "CORRUPTIONS": "corruption.catalogue",
     "DATASETS": "vocabulary.datasets",

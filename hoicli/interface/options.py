@@ -85,9 +85,10 @@ class Parameter:
 
 
 Path: TypeAlias = str | os.PathLike[str]
-Given: TypeAlias = Path | Sequence[Path] | Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]]
+Given: TypeAlias = Path | Sequence[Path] | Iterable[Mapping[str, Any]] | Mapping[str, Any]
 """A path, or several that are read as one stream, or the name of ground truth (hico:test); records, as in a line of
-JSONL; or the arrays of each image by its id, named as the arguments of `Evaluator.update`."""
+JSONL; or the arrays of each image by its id, named as the arguments of `Evaluator.update`, or its rows of numbers
+(`records.interaction_arrays`)."""
 Streams: TypeAlias = Given | Sequence[Given]
 """The streams of several models, each as `Given`; each path is a model's."""
 Names: TypeAlias = str | Sequence[str] | None
