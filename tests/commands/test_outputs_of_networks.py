@@ -173,7 +173,7 @@ def test_the_best_of_pairs() -> None:
         ({"objects": np.array([0, 0, -1])}, "outputs[0].objects[2]: number -1, but there are 80 objects in COCO's"),
         ({"objects": np.array([0, 0])}, "outputs[0].objects: 2 values for 3 scores"),
         ({"labels": np.zeros(3)}, "outputs[0].labels: has dtype float64, wants integers: numbers of verbs"),
-        ({"size": np.zeros(2)}, "outputs[0].sizes: has shape (1, 2), wants (1, 2): height and width of each image"),
+        ({"size": np.zeros(2)}, "outputs[0].size: has shape (1, 2), wants (1, 2): height and width of each image"),
     ],
 )
 def test_pairs_that_are_none(changed: Record, message: str) -> None:
@@ -192,6 +192,7 @@ def test_pairs_that_are_none(changed: Record, message: str) -> None:
          "matching: not with UPT's lists of dictionaries; leave it out"),
         (lambda: hoicli.triplets([pairs([[0], [2]])], [(4, 6)], dataset="vcoco", last_pixels=True),
          "last_pixels: not with V-COCO, whose boxes"),
+        (lambda: hoicli.triplets([None], [(4, 6)]), "outputs[0].boxes: missing; an image has boxes, pairing, scores"),
         (lambda: hoicli.triplets(3, [(4, 6)]), "outputs: is int; give a model's outputs by name, or a list of UPT's"),
         (lambda: hoicli.triplets([], [(4, 6)]), "sizes: has shape (1, 2), wants (0, 2): height and width of each"),
     ],

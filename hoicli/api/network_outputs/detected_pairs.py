@@ -60,7 +60,7 @@ def pair_triplets(
 
 def _read_image(output: Mapping[str, Any], place: str, vocabulary: Vocabulary) -> DetectedPairs:
     """Return the checked output for one image. place: what messages call it."""
-    missing = [name for name in NAMES if name not in output]
+    missing = [name for name in NAMES if not isinstance(output, Mapping) or name not in output]
     if missing:
         raise DataError(f"missing; an image has {', '.join(NAMES)}", field=f"{place}.{missing[0]}")
     try:
@@ -80,7 +80,7 @@ def _read_image(output: Mapping[str, Any], place: str, vocabulary: Vocabulary) -
         for name, numbers in (("labels", verb), ("objects", label)):
             if len(numbers) != count:
                 raise DataError(f"{len(numbers)} values for {count} scores", field=name)
-        size = read_sizes([read_array(output["size"], "size")], 1)[0]
+        size = read_sizes(read_array(output["size"], "size")[np.newaxis], 1, "size")[0]
     except DataError as error:
         raise DataError(error.problem, field=f"{place}.{error.field}") from None
     return DetectedPairs(boxes, pairing, score, verb, label, size)
