@@ -22,7 +22,7 @@ _MODULES = {
     **{_CALLED.get(name, name).replace("-", "_"): f"commands.{name.replace('-', '_')}" for name in _COMMANDS},
     "corrupt": "api.corruption",
     "Evaluator": "api.evaluator",
-    "triplets": "api.queries",
+    "triplets": "api.network_outputs.batches",
     "PROTOCOLS": "evaluation.protocols",
     "CORRUPTIONS": "corruption.catalogue",
     "DATASETS": "vocabulary.datasets",

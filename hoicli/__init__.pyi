@@ -3,7 +3,7 @@
 from hoicli import errors as errors
 from hoicli.api.corruption import corrupt as corrupt
 from hoicli.api.evaluator import Evaluator as Evaluator
-from hoicli.api.queries import triplets as triplets
+from hoicli.api.network_outputs.batches import triplets as triplets
 from hoicli.commands.agree import agree as agree
 from hoicli.commands.audit import audit as audit
 from hoicli.commands.claim import claim as claim

@@ -83,10 +83,11 @@ class Evaluator:
         image_id: str | int,
         *,
         boxes: Any,
-        labels: Any,
+        labels: Any = None,
         subject: Any,
         object: Any,
-        verb: Any,
+        verb: Any = None,
+        interaction: Any = None,
         score: Any,
         role: Any = None,
         box_format: str = "xyxy",
@@ -101,15 +102,15 @@ class Evaluator:
         names or numbers. subject, object [T]: rows of `boxes`. verb [T]: names or numbers. score [T]. Numbers are
         0-based places in the dataset's vocabulary (`hoicli vocab`: COCO's order of objects). With V-COCO: role [T], a
         name or number, None or -1 for the action itself, and then object None or -1. An image without detections has
-        empty arrays. `hoicli.triplets` makes all of these from a network's outputs.
+        empty arrays. interaction [T], in place of verb: numbers of the dataset's interactions; labels then follow from
+        them, if they are not given. `hoicli.triplets` makes all of these from a network's outputs.
 
         Arrays may be NumPy's, lists, or anything with `__array__` or DLPack, such as torch's tensors, also on a GPU;
         they are copied. Raises `DataError` that names the image, the argument and the index.
         """
         arrays = {"boxes": boxes, "labels": labels, "subject": subject, "object": object, "verb": verb, "score": score}
         arrays |= {"box_format": box_format, "size": size}
-        if role is not None:
-            arrays["role"] = role
+        arrays |= {"role": role, "interaction": interaction}
         try:
             name = _image_name(image_id)
             if name not in self._truth.position:

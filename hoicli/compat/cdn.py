@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hoicli.api.network_outputs.ranking_rules import Arrays
 from hoicli.compat import query_evaluators
-from hoicli.compat.query_evaluators import Arrays, Outputs, Triplet, nms_of
+from hoicli.compat.query_evaluators import Outputs, Triplet, nms_of
 
 
 class HICOEvaluator(query_evaluators.HICODETEvaluator):

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import numpy as np
-
+from hoicli.api.network_outputs.ranking_rules import Arrays, best_of_interactions, interaction_pairs
 from hoicli.compat import query_evaluators
 from hoicli.compat.cdn import write_json_file
-from hoicli.compat.class_numbers import verbs_and_objects
-from hoicli.compat.query_evaluators import MOST_TRIPLETS, Arrays, Outputs, Triplet, nms_of, read_outputs
+from hoicli.compat.query_evaluators import Outputs, Triplet, nms_of, read_outputs
 from hoicli.errors import UsageError
 
 GROUPS = {"default": ("rare", "non-rare"), "unseen_object": ("unseen-obj", "seen-obj")}
@@ -50,18 +48,5 @@ class HICOEvaluator(query_evaluators.HICODETEvaluator):
     def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
         names = ("boxes", "hoi_scores", "obj_scores", "sub_ids", "obj_ids")
         boxes, scores, object_scores, subject, object_ = read_outputs(outputs, names, place)
-        verb_of, object_of = verbs_and_objects(self._vocabulary)
-        flat = (scores + (object_scores * object_scores)[:, object_of]).ravel()
-        order = np.argsort(-flat, kind="stable")[:MOST_TRIPLETS]
-        # of equal scores, the released code takes the first as often as there are such (`np.where(...)[0][0]`)
-        is_new = np.append(True, np.diff(flat[order]) != 0)[: len(order)]
-        order = order[np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))]
-        query, number = np.divmod(order, len(verb_of))
-        # a query's object box has a label for each interaction: it is there once for every triplet
-        people, label = np.zeros(len(query), dtype=np.int64), object_of[number]
-        pair = np.arange(len(query))
-        return {
-            "boxes": np.concatenate([boxes[subject[query]], boxes[object_[query]]]).reshape(-1, 4),
-            "labels": np.concatenate([people, label]),
-            "subject": pair, "object": pair + len(query), "verb": verb_of[number], "score": flat[order],
-        }  # fmt: skip
+        ranked = best_of_interactions(scores, object_scores, self._vocabulary)
+        return interaction_pairs(boxes[subject], boxes[object_], ranked, self._vocabulary)

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 import hoicli
-from hoicli.compat.class_numbers import mean_of, verbs_and_objects
-from hoicli.errors import UsageError
+from hoicli.compat.means import mean_of
+from hoicli.records.interaction_arrays import row_arrays
 from hoicli.vocabulary.datasets import load
-from hoicli.vocabulary.labels import Vocabulary
 
 Pair = tuple[int, list[float]]
 """The number of an interaction, and the eight numbers of the person's and the object's box."""
@@ -42,7 +41,7 @@ class _Evaluator:
             for image in json.load(file):
                 name = str(image["img_id"])
                 self._image_ids[name] = image["img_id"]
-                self.truth[name] = pair_arrays(self._annotated_pairs(image), self._vocabulary, -self.shift)
+                self.truth[name] = pair_arrays(self._annotated_pairs(image), -self.shift)
         size = self._size()
         self._ap, self._recall = np.zeros(size), np.zeros(size)
 
@@ -64,9 +63,7 @@ class _Evaluator:
         """Compute AP and recall of each interaction, in [0, 1]."""
         evaluator = hoicli.Evaluator(self.truth, self.protocol, dataset=self.dataset)
         for name, image_rows in self.predictions.items():
-            pairs = [(int(row[0]), row[2:]) for row in image_rows]
-            arrays = pair_arrays(pairs, self._vocabulary)
-            evaluator.update(name, **arrays, score=np.array([float(row[1]) for row in image_rows]))
+            evaluator.update(name, **row_arrays([[float(number) for number in row] for row in image_rows]))
         result = evaluator.compute()
         self.rows = result.rows
         for row in result.per_class:
@@ -154,19 +151,9 @@ class SWiGEvaluator(_Evaluator):
             pickle.dump(content, file)
 
 
-def pair_arrays(pairs: Iterable[Pair], vocabulary: Vocabulary, shift: float = 0.0) -> dict[str, Any]:
-    """Return pairs of boxes as the arrays of an image; each pair has two boxes of its own. shift: is added to every
-    coordinate."""
-    listed = list(pairs)
-    number = np.array([number for number, _ in listed], dtype=np.int64)
-    if len(number) and not 0 <= number.min() <= number.max() < len(vocabulary.interactions):
-        raise UsageError(f"interaction {number.max()}: {vocabulary.name} has 0 to {len(vocabulary.interactions) - 1}")
-    boxes = (
-        np.array([[float(corner) for corner in corners] for _, corners in listed], dtype=np.float64).reshape(-1, 2, 4)
-        + shift
-    )
-    verb, object_ = verbs_and_objects(vocabulary)
-    pair = np.arange(len(number))
-    person = np.full(len(number), vocabulary.object_ids[vocabulary.subjects[0]])
-    return {"boxes": boxes.transpose(1, 0, 2).reshape(-1, 4), "labels": np.concatenate([person, object_[number]]),
-            "subject": pair, "object": pair + len(pair), "verb": verb[number]}  # fmt: skip
+def pair_arrays(pairs: Iterable[Pair], shift: float) -> dict[str, Any]:
+    """Return annotated pairs of boxes as the arrays of an image; each pair has two boxes of its own. shift: is added to
+    every coordinate."""
+    arrays = row_arrays([[number, 0.0, *map(float, corners)] for number, corners in pairs])
+    del arrays["score"]
+    return arrays | {"boxes": arrays["boxes"] + shift}

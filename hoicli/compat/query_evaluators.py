@@ -16,29 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hoicli
-from hoicli.compat.class_numbers import mean_of
+from hoicli.api.network_outputs.ranking_rules import Arrays, allow_no_object, best_of_queries, state_roles
+from hoicli.compat.means import mean_of
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.filters import Filters
 from hoicli.records.arrays import read_array
 from hoicli.records.boxes import pair_nms
 from hoicli.records.detections import detections
-from hoicli.records.kit import Floats, Ints
 from hoicli.records.reading import scenes_of_detections
 from hoicli.vocabulary.datasets import VCOCO_ORDERS, load, verb_and_role
 
 Outputs = Mapping[str, Any]
 """The tensors, or arrays, of one image by their released names."""
-Arrays = dict[str, Any]
-"""The arrays of one image, as `Evaluator.update` takes them."""
 Triplet = tuple[int, int, int]
 """A class as the released code names it: the numbers of the subject's label, of the object's label, and of the verb."""
 
-MOST_TRIPLETS = 100
-"""How many of an image's best triplets the released classes keep (`max_hois`)."""
 HICO_DATASET_SHIFT = 1.0
 """HICO-DET's boxes count pixels from 1, and the released datasets give them so; hoicli's count from 0."""
-NO_OBJECT = 80
-"""The object label that the released V-COCO datasets give to what is no object."""
 
 
 class QueryEvaluator:
@@ -171,31 +165,17 @@ class VCOCOEvaluator(QueryEvaluator):
 
     def __init__(self, preds: Sequence[Outputs], gts: Sequence[Outputs], correct_mat: Any) -> None:
         """correct_mat [29 verbs, 80 objects]: the factor of the score of each verb with each object, 1 or 0."""
-        allowed = read_array(correct_mat, "correct_mat")
-        self._allowed = np.append(allowed, np.ones((len(allowed), 1)), axis=1)  # with no object every verb is possible
-        vocabulary, entries = load("vcoco"), [verb_and_role(entry) for entry in self.verb_classes]
-        self._verb = np.array([vocabulary.verb_ids[verb] for verb, _ in entries])
-        self._role = np.array([vocabulary.roles.index(role) if role else -1 for _, role in entries])
+        self._allowed = allow_no_object(read_array(correct_mat, "correct_mat"))
         self._truth_counts: Counter[str] = Counter()
         super().__init__(preds, gts)
 
     def _truth_arrays(self, gt: Outputs, place: str) -> Arrays:
-        arrays = self._state_roles(truth_arrays(gt, place))
+        arrays = state_roles(truth_arrays(gt, place))
         self._truth_counts.update(self.verb_classes[number] for number in read_array(gt["hois"], "hois")[:, 2].tolist())
         return arrays | {"boxes": arrays["boxes"] - (0.0, 0.0, 1.0, 1.0)}  # theirs are COCO's x + width, y + height
 
     def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
-        arrays = best_verbs(outputs, self._allowed, place)
-        is_nothing = arrays["labels"] == NO_OBJECT
-        labels = np.where(is_nothing, -1, arrays["labels"])
-        object_ = np.where(is_nothing[arrays["object"]], -1, arrays["object"])
-        return self._state_roles(arrays | {"labels": labels, "object": object_})
-
-    def _state_roles(self, arrays: Arrays) -> Arrays:
-        """Return the arrays of an image with verbs and roles of V-COCO in place of the numbers of the 29 classes."""
-        number = arrays["verb"]
-        role = self._role[number]
-        return arrays | {"verb": self._verb[number], "role": role, "object": np.where(role < 0, -1, arrays["object"])}
+        return state_roles(best_verbs(outputs, self._allowed, place))
 
     def evaluate(self) -> dict[str, float]:
         """Compute and print the APs and their means, as the released code does, and return them, in [0, 1]."""
@@ -257,12 +237,3 @@ def best_verbs(outputs: Outputs, allowed: NDArray[Any], place: str) -> Arrays:
     query, verb, score = best_of_queries(scores)
     return {"boxes": boxes, "labels": labels, "subject": subject[query], "object": object_[query], "verb": verb,
             "score": score}  # fmt: skip
-
-
-def best_of_queries(scores: NDArray[Any]) -> tuple[Ints, Ints, Floats]:
-    """Return the query, the class and the score of the best triplets [T] of an image, best first, of equal scores the
-    first. scores [Q, K]: those of each class for each query."""
-    flat = scores.ravel()
-    best = np.argsort(-flat, kind="stable")[:MOST_TRIPLETS]
-    query, number = np.divmod(best, max(scores.shape[-1], 1))
-    return query, number, flat[best]

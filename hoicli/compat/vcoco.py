@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import hoicli
-from hoicli.compat.class_numbers import mean_of
+from hoicli.compat.means import mean_of
 
 ApAndCount = tuple[float, int]
 """The AP of a class in percent, NaN without ground truth, and how many people do it."""

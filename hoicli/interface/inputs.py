@@ -207,8 +207,13 @@ def _is_stream(item: Any) -> bool:
     """Return whether an item of a list is the source of a model (a path, records, arrays by image), and no record."""
     item = _rows_of(item)
     if isinstance(item, Mapping):  # arrays by image are a dict of dicts; in a record, some values are no dicts
-        return all(isinstance(value, Mapping) for value in item.values())
+        return all(isinstance(value, Mapping) or _is_rows(value) for value in item.values())
     return isinstance(item, str | os.PathLike | list | tuple)
+
+
+def _is_rows(value: Any) -> bool:
+    """Return whether the value of an image may be its triplets as rows of numbers: a list, or an array."""
+    return isinstance(value, list | tuple) or hasattr(value, "__array__") or hasattr(value, "__dlpack__")
 
 
 def _rows_of(table: Any) -> Any:
@@ -298,20 +303,23 @@ def iterate_items(
 def _array_line(
     name: str, image_id: object, arrays: Any, vocabulary: Vocabulary | None, *, scored: bool | None
 ) -> ArrayLine:
-    """Return the line of one image that is given as a dict of arrays (boxes, labels, ...): it holds the checked arrays,
+    """Return the line of one image that is given as a dict of arrays (boxes, labels, ...), or as
+    INP-CC's rows of numbers (`row_arrays`): it holds the checked arrays,
     and is written as JSON only where that is asked for. name: the parameter that it was given in, for messages;
     vocabulary: the dataset of the arrays, None where arrays are refused; scored: whether they are predictions, None if
     "score" among them tells."""
     from hoicli.records.detections import ArrayLine, detections
+    from hoicli.records.interaction_arrays import row_arrays
 
     place = f"{name}[{image_id!r}]"
     if vocabulary is None:
         raise UsageError(f"{place}: give records (dicts) in a list, or a path; this takes no arrays")
-    if not isinstance(arrays, Mapping):
+    if not isinstance(arrays, Mapping) and (scored is False or not _is_rows(arrays)):
         problem = f"{type(arrays).__name__}, not a dict of arrays (boxes, labels, ...); give records as a list"
         raise DataError(problem, place=place)
-    is_prediction = "score" in arrays if scored is None else scored
     try:
+        arrays = arrays if isinstance(arrays, Mapping) else row_arrays(arrays)
+        is_prediction = "score" in arrays if scored is None else scored
         image = detections(str(image_id), arrays, vocabulary, scored=is_prediction)
     except DataError as error:
         raise error.add_place(place) from None

@@ -85,9 +85,10 @@ class Parameter:
 
 
 Path: TypeAlias = str | os.PathLike[str]
-Given: TypeAlias = Path | Sequence[Path] | Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]]
+Given: TypeAlias = Path | Sequence[Path] | Iterable[Mapping[str, Any]] | Mapping[str, Any]
 """A path, or several that are read as one stream, or the name of ground truth (hico:test); records, as in a line of
-JSONL; or the arrays of each image by its id, named as the arguments of `Evaluator.update`."""
+JSONL; or the arrays of each image by its id, named as the arguments of `Evaluator.update`, or its rows of numbers
+(`records.interaction_arrays`)."""
 Streams: TypeAlias = Given | Sequence[Given]
 """The streams of several models, each as `Given`; each path is a model's."""
 Names: TypeAlias = str | Sequence[str] | None
@@ -153,8 +154,8 @@ Protocols = Annotated[
     Option(
         "NAME",
         "hico, hico-ko, qpic, upt, diag, inp-cc, gen-vlkt, diag-paper, hico-image, hico-image-ko; vcoco-agent, "
-        "vcoco-s1, vcoco-s2, vcoco-qpic; swig; hoia; ambiguous-hoi; or a file of your own (.json); several with commas. "
-        "all (default) is every one of the dataset but gen-vlkt, diag-paper, hico-image and hico-image-ko.",
+        "vcoco-s1, vcoco-s2, vcoco-qpic; swig; hoia; ambiguous-hoi; or a file of your own (.json); several with "
+        "commas. all (default) is every one of the dataset but gen-vlkt, diag-paper, hico-image and hico-image-ko.",
         offer=choices.PROTOCOLS,
         several=True,
     ),

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.errors import DataError, UsageError
+from hoicli.records.columns import NO_BOX
+from hoicli.records.kit import Ints
 from hoicli.records.parsing import short
 
 _CPU = 1, 3
@@ -76,6 +78,24 @@ def box_array(values: Any) -> NDArray[np.floating[Any]]:
     if array.ndim != 2 or array.shape[1] != 4:
         raise DataError(f"has shape {array.shape}, wants (n, 4)", field="boxes")
     return floats(array, "boxes")
+
+
+def flat_array(array: NDArray[Any], field: str) -> NDArray[Any]:
+    """Return the array unchanged if it has one dimension; raise `DataError` otherwise. field: what errors call it."""
+    if array.ndim != 1:
+        raise DataError(f"has shape {array.shape}, wants (n,)", field=field)
+    return array
+
+
+def read_integers(values: Any, field: str, meaning: str = "indices of boxes") -> Ints:
+    """Return an array of any library, or a list, as a new array of integers, with NO_BOX for None. Raises `DataError`
+    for anything but integers in one dimension. field, meaning: what errors call them, and what the numbers are."""
+    if isinstance(values, list | tuple) and None in values:
+        values = [NO_BOX if value is None else value for value in values]
+    array = flat_array(read_array(values, field), field)
+    if array.dtype.kind not in "iu" and array.size:
+        raise DataError(f"has dtype {array.dtype}, wants integers: {meaning}", field=field)
+    return array.astype(np.int64, copy=True)
 
 
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from hoicli.errors import DataError
 from hoicli.io.streams import Item
-from hoicli.records.arrays import box_array, box_corners, floats, read_array
+from hoicli.records.arrays import box_array, box_corners, flat_array, floats, read_array, read_integers
 from hoicli.records.columns import NO_BOX
 from hoicli.records.image import problems, unknown_label
+from hoicli.records.interaction_arrays import check_objects, state_verbs
 from hoicli.records.kit import Floats, Ints, join_parts, starts_of
 from hoicli.records.parsing import Record, short
 from hoicli.records.scenes import class_table
@@ -31,7 +32,7 @@ TRIPLET_COLUMNS = ("subject", "object", "verb", "score")
 """The arguments with a value for each triplet; also `role`, where the vocabulary has roles."""
 
 _PREDICTED = ("boxes", "labels", *TRIPLET_COLUMNS)
-_ARGUMENTS = frozenset((*_PREDICTED, "role", "box_format", "size"))
+_ARGUMENTS = frozenset((*_PREDICTED, "interaction", "role", "box_format", "size"))
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 State = dict[str, Any]
@@ -106,9 +107,15 @@ def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary,
 
     arrays: of any library, by the names of the fields of `Detections`; also `box_format` and `size`, as `box_corners`
     takes them. Labels, verbs and roles may be names or numbers of the vocabulary; if it has roles, -1 or None stands
-    for no label, no object and no role. scored: whether they are predictions, which need scores.
+    for no label, no object and no role. `interaction` may stand for `verb`, and then the labels may be left out (see
+    `state_verbs`). scored: whether they are predictions, which need scores.
 
     Raises `DataError` that names the argument and the index, but not the image."""
+    numbers = arrays.get("interaction")
+    if numbers is not None:
+        image_detections = detections(image_id, state_verbs(arrays, vocabulary), vocabulary, scored=scored)
+        check_objects(numbers, image_detections.labels[image_detections.object], vocabulary)
+        return image_detections
     usual = _usual_detections(image_id, arrays, vocabulary) if scored else None
     if usual is not None:
         return usual
@@ -195,8 +202,8 @@ def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool)
     columns = {
         "boxes": boxes,
         "labels": _ids(arrays["labels"], "labels", "object", vocabulary),
-        "subject": _whole(arrays["subject"], "subject"),
-        "object": _whole(arrays["object"], "object"),
+        "subject": read_integers(arrays["subject"], "subject"),
+        "object": read_integers(arrays["object"], "object"),
         "verb": _ids(arrays["verb"], "verb", "verb", vocabulary),
     }
     count = len(columns["subject"])
@@ -253,25 +260,7 @@ def _check_names(arrays: Mapping[str, Any], of_triplets: Sequence[str], *, nulls
 def _numbers(values: Any, field: str) -> Floats:
     """Return values, as an array of any library with one dimension, as float64. field: what errors call them."""
     array = read_array(values, field)
-    return floats(_flat(array, field), field).astype(np.float64, copy=False)
-
-
-def _flat(array: NDArray[Any], field: str) -> NDArray[Any]:
-    """Return the array unchanged if it has one dimension; raise `DataError` otherwise. field: what errors call it."""
-    if array.ndim != 1:
-        raise DataError(f"has shape {array.shape}, wants (n,)", field=field)
-    return array
-
-
-def _whole(values: Any, field: str) -> Ints:
-    """Return indices of boxes, given as an array of any library or a list, as a new array of integers, with NO_BOX for
-    None. Raises `DataError` for anything but integers in one dimension. field: what errors call them."""
-    if isinstance(values, list | tuple) and None in values:
-        values = [NO_BOX if value is None else value for value in values]
-    array = _flat(read_array(values, field), field)
-    if array.dtype.kind not in "iu" and array.size:
-        raise DataError(f"has dtype {array.dtype}, wants integers: indices of boxes", field=field)
-    return array.astype(np.int64, copy=True)
+    return floats(flat_array(array, field), field).astype(np.float64, copy=False)
 
 
 def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
@@ -282,7 +271,7 @@ def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
     ids_by_name, count = _number_names(vocabulary, what)
     is_list = isinstance(values, list | tuple) and bool(values)
     if not is_list or not isinstance(values[0], str | None):
-        array = _flat(read_array(values, field), field)
+        array = flat_array(read_array(values, field), field)
         if array.dtype.kind in "iu" or not array.size:
             ids, lowest = array.astype(np.int64, copy=True), -1 if None in ids_by_name else 0
             if not _all_within(ids, lowest, count):

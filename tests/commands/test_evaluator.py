@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 from pathlib import Path
 from typing import Any
@@ -220,80 +219,6 @@ def test_conventions_that_there_are_not(given: Record, message: str) -> None:
     with pytest.raises(HoicliError) as caught:
         hoicli.Evaluator(GT, "hico").update(IMAGE, **GOOD, **given)
     assert str(caught.value) == message
-
-
-def outputs_of(rng: np.random.Generator, images: int, queries: int, *, matching: bool) -> Record:
-    """What a network of random weights gives."""
-    shapes = {"pred_obj_logits": 81, "pred_verb_logits": 117, "pred_sub_boxes": 4, "pred_obj_boxes": 4}
-    shapes |= {"pred_matching_logits": 2} if matching else {}
-    found: Record = {
-        name: rng.normal(size=(images, queries, width)).astype(np.float32) for name, width in shapes.items()
-    }
-    for name in ("pred_sub_boxes", "pred_obj_boxes"):
-        found[name] = 1 / (1 + np.exp(-found[name]))
-    return found
-
-
-def slow(outputs: Record, row: int, size: tuple[int, int], top_k: int) -> list[tuple[Any, ...]]:
-    """(score, verb, object, the pair's boxes) of the best triplets, in plain Python."""
-    classes, found = set(load("hico").interactions), []
-    verbs, objects = load("hico").verbs, load("hico").objects
-    for query in range(outputs["pred_obj_logits"].shape[1]):
-        powers = [math.exp(logit) for logit in outputs["pred_obj_logits"][row, query].tolist()]
-        label = max(range(80), key=powers.__getitem__)
-        sure = powers[label] / sum(powers)
-        if "pred_matching_logits" in outputs:
-            no, yes = map(math.exp, outputs["pred_matching_logits"][row, query].tolist())
-            sure *= yes / (no + yes)
-        edges = []
-        for name in ("pred_sub_boxes", "pred_obj_boxes"):
-            x, y, width, height = outputs[name][row, query].tolist()
-            box = x - width / 2, y - height / 2, x + width / 2, y + height / 2
-            edges += [edge * size[1 - at % 2] for at, edge in enumerate(box)]
-        for verb, logit in enumerate(outputs["pred_verb_logits"][row, query].tolist()):
-            if (verbs[verb], objects[label]) in classes:
-                found.append((sure / (1 + math.exp(-logit)), verb, label, edges))
-    return sorted(found, key=lambda one: -one[0])[:top_k]
-
-
-@pytest.mark.parametrize("matching", [False, True])
-def test_outputs_of_queries_are_triplets(*, matching: bool) -> None:
-    """As QPIC and CDN compute them, written out; and a network of random weights ends no training."""
-    rng, sizes = np.random.default_rng(5), [(480, 640), (427, 500), (300, 200)]
-    outputs = outputs_of(rng, 3, 7, matching=matching)
-    evaluator = hoicli.Evaluator(GT, "hico")
-    for row, found in enumerate(hoicli.triplets(outputs, sizes, top_k=20)):
-        wanted = slow(outputs, row, sizes[row], 20)
-        assert found["verb"].tolist() == [verb for _, verb, _, _ in wanted]
-        assert found["labels"][found["object"]].tolist() == [label for _, _, label, _ in wanted]
-        assert found["score"] == pytest.approx([score for score, *_ in wanted], rel=1e-12)
-        assert not found["labels"][found["subject"]].any()  # people
-        pairs = np.hstack([found["boxes"][found["subject"]], found["boxes"][found["object"]]])
-        assert pairs == pytest.approx(np.array([edges for *_, edges in wanted]), rel=1e-12)
-        evaluator.update(FOUND[row]["image_id"], **found)
-    assert evaluator.compute().rows
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"pred_verb_logits": None}, "pred_verb_logits: missing; a model's outputs have pred_obj_logits, pred_verb_lo"),
-        ({"pred_obj_logits": np.zeros((2, 3, 80))}, "pred_obj_logits: has shape (2, 3, 80), wants (images, quer"),
-        ({"pred_sub_boxes": np.zeros((2, 4, 4))}, "pred_sub_boxes: has shape (2, 4, 4), wants (2, 3, 4)"),
-        ({"pred_verb_logits": np.full((2, 3, 117), np.nan)}, "pred_verb_logits[0, 0, 0]: nan: numbers must be finite"),
-        ({"sizes": [(1, 2)]}, "sizes: has shape (1, 2), wants (2, 2): height and width of each image in pixels"),
-        ({"sizes": [(0, 2), (1, 2)]}, "sizes: has shape (2, 2), wants (2, 2): height and width of"),
-        ({"dataset": "vcoco"}, "dataset='vcoco': its verbs have roles"),
-        ({"top_k": 0}, "top_k=0: give a number from 1"),
-    ],
-)
-def test_outputs_that_are_none(changed: Record, message: str) -> None:
-    outputs = outputs_of(np.random.default_rng(0), 2, 3, matching=False)
-    options = {"sizes": [(4, 4), (4, 4)]} | {name: value for name, value in changed.items() if "pred" not in name}
-    outputs |= {name: value for name, value in changed.items() if "pred" in name}
-    with pytest.raises(HoicliError) as caught:
-        hoicli.triplets({name: value for name, value in outputs.items() if value is not None}, **options)
-    assert str(caught.value).startswith(message)
 
 
 def test_boxes_that_are_shares_of_the_image_are_a_warning() -> None:

@@ -1,0 +1,157 @@
+"""Networks that pair the boxes of a detector (UPT, PViC and successors): the dictionaries of their `postprocessing`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoicli.api.network_outputs.query_heads import read_sizes
+from hoicli.api.network_outputs.ranking_rules import Arrays, vcoco_verbs_and_roles
+from hoicli.errors import DataError
+from hoicli.records.arrays import box_array, flat_array, floats, read_array, read_integers
+from hoicli.records.interaction_arrays import label_boxes
+from hoicli.records.kit import Ints
+from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import Vocabulary
+
+NAMES = ("boxes", "pairing", "scores", "labels", "objects", "size")
+
+
+class DetectedPairs(NamedTuple):
+    """The output for one image. boxes [N, 4]: in pixels of the resized image, which has `size`, height and width;
+    pairing [2, P] or [P, 2]: the rows of `boxes` of each pair, subject first; score, verb, label [P]: its score, its
+    verb, and the label of its object."""
+
+    boxes: NDArray[Any]
+    pairing: NDArray[Any]
+    score: NDArray[Any]
+    verb: Ints
+    label: Ints
+    size: NDArray[Any]
+
+
+def pair_triplets(
+    outputs: Sequence[Mapping[str, Any]],
+    sizes: Any,
+    vocabulary: Vocabulary,
+    *,
+    most: int | None,
+    last_pixels: bool,
+    pairing: str | None,
+) -> list[Arrays]:
+    """Return the triplets of each image as the arguments of `Evaluator.update`. outputs, sizes, last_pixels, pairing:
+    as the user gave them to `triplets`; most: how many triplets an image gets, None for all. Raises `DataError`."""
+    image_sizes = read_sizes(sizes, len(outputs))
+    images = [_read_image(output, f"outputs[{place}]", vocabulary) for place, output in enumerate(outputs)]
+    arrays, pairings = [], [image.pairing for image in images]
+    for place, (image, original) in enumerate(zip(images, image_sizes, strict=True)):
+        subject, object_ = _split_pairs(image.pairing, pairings, pairing, f"outputs[{place}]")
+        rows = np.concatenate([subject, object_])
+        if ((rows < 0) | (rows >= len(image.boxes))).any():
+            problem = f"has a row outside 0 to {len(image.boxes) - 1}, the image's boxes"
+            raise DataError(problem, field=f"outputs[{place}].pairing")
+        arrays.append(_image_arrays(image, subject, object_, original, vocabulary, last_pixels=last_pixels, most=most))
+    return arrays
+
+
+def _read_image(output: Mapping[str, Any], place: str, vocabulary: Vocabulary) -> DetectedPairs:
+    """Return the checked output for one image. place: what messages call it."""
+    missing = [name for name in NAMES if not isinstance(output, Mapping) or name not in output]
+    if missing:
+        raise DataError(f"missing; an image has {', '.join(NAMES)}", field=f"{place}.{missing[0]}")
+    try:
+        boxes, pairing = box_array(output["boxes"]), read_array(output["pairing"], "pairing")
+        score = floats(flat_array(read_array(output["scores"], "scores"), "scores"), "scores")
+        verbs = len(_pocket_actions()[0]) if vocabulary.roles else len(vocabulary.verbs)
+        verb = _numbers_below(output["labels"], "labels", verbs, "verbs")
+        label = _numbers_below(output["objects"], "objects", len(vocabulary.objects), "objects in COCO's order")
+        count = len(score)
+        if not count and pairing.size == 0:
+            pairing = np.zeros((2, 0), dtype=np.int64)
+        if pairing.dtype.kind not in "iu" or pairing.shape not in ((2, count), (count, 2)):
+            problem = (
+                f"has shape {pairing.shape} and dtype {pairing.dtype}, wants integers (2, {count}) or ({count}, 2)"
+            )
+            raise DataError(problem, field="pairing")
+        for name, numbers in (("labels", verb), ("objects", label)):
+            if len(numbers) != count:
+                raise DataError(f"{len(numbers)} values for {count} scores", field=name)
+        size = read_sizes(read_array(output["size"], "size")[np.newaxis], 1, "size")[0]
+    except DataError as error:
+        raise DataError(error.problem, field=f"{place}.{error.field}") from None
+    return DetectedPairs(boxes, pairing, score, verb, label, size)
+
+
+def _numbers_below(values: Any, field: str, count: int, meaning: str) -> Ints:
+    """Return numbers from 0 to count - 1; raise `DataError` for others. meaning: what they are numbers of."""
+    numbers = read_integers(values, field, f"numbers of {meaning}")
+    wrong = np.flatnonzero((numbers < 0) | (numbers >= count))
+    if len(wrong):
+        raise DataError(f"number {numbers[wrong[0]]}, but there are {count} {meaning}", field=f"{field}[{wrong[0]}]")
+    return numbers
+
+
+def _split_pairs(
+    pairs: NDArray[Any], pairs_of_images: Sequence[NDArray[Any]], pairing: str | None, place: str
+) -> tuple[Ints, Ints]:
+    """Return the subject and the object [P] of each pair. pairs: [2, P] or [P, 2]; two pairs look alike in both forms,
+    so that `pairing` ("2xP", "Px2") says which it is, or the pairs of the other images, or that no box is paired with
+    itself. place: what messages call the image. Raises `DataError` if none of these tells."""
+    by_rows, by_columns = pairs.astype(np.int64), pairs.T.astype(np.int64)
+    if pairs.shape != (2, 2):
+        return (by_rows[0], by_rows[1]) if len(pairs) == 2 else (by_columns[0], by_columns[1])
+    forms = {len(others) == 2 for others in pairs_of_images if others.size and others.shape != (2, 2)}
+    if pairing is not None:
+        forms = {pairing == "2xP"}
+    if len(forms) != 1:
+        forms = {form is by_rows for form in (by_rows, by_columns) if (form[0] != form[1]).all()}
+    if len(forms) != 1 and (by_rows != by_columns).any():
+        problem = "two pairs in either form; say pairing='2xP' (UPT) or 'Px2' (PViC)"
+        raise DataError(f"shape (2, 2) may be {problem}", field=f"{place}.pairing")
+    subject, object_ = by_rows if forms != {False} else by_columns
+    return subject, object_
+
+
+def _image_arrays(
+    image: DetectedPairs,
+    subject: Ints,
+    object_: Ints,
+    original: NDArray[Any],
+    vocabulary: Vocabulary,
+    *,
+    last_pixels: bool,
+    most: int | None,
+) -> Arrays:
+    """Return the arrays of one image. subject, object_ [P]: rows of its boxes; original: height and width of the image
+    before it was resized. The other arguments are those of `pair_triplets`."""
+    # in the precision of the boxes, as the released cache_hico and cache_vcoco compute
+    scale = original.astype(image.boxes.dtype) / image.size.astype(image.boxes.dtype)
+    boxes = image.boxes * scale[[1, 0, 1, 0]]
+    if last_pixels:
+        boxes[:, 2:] -= 1
+    kept = np.arange(len(image.score))
+    if most is not None and most < len(kept):
+        kept = np.sort(np.argsort(-image.score, kind="stable")[:most])
+    subject, object_, label, verb = subject[kept], object_[kept], image.label[kept], image.verb[kept]
+    if vocabulary.roles:  # the released cache has a detected person for each triplet
+        action, role = (numbers[verb] for numbers in _pocket_actions())
+        person, pair = np.full(len(kept), vocabulary.object_ids[vocabulary.subjects[0]]), np.arange(len(kept))
+        return {
+            "boxes": np.concatenate([boxes[subject], boxes[object_]]),
+            "labels": np.concatenate([person, label]),
+            "subject": pair, "object": pair + len(pair), "verb": action, "role": role, "score": image.score[kept],
+        }  # fmt: skip
+    return label_boxes(boxes, subject, object_, label, vocabulary) | {"verb": verb, "score": image.score[kept]}
+
+
+@cache
+def _pocket_actions() -> tuple[Ints, Ints]:
+    """Return the verb and the role [24] of each action of fredzzhang/vcoco: QPIC's action-roles in their order, without
+    those that have no role, and without `point`."""
+    verb, role = vcoco_verbs_and_roles()
+    is_action = (role >= 0) & (verb != load("vcoco").verb_ids["point"])
+    return verb[is_action], role[is_action]
