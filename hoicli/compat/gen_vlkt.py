@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from hoicli.api.network_outputs.ranking_rules import Arrays, best_of_interactions, interaction_pairs
+import numpy as np
+
+from hoicli.api.network_outputs.ranking_rules import (
+    Arrays,
+    best_of_interactions,
+    interaction_pairs,
+    score_actions,
+)
 from hoicli.compat import query_evaluators
 from hoicli.compat.cdn import write_json_file
 from hoicli.compat.query_evaluators import Outputs, Triplet, nms_of, read_outputs
@@ -50,3 +57,18 @@ class HICOEvaluator(query_evaluators.HICODETEvaluator):
         boxes, scores, object_scores, subject, object_ = read_outputs(outputs, names, place)
         ranked = best_of_interactions(scores, object_scores, self._vocabulary)
         return interaction_pairs(boxes[subject], boxes[object_], ranked, self._vocabulary)
+
+
+class VCOCOEvaluator(query_evaluators.VCOCOEvaluator):
+    """Takes the place of GEN-VLKT's class of this name, which takes `use_nms_filter` and does nothing with it. preds
+    have `hoi_scores` [Q, 263] and `obj_scores` [Q, 81] in place of the verbs' scores."""
+
+    def __init__(
+        self, preds: Sequence[Outputs], gts: Sequence[Outputs], correct_mat: Any, use_nms_filter: bool = False
+    ) -> None:
+        super().__init__(preds, gts, correct_mat)
+
+    def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
+        scores, object_scores = read_outputs(outputs, ("hoi_scores", "obj_scores"), place)
+        verb_scores = score_actions(scores, object_scores).astype(np.float64)  # theirs stand in an array of doubles
+        return super()._predicted_arrays({**outputs, "verb_scores": verb_scores}, place)

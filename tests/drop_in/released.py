@@ -100,6 +100,12 @@ def gen_vlkt(classes: Any, seed: int, folder: str) -> Any:
     return run(lambda: classes.gen_vlkt.HICOEvaluator(*parts, arguments(seed, folder)).evaluate())
 
 
+def gen_vlkt_vcoco(classes: Any, seed: int, folder: str) -> Any:
+    preds, gts, matrix = worlds.vcoco_triplet_world(seed)
+    parts = (classes.tensors(preds), classes.tensors(named(gts)), matrix)
+    return run(lambda: classes.gen_vlkt_vcoco.VCOCOEvaluator(*parts).evaluate())
+
+
 def inpcc(classes: Any, seed: int, folder: str, dataset: str) -> Any:
     annotations, predictions = worlds.annotated_world(seed, dataset)
     path = Path(folder, "annotations.json")
@@ -136,7 +142,9 @@ def inpcc_swig(classes: Any, seed: int, folder: str) -> Any:
     return inpcc(classes, seed, folder, "swig")
 
 
-CASES = {case.__name__: case for case in (qpic_hico, qpic_vcoco, cdn_hico, gen_vlkt, inpcc_hico, inpcc_swig)}
+CASES = {
+    case.__name__: case for case in (qpic_hico, qpic_vcoco, cdn_hico, gen_vlkt, gen_vlkt_vcoco, inpcc_hico, inpcc_swig)
+}
 """What each class returns and prints for a seed, by name; `classes` are the released ones or ours."""
 
 
@@ -144,6 +152,7 @@ def released_classes(folder: str) -> SimpleNamespace:
     """The released modules, and how they take arrays."""
     peers = Path(folder)
     texts = module_of(peers / "gen-vlkt/datasets/hico_text_label.py")
+    vcoco_texts = module_of(peers / "gen-vlkt/datasets/vcoco_text_label.py")
     best = module_of(peers / "gen-vlkt/util/topk.py")
     names = module_of(peers / "INP-CC/datasets/hico_categories.py")
     swig = module_of(peers / "INP-CC/datasets/swig_v1_categories.py")
@@ -156,6 +165,10 @@ def released_classes(folder: str) -> SimpleNamespace:
         gen_vlkt=module_of(
             peers / "gen-vlkt/datasets/hico_eval_triplet.py", NO_OPENCV, ("from .hico_text_label", "#"),
             ("from util.topk", "#"), hico_text_label=texts.hico_text_label, top_k=best.top_k,
+        ),
+        gen_vlkt_vcoco=module_of(
+            peers / "gen-vlkt/datasets/vcoco_eval.py", NO_OPENCV, ("from .vcoco_text_label", "#"),
+            ("from util.topk", "#"), vcoco_hoi_text_label=vcoco_texts.vcoco_hoi_text_label, top_k=best.top_k,
         ),
         inpcc=module_of(peers / "INP-CC/datasets/hico_evaluator.py", *no_imports, **vars(names)),
         inpcc_swig=module_of(peers / "INP-CC/datasets/swig_evaluator.py", *no_imports, **vars(swig)),

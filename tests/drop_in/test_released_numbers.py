@@ -15,8 +15,9 @@ from hoicli.compat import cdn, gen_vlkt, inpcc, qpic
 from tests.drop_in import released, worlds
 
 OURS = SimpleNamespace(
-    tensors=lambda images: images, qpic=qpic, qpic_vcoco=qpic, cdn=cdn, gen_vlkt=gen_vlkt, inpcc=inpcc, inpcc_swig=inpcc
-)
+    tensors=lambda images: images, qpic=qpic, qpic_vcoco=qpic, cdn=cdn, gen_vlkt=gen_vlkt, gen_vlkt_vcoco=gen_vlkt,
+    inpcc=inpcc, inpcc_swig=inpcc,
+)  # fmt: skip
 NUMBERS = json.loads(released.NUMBERS.read_text())
 PEERS = os.environ.get("HOICLI_PEERS", "")
 

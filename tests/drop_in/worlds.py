@@ -144,6 +144,19 @@ def vcoco_world(seed: int) -> tuple[Images, Images, Any]:
     return preds, gts, (rng.random((29, 80)) < 0.9).astype(float)
 
 
+def vcoco_triplet_world(seed: int) -> tuple[Images, Images, Any]:
+    """(preds, gts, correct_mat) of GEN-VLKT's VCOCOEvaluator, with a score for each of its 263 interactions."""
+    preds, gts, matrix = vcoco_world(seed)
+    rng = np.random.default_rng(seed)
+    for outputs in preds:
+        del outputs["verb_scores"]
+        object_scores = rng.random((QUERIES, 81)) * 0.1
+        object_scores[np.arange(QUERIES), outputs["labels"][QUERIES:]] += 0.5
+        outputs["hoi_scores"] = rng.random((QUERIES, 263)).astype(np.float32)
+        outputs["obj_scores"] = object_scores.astype(np.float32)
+    return preds, gts, matrix
+
+
 def annotated_world(seed: int, dataset: str) -> tuple[Images, dict[int, list[list[Any]]]]:
     """(annotations, predictions by image) of INP-CC's evaluators, for hico or swig."""
     rng, vocabulary = np.random.default_rng(seed), load(dataset)
