@@ -70,7 +70,7 @@ def audit(
             f"{arg('protocol', chosen_protocol.name)}: has no boxes; name another, or give the ground truth alone"
         )
     tags = tags_of(tag, "model", "annotations")
-    inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name)
+    inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name, gt=gt)
     models = inputs.models(predictions, name) if predictions else []
     rules = Rules(same, votes, sure)
     rules.set_votes(len(models))
