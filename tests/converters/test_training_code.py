@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from scipy.io import loadmat
 from hoicli.converters.containers.source import Source
 from hoicli.converters.formats import detect
 from hoicli.vocabulary.datasets import load
-from tests.foreign.arrays import flat_rows_mat, matlab_file
+from tests.foreign.arrays import matlab_file
 from tests.foreign.lists import items
 from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, triplets_of
 
@@ -109,7 +110,8 @@ def test_a_v_coco_list_without_names(hoicli: Hoicli, tmp_path: Path) -> None:
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Path:
-    flat_rows_mat(predictions(), tmp_path / "rows")
+    """A copy of the fixture, to be changed."""
+    shutil.copytree(FIXTURES / "foreign" / "rows_mat", tmp_path / "rows")
     return tmp_path / "rows"
 
 

@@ -80,7 +80,8 @@ def detections_mat(truth: Records, predictions: Records, path: Path) -> None:
         (path / f"detections_{number:02d}.mat").write_bytes(matlab_file(cells))
 
 
-def flat_rows_mat(predictions: Records, path: Path) -> None:
+@writes("rows_mat")
+def rows_mat(truth: Records, predictions: Records, path: Path) -> None:
     """detections_01.mat .. detections_80.mat as tools/covert_annot_for_official_eval.py of YueLiao/gen-vlkt writes
     them: in each a list of rows of lists and numbers, which SciPy makes cells; of each interaction the best first."""
     vocabulary = load("hico")
@@ -97,7 +98,7 @@ def flat_rows_mat(predictions: Records, path: Path) -> None:
             ]  # fmt: skip
             rows += sorted(found, key=lambda row: -row[-1])
         content: Any = np.array(rows, dtype=object) if rows else np.zeros((0, 0))
-        (path / f"detections_{number:02d}.mat").write_bytes(matlab_file(content, compress=False))
+        (path / f"detections_{number:02d}.mat").write_bytes(matlab_file(content))
 
 
 def _cell(records: Records, verb: str, name: str) -> NDArray[np.float64]:
