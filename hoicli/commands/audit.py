@@ -70,7 +70,7 @@ def audit(
             f"{arg('protocol', chosen_protocol.name)}: has no boxes; name another, or give the ground truth alone"
         )
     tags = tags_of(tag, "model", "annotations")
-    inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name)
+    inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name, gt=gt)
     models = inputs.models(predictions, name) if predictions else []
     # too many votes, or rules about models without any, are errors before predictions are read (`Audit` sets them)
     rules = Rules(same=same, votes=votes, sure=sure)

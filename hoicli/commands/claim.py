@@ -74,7 +74,7 @@ def claim(
     top_ks = counts_of("top_k", top_k)
     chosen = chosen_protocols(names, dataset_name)
     vocabulary, tags = load(dataset_name or chosen[0].dataset), tags_of(tag, "options")
-    inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name)
+    inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name, gt=truth)
     stream = inputs.predictions(predictions).refuse_match_records("claim")
     settings = search(
         claimed, stream, inputs.truth(truth), vocabulary, chosen, inputs.policy, nms=thresholds, top_k=top_ks,

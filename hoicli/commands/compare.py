@@ -96,7 +96,7 @@ def compare(
     if not metric:
         protocol_names = names or [main_protocol(load(dataset_name or "hico")).name]
         chosen = chosen_protocols(protocol_names, dataset_name)
-    inputs = Inputs(dataset_name, shared, within=chosen[0].dataset if chosen else "hico")
+    inputs = Inputs(dataset_name, shared, within=chosen[0].dataset if chosen else "hico", gt=gt)
     policy, filters = inputs.policy, inputs.filters
     models = inputs.models(predictions, name, what="two or more PREDS")
     if len(models) < 2:

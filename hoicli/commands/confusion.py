@@ -55,7 +55,7 @@ def confusion(
     gt, limit = require_truth(gt, "confusion"), count_of("top", top)
     chosen_protocol = choose_diagnosis_protocol(names_of(protocol), text_of(dataset))
     dataset_name = text_of(dataset) or (chosen_protocol.dataset if chosen_protocol is not None else None)
-    inputs = Inputs(dataset_name, shared, within="hico")
+    inputs = Inputs(dataset_name, shared, within="hico", gt=gt)
     models = [model.refuse_match_records("confusion") for model in inputs.models(predictions, name)]
     tags = inputs.tags_beside(tag, models)
     vocabulary = load(dataset_name or "hico")

@@ -60,7 +60,7 @@ def curves(
     protocol_names, dataset_name = names_of(protocol), text_of(dataset)
     chosen_protocol = one_protocol(protocol_names, dataset_name)
     protocol_dataset = None if chosen_protocol is None else chosen_protocol.dataset
-    inputs = Inputs(dataset_name, shared, within=protocol_dataset or "hico")
+    inputs = Inputs(dataset_name, shared, within=protocol_dataset or "hico", gt=gt)
     models = inputs.models(predictions, name)
     tags = inputs.tags_beside(tag, models)
     vocabulary = load(dataset_name or protocol_dataset or models[0].dataset or "hico")

@@ -98,7 +98,7 @@ def diagnose(
         names_of(protocol), text_of(dataset), as_released=as_released, no_interaction=with_no_interaction
     )
     dataset_name = text_of(dataset) or (chosen_protocol.dataset if chosen_protocol is not None else None)
-    inputs = Inputs(dataset_name, shared, within="hico")
+    inputs = Inputs(dataset_name, shared, within="hico", gt=gt)
     policy, filters = inputs.policy, inputs.filters
     models = inputs.models(predictions, name)
     if emit and len(models) != 1:

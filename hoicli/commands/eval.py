@@ -94,7 +94,7 @@ def evaluate(
         if options_given := [arg(name) for name, value in triplet_options.items() if value is not None]:
             problem = f"for triplets, not for {arg('boxes')}; leave out one or the other"
             raise UsageError(f"{', '.join(options_given)}: {problem}")
-        inputs, vocabulary = Inputs(dataset_name, shared, within="hico"), load(dataset_name or "hico")
+        inputs, vocabulary = Inputs(dataset_name, shared, within="hico", gt=gt), load(dataset_name or "hico")
         truth = None if explain else require_truth(gt, "eval --boxes")
         return _evaluate_boxes(names, vocabulary, inputs, truth, predictions, same, tags_of(tag), per_class)
     if same is not None:
@@ -107,7 +107,7 @@ def evaluate(
         return _explain_protocols(list(chain.from_iterable(protocols)), dataset_name)
     chosen = chosen_protocols(names, dataset_name)
     vocabulary = load(dataset_name or chosen[0].dataset)
-    inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name)
+    inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name, gt=gt)
     views = inputs.views(vocabulary)
     metrics = chosen_of("metric", metric, METRICS)
     check_metrics(metrics, chosen)

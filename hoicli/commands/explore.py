@@ -94,7 +94,7 @@ def explore(
         raise UsageError(f"{arg('slice', ','.join(unusable))}: {problem}")
     slices = [slice_ for slice_ in slices if slice_applies(slice_, chosen_protocol)]
     resampling = Resampling.from_options(bootstrap, seed, or_none=True)
-    inputs = Inputs(dataset_name, shared, within="hico")
+    inputs = Inputs(dataset_name, shared, within="hico", gt=gt)
     models = inputs.models(predictions, name)
     if len(models) > 2:
         raise UsageError(f"{models[2].name}: the page shows one model or two; give at most two streams")

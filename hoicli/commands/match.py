@@ -57,7 +57,7 @@ def match(
         problem = "rates whole images, without boxes to match; use hoicli eval"
         raise UsageError(f"{arg('protocol', ', '.join(without_boxes))}: {problem}")
     vocabulary = load(dataset_name or chosen[0].dataset)
-    inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name)
+    inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name, gt=gt)
     views = inputs.views(vocabulary)
     if views.of_classes:
         raise UsageError(

@@ -85,7 +85,7 @@ def pairstats(
     gt = require_truth(gt, "pairstats")
     chosen = choose_diagnosis_protocol(names_of(protocol), text_of(dataset), as_released=as_released)
     dataset_name = text_of(dataset) or (chosen.dataset if chosen is not None else None)
-    inputs, vocabulary = Inputs(dataset_name, shared, within="hico"), load(dataset_name or "hico")
+    inputs, vocabulary = Inputs(dataset_name, shared, within="hico", gt=gt), load(dataset_name or "hico")
     models = inputs.models(predictions, name)
     tags = inputs.tags_beside(tag, models)
     settings = sweeps(numbers_of("nms_sweep", nms_sweep), numbers_of("det_threshold", det_threshold))

@@ -65,7 +65,7 @@ def recall(
     if convention.limit is not None and max(ks) > convention.limit:
         problem = f"{as_released} ranks {convention.limit} predictions without graph constraint"
         raise UsageError(f"{arg('k', max(ks))}: {problem}; give {arg('k')} up to {convention.limit}")
-    tags, inputs = tags_of(tag), Inputs(dataset_name, shared, within="hico")
+    tags, inputs = tags_of(tag), Inputs(dataset_name, shared, within="hico", gt=gt)
     stream, truth = inputs.predictions(predictions), inputs.read_truth(gt, vocabulary)
     unseen = None
     if train is not None:

@@ -118,7 +118,7 @@ def shoe_eval(
     if reasons is not None and shoe_options.tags:
         raise UsageError(f"{arg('reasons')}: reasons are for one {arg('delta')}; give only one")
     resampling = Resampling.from_rounds(bootstrap, seed)
-    tags, inputs = tags_of(tag, *shoe_options.tags), Inputs(dataset_name, shared, within="hico")
+    tags, inputs = tags_of(tag, *shoe_options.tags), Inputs(dataset_name, shared, within="hico", gt=gt)
     stream = inputs.predictions(predictions)
     choose(text_of(wordnet))  # the WordNet in use from here on
     evaluation = Evaluation(inputs.truth(gt), tables, shoe_options, inputs.policy, dataset=dataset_name or "hico")

@@ -86,7 +86,7 @@ def shoe_sim(
     from hoicli.wordnet.lexicon import choose
 
     dataset_name = text_of(dataset)
-    inputs = Inputs(dataset_name, shared, within="hico")
+    inputs = Inputs(dataset_name, shared, within="hico", gt=gt)
     policy = inputs.policy
     model_options = base_url or model or screen or cache or dry_run or price
     if merge is not None or backend == "table":

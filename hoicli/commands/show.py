@@ -80,7 +80,7 @@ def show(
     one_sheet = is_sheet(target)
     if one_sheet and limit is None and not image_ids:
         raise UsageError(f"{arg('first', 'all')}: too much for one sheet; give a number, or a folder")
-    inputs = Inputs(text_of(dataset), shared)
+    inputs = Inputs(text_of(dataset), shared, gt=gt)
     models = inputs.models(predictions, name) if predictions is not None else []
     sources = [] if gt is None else [Source("ground truth", inputs.truth(gt), scored=False)]
     sources += [Source(model.model, model.refuse_match_records("show"), scored=True) for model in models]

@@ -49,7 +49,7 @@ def validate(
     dataset_name = text_of(dataset)
     vocabulary = None if open_vocabulary else load(dataset_name or "hico")
     files_given = {"from_": from_, "image_list": image_list}
-    inputs = Inputs(dataset_name, files_given, within=None if open_vocabulary else "hico")
+    inputs = Inputs(dataset_name, files_given, within=None if open_vocabulary else "hico", gt=gt)
     checked = []  # what was found out about each stream; that of `files` is last
     if gt is None:
         stream = inputs.records(files, "records", "FILE", name="files")

@@ -1,6 +1,6 @@
-"""Files of pairs of boxes, an image each: predictions of the iCAN family, pairs of Diag-HOI, and the ground truth of
-Ambiguous-HOI. Equal boxes of one label in an image become one, and nothing is shifted. The readers raise `DataError`
-with the place in the file: `[3].box_pairs[5].h_box` is in image 3 of the list.
+"""Files of pairs of boxes, an image each: predictions of the iCAN family and of HOIDet, pairs of Diag-HOI, and the
+ground truth of Ambiguous-HOI. Equal boxes of one label in an image become one, and nothing is shifted. The readers
+raise `DataError` with the place in the file: `[3].box_pairs[5].h_box` is in image 3 of the list.
 
 ican (iCAN, TIN, VCL, HOI-CL, DJ-RN): a pickle of pairs with the scores of 600 classes.
 
@@ -10,6 +10,13 @@ The image is HICO's number or a file name; the object class counts from 1 in COC
 is its class score times both boxes' scores, as the family's own evaluation has it, which reads only the interactions of
 the object's class and only pairs with two positive scores; others are left out and counted. Further elements of a row
 (scores of streams) are not read. Read by vt-vl-lab/iCAN (Generate_detection.py).
+
+hoidet (HOIDet): pairs, each with one of the 600 interactions; float edges in pixels of the original image.
+
+    [{"image_id", "boxes": [[4 numbers]], "h_idx": [index], "o_idx": [index], "hoi_score": [score], "hoi_class": [id]}]
+
+image_id is HICO's number, hoi_class counts from 0, and the indices are of `boxes`, from 0. A box that no pair uses has
+no label and is left out and counted. Read by jiayuancs/HOIDet (hoidet/metrics/hicodet.py).
 
 diag-pairs (Diag-HOI): pairs without verbs, .pkl or .json (hicodet_pair_preds.pkl, pair_pred_wscore.pkl).
 
@@ -37,7 +44,7 @@ from typing import Any
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, entry, image_record
 from hoicli.converters.image_ids import NumberedImages
-from hoicli.converters.numbers import corners, finite, plain, shorten_value, table
+from hoicli.converters.numbers import corners, finite, plain, read_list, shorten_value, table
 from hoicli.errors import DataError
 from hoicli.records.parsing import Record
 
@@ -99,6 +106,38 @@ def read_ican(source: Source, context: Context) -> Iterator[Record]:
     yield from context.each(((f"[{shorten_value(item[0])}]", item) for item in source.entries().items()), build, source)
 
 
+# HOIDet
+
+
+def read_hoidet(source: Source, context: Context) -> Iterator[Record]:
+    """Yield one record for each image of HOIDet's list. A pair of boxes is a triplet of one interaction."""
+    interactions, images = context.interactions(), NumberedImages(source, context)
+
+    def build(item: dict[str, Any]) -> Record:
+        """Return the record of an item, which has an image's number, its boxes, and four columns of its pairs."""
+        head, boxes, table = images.record(plain(item["image_id"])), item["boxes"], BoxTable(context.subject)
+        columns = {key: read_list(item[key], f".{key}") for key in ("h_idx", "o_idx", "hoi_class", "hoi_score")}
+        if len({*map(len, columns.values())}) != 1:
+            counts = ", ".join(f"{len(column):,} {key}" for key, column in columns.items())
+            raise DataError(f"{counts}; they must agree: write the file again", field=".h_idx")
+        used = set[int]()
+        for index, (human, other, number, score) in enumerate(zip(*columns.values(), strict=True)):
+            verb, label = interactions.name(plain(number), f".hoi_class[{index}]")
+            boxes_of_pair = [
+                _box(entry(boxes, plain(box), f".{key}[{index}]"), f".boxes[{plain(box)}]", form)
+                for key, box in (("h_idx", human), ("o_idx", other))
+            ]
+            score = finite(plain(score), f".hoi_score[{index}]")
+            table.pair(boxes_of_pair[0], boxes_of_pair[1], label, verb=verb, score=score)
+            used |= {plain(human), plain(other)}
+        if len(used) < len(boxes):
+            context.drop("boxes without a class (no pair uses them)", context.place, len(boxes) - len(used))
+        return {**head, **table.columns}
+
+    form = context.options.get("box_form")
+    yield from context.each(source.items(), build, source)
+
+
 # Diag-HOI
 
 
@@ -133,10 +172,11 @@ def _inner(value: Any) -> Any:
     return value
 
 
-def _box(value: Any, field: str) -> list[int | float]:
-    """Return a box of the file as a list of four finite numbers. Raises `DataError` for anything else."""
+def _box(value: Any, field: str, form: str | None = None) -> list[int | float]:
+    """Return a box of the file as a list of four finite numbers, its corners. form: what the numbers are, a name in
+    BOX_FORMS, None for corners. Raises `DataError` for anything else."""
     box = _inner(value)
-    sides = corners(box if isinstance(box, list | tuple) else [box], field)
+    sides = corners(box if isinstance(box, list | tuple) else [box], field, form=form)
     return [finite(_inner(side), f"{field}[{index}]") for index, side in enumerate(sides)]
 
 

@@ -36,10 +36,12 @@ class Context:
     target_order: the order of objects in the written file, "" for the format's usual one. options: those options of
     `convert` that only some formats have (`Format.options`) and that the user gave. images, image_numbers, image_sizes:
     what `--image-list` says, None or empty without it: image ids in order, the image id of each `img_id`, (width,
-    height) of each image. split: "test" or "train", for files that hold both. prefix: the PREFIX in `data add
-    PREFIX:PART`. open_names: whether any label is accepted, because the files state their labels and no dataset was
-    named. id_rule: a name in `names.ID_RULES`, or "". dropped: for each reason, how many items were left out and the
-    place of the first. notes: the assumptions made. place: the item that `each` is building."""
+    height) of each image. truth: the path of the command's ground truth, which is read in place of `--image-list` where
+    that is needed (`image_ids.take_truth_as_list`), "" if there is none. split: "test" or "train", for files that hold
+    both. prefix: the PREFIX in `data add PREFIX:PART`. open_names: whether any label is accepted, because the files
+    state their labels and no dataset was named. id_rule: a name in `names.ID_RULES`, or "". dropped: for each reason,
+    how many items were left out and the place of the first. notes: the assumptions made. place: the item that `each` is
+    building."""
 
     vocabulary: Vocabulary
     policy: ErrorPolicy
@@ -50,6 +52,7 @@ class Context:
     images: Sequence[str] | None = None
     image_numbers: Mapping[int, str] = field(default_factory=dict)
     image_sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    truth: str = ""
     split: str = "test"
     prefix: str = ""
     open_names: bool = False

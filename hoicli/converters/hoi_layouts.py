@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
-from hoicli.converters.numbers import FAR_EDGES, ONE_BASED
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import Context
+from hoicli.converters.numbers import FAR_EDGES, ONE_BASED, Numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,10 @@ class Layout:
 BOX_KEYS = ("predictions", "prediction", "annotations", "annotation")
 HOI_KEYS = ("hoi_prediction", "hoi_predictions", "hoi_annotation")
 """The spellings that readers of predictions know (PPDM's src/lib/eval/vcoco_eval.py)."""
+CHECK_FIRST = 50
+"""Images checked to distinguish formats that differ only in their rows."""
+NO_OBJECT = 80
+"""The number after COCO's 80 objects: it marks a query without an object, in QPIC's family."""
 IMAGE_KEYS = ("file_name", "filename", "image_id")
 
 
@@ -90,3 +97,29 @@ def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:
     """Return the first of `keys` that an item has. If it has none, return the first key: the look-up of it will then
     fail with a message that names it."""
     return next((key for key in keys if key in item), keys[0])
+
+
+def object_numbers(source: Source, layout: Layout, context: Context) -> Numbers[str]:
+    """Return the object label that each category number of a box means; "" is the label of a query without an object,
+    which only files that number objects from 0 have."""
+    if layout.objects in ("own", "none"):
+        return Numbers.count_from(context.vocabulary.objects)
+    if layout.objects != "first":
+        return context.objects(layout.objects, "; is this file HICO-DET's?" if context.format == "hoia" else "")
+    numbering = context.objects("coco-id" if _has_coco_ids(source) else "coco")
+    counts_from_zero = 0 in numbering.names
+    return Numbers({**numbering.names, NO_OBJECT: ""}, numbering.refusal) if counts_from_zero else numbering
+
+
+def _has_coco_ids(source: Source) -> bool:
+    """Return whether a file numbers the classes of its boxes by COCO's ids, where a person is 1, and not in COCO's
+    order from 0. It does if no subject of the first image with interactions has category 0."""
+    for _, item in islice(source.items(), CHECK_FIRST):
+        try:
+            boxes = item[key_of(item, BOX_KEYS)]
+            people = {int(boxes[int(hoi["subject_id"])]["category_id"]) for hoi in item[key_of(item, HOI_KEYS)]}
+        except (KeyError, TypeError, ValueError, IndexError):
+            continue  # the reader reports the problem
+        if people:
+            return 0 not in people
+    return False

@@ -11,6 +11,9 @@ without image-level labels), hoi_category_id, aux_category_id. Diag-HOI's `actio
 V-COCO formats an interaction is an action with its role, and an object_id of -1 a role without object; neither order
 of the roles can be told from a file. They have no scores of actions alone.
 
+The list that QPIC's evaluator holds (`self.preds`, saved by many forks) is CDN's without file names: its items are then
+in the order of the ground truth, which `--image-list` gives.
+
 In GEN-VLKT's and HOICLIP's variant of CDN's list (datasets/hico_eval_triplet.py of both) boxes have no class, and
 category_id of an interaction is one of HICO-DET's 600, from 0: its verb and its object's label come from it. A box that
 is the object of two classes becomes two boxes of the record, equal boxes of one label become one, and a box that no
@@ -45,19 +48,23 @@ from hoicli.converters.context import (
     require_scores,
     unknown_number,
 )
-from hoicli.converters.hoi_layouts import BOX_KEYS, HOI_KEYS, IMAGE_KEYS, LAYOUTS, Layout, key_of
+from hoicli.converters.hoi_layouts import (
+    BOX_KEYS,
+    CHECK_FIRST,
+    HOI_KEYS,
+    IMAGE_KEYS,
+    LAYOUTS,
+    Layout,
+    key_of,
+    object_numbers,
+)
+from hoicli.converters.image_ids import images_by_position
 from hoicli.converters.numbers import Numbers, corners, score_of, whole_number
 from hoicli.errors import DataError, arg
 from hoicli.records.caveats import UNMARKED_PEOPLE
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.datasets import VCOCO_ORDERS
-
-CHECK_FIRST = 50
-"""Images checked to distinguish formats that differ only in their rows."""
-NO_OBJECT = 80
-"""The number after COCO's 80 objects: it marks a query without an object, in QPIC's family."""
-
 
 # Telling the formats apart
 
@@ -85,6 +92,19 @@ def is_vcoco(source: Source) -> bool:
     if "COCO_" not in str((source.first_item or {}).get("file_name")):
         return False
     return any(str(hoi.get("category_id")).strip() == "0" for hoi in rows_under(source, "hoi_annotation"))
+
+
+def is_query_list(source: Source) -> bool:
+    """Return whether a file is CDN's list of predictions, which calls an image's file `filename`, or the same without
+    names of images, as QPIC has it."""
+    return source.first_has("hoi_prediction", "filename") or (
+        source.first_has("hoi_prediction", "predictions") and _is_nameless(source)
+    )
+
+
+def _is_nameless(source: Source) -> bool:
+    """Return whether the items of a list name no image: the first has none of the keys in use."""
+    return isinstance(source.first_item, dict) and source.first_item.keys().isdisjoint(IMAGE_KEYS)
 
 
 def has_classes(source: Source) -> bool:
@@ -121,7 +141,12 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     layout = LAYOUTS[context.format]
     _announce(source, layout, context)
     reader = _ItemReader(source, layout, context)
-    yield from context.each(source.items(), reader.record, source)
+    if layout.scored and _is_nameless(source):
+        images = images_by_position(sum(1 for _ in source.items()), "items", source, context)
+        named_items = ((where, (image, item)) for image, (where, item) in zip(images, source.items(), strict=True))
+        yield from context.each(named_items, lambda pair: reader.record_of(*pair), source)
+    else:
+        yield from context.each(source.items(), reader.record, source)
     reader.announce_low_numbers(source.name)
 
 
@@ -146,7 +171,7 @@ class _ItemReader:
     def __init__(self, source: Source, layout: Layout, context: Context) -> None:
         """Look up what the file's numbers of verbs and objects mean, and how its boxes are shifted."""
         self._layout, self._context = layout, context
-        self._objects = _objects(source, layout, context)
+        self._objects = object_numbers(source, layout, context)
         action_roles = VCOCO_ORDERS[str(layout.verbs)] if layout.roles else ()
         self._roles = {name: action_role(name, context) for name in action_roles}
         self._classless = layout.objects == "none"
@@ -182,6 +207,12 @@ class _ItemReader:
         # these formats' ground truth does not say whose actions were annotated
         caveats = {} if layout.scored else {"caveats": [UNMARKED_PEOPLE]}
         return {"image_id": coco_number(name), **name_keys, **head, **columns, **caveats}
+
+    def record_of(self, image_id: str, item: dict[str, Any]) -> Record:
+        """Return the record of an item that does not name its image. image_id: the image's id."""
+        record = self.record({**item, self._layout.image[0]: image_id})
+        record.pop("file_name", None)  # the id is no file's name
+        return record if self._roles else {**record, "image_id": image_id}
 
     def _boxes(self, rows: list[dict[str, Any]], field: str) -> list[list[Any]]:
         """Return an item's boxes as [x1, y1, x2, y2], those of predictions as floats. rows: the item's boxes, each with
@@ -288,32 +319,6 @@ def _announce(source: Source, layout: Layout, context: Context) -> None:
         if from_inp_cc and "box_form" not in context.options:
             read = "bbox, described as [x, y, w, h], is read as [x1, y1, x2, y2], as the released code does"
             context.announce(f"{read} ({arg('box_form', 'xywh')}: as described)")
-
-
-def _objects(source: Source, layout: Layout, context: Context) -> Numbers[str]:
-    """Return the object label that each category number of a box means; "" is the label of a query without an object,
-    which only files that number objects from 0 have."""
-    if layout.objects in ("own", "none"):
-        return Numbers.count_from(context.vocabulary.objects)
-    if layout.objects != "first":
-        return context.objects(layout.objects, "; is this file HICO-DET's?" if context.format == "hoia" else "")
-    numbering = context.objects("coco-id" if _has_coco_ids(source) else "coco")
-    counts_from_zero = 0 in numbering.names
-    return Numbers({**numbering.names, NO_OBJECT: ""}, numbering.refusal) if counts_from_zero else numbering
-
-
-def _has_coco_ids(source: Source) -> bool:
-    """Return whether a file numbers the classes of its boxes by COCO's ids, where a person is 1, and not in COCO's
-    order from 0. It does if no subject of the first image with interactions has category 0."""
-    for _, item in islice(source.items(), CHECK_FIRST):
-        try:
-            boxes = item[key_of(item, BOX_KEYS)]
-            people = {int(boxes[int(hoi["subject_id"])]["category_id"]) for hoi in item[key_of(item, HOI_KEYS)]}
-        except (KeyError, TypeError, ValueError, IndexError):
-            continue  # `_ItemReader` reports the problem
-        if people:
-            return 0 not in people
-    return False
 
 
 def _classify_boxes(name: str, boxes: list[list[Any]], hois: list[dict[str, Any]], context: Context) -> Record:

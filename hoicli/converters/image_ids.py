@@ -1,11 +1,12 @@
 """The id that an image gets: as its format names it, by the path of its file where base names collide, or as `--id`
-asks; and from `--image-list` for a source that numbers its images."""
+asks; and from `--image-list`, or the command's ground truth, for a source that numbers its images or lists them without
+names."""
 
 from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
@@ -43,6 +44,10 @@ def identify_images(records: Records, context: Context, taken: Set[str] = frozen
 def known_size(record: Record, context: Context) -> tuple[float, float] | None:
     """Return (width, height) in pixels that --image-list gives for a record's image, None if it has none. The image is
     looked up under the id that `identify_images` will give it, then under its present id."""
+    if context.truth and not context.image_sizes:
+        listed = replace(context)
+        take_truth_as_list(listed)
+        context.image_sizes, context.truth = listed.image_sizes, ""  # numbers keep the meaning that they had so far
     listed_id = _image_id_by_rule(record, context.id_rule) if context.id_rule else _path_in_folder(record, context)
     return context.image_sizes.get(str(listed_id)) or context.image_sizes.get(str(record["image_id"]))
 
@@ -129,6 +134,36 @@ def read_image_list(path: str, context: Context) -> None:
     context.images, context.image_numbers, context.image_sizes = names, numbers, sizes
 
 
+def take_truth_as_list(context: Context) -> str:
+    """Read the command's ground truth as `--image-list`, if the user gave no list and the command has ground truth in a
+    file. Return the option that named the list in use: "--gt", or "--image-list" if there is one or none is."""
+    if context.images is not None or not context.truth:
+        return arg("image_list")
+    read_image_list(context.truth, context)
+    return arg("gt")
+
+
+def images_by_position(count: int, what: str, source: Source, context: Context) -> Sequence[str]:
+    """Return the ids of the images that the rows or columns of a matrix, or the items of a list, stand for, in order:
+    those of `--image-list`, else HICO-DET's test images if a matrix has as many, else those of the command's ground
+    truth; a note says which. count: the number of rows, columns or items. what: "rows", "columns" or "items". Raises
+    `DataError` unless there are as many images."""
+    images, name = context.images, arg("image_list")
+    if images is None and what != "items":  # no released code lists the items by the names of their images
+        images, name = context.vocabulary.test_images, "the HICO-DET test list"
+    if (images is None or count != len(images)) and context.images is None and context.truth:
+        name = take_truth_as_list(context)
+        images = context.images
+    fix = f"give {arg('image_list')}: ground truth in the order of the {what}, or a list of names"
+    if images is None:
+        raise DataError(f"names no images; {fix}", place=source.name)
+    if count != len(images):
+        raise DataError(f"{count:,} {what}, but {name} has {len(images):,}; {fix}", place=source.name)
+    advice = "" if name == arg("image_list") else f" ({arg('image_list')} for others)"
+    context.announce(f"{source.name}: {what} joined with the {count:,} images of {name} by position{advice}")
+    return images
+
+
 def _listed_images(source: Source, context: Context) -> Records:
     """Return (file, record) of each image in the file of --image-list, with the ids that `identify_images` gives. A
     text file has one name on each line. Ground truth is read with settings of its own, so that the context keeps those
@@ -154,7 +189,7 @@ class NumberedImages:
         """Find out at once what numbers mean if one of `names`, the file's images, is a number; else this waits until
         `record` meets the first number. Raises `DataError` if numbers have no known meaning."""
         self._source, self._context = source, context
-        if any(type(number_or_name(name)) is int for name in names):
+        if context.id_rule != "number" and any(type(number_or_name(name)) is int for name in names):
             _ = self._image_id_of  # computed here for the error that it may raise
 
     def record(self, image: Any) -> Record:
@@ -167,6 +202,8 @@ class NumberedImages:
             return {"image_id": image_id} if image == image_id else {"image_id": image_id, "file_name": image}
         if type(image) is not int:
             raise DataError(f"{shorten_value(image)} is no image; give a number or a file name")
+        if self._context.id_rule == "number" and self._context.images is None:
+            return {"image_id": image}  # the id that --id asks for, whatever the image's name
         if image not in self._image_id_of:
             problem = f"image number {shorten_value(image)} is not among the {len(self._image_id_of):,} known ones"
             raise DataError(f"{problem}; give its own set with {arg('image_list')}")
@@ -175,11 +212,18 @@ class NumberedImages:
     @cached_property
     def _image_id_of(self) -> Mapping[int, str]:
         """Return the image id of each image number. Numbers are the `img_id`s in --image-list; without these, those at
-        the end of its names (12 of img_12); without a list, those of HICO-DET's test images, and a note says so. Raises
-        `DataError` if two images have one number, or if there is neither a list nor a test set."""
-        context, names = self._context, self._context.images
+        the end of its names (12 of img_12); without a list, those of HICO-DET's test images, or in another
+        dataset those of the command's ground truth, and a note says so. Raises `DataError` if two images have one
+        number, or if nothing says what numbers mean."""
+        context = self._context
+        if not context.vocabulary.test_images and take_truth_as_list(context) == arg("gt"):
+            context.announce(
+                f"{self._source.name} names images by number only: taking the numbers of {arg('gt')}; "
+                f"{arg('image_list')} for another set"
+            )
         if context.image_numbers:
             return context.image_numbers
+        names = context.images
         if names is None:
             names = context.vocabulary.test_images
             if not names:

@@ -16,6 +16,15 @@ merged, subjects are persons. A cell that is not K x 9 or holds a NaN stops the 
 (`--on-error skip`); a problem of the files themselves always stops it. Single and double precision are read exactly.
 Only one file is open at a time.
 
+ppdm-mat: the same folder as iCAN, PPDM, GEN-VLKT and HOICLIP write it for their copies of the official evaluation
+(YueLiao/gen-vlkt tools/covert_annot_for_official_eval.py).
+
+    detections_01.mat .. detections_80.mat   all_boxes, a cell array [N, 5]; 0 x 0 where there is none
+    a row     human box, object box (4 numbers each), image number, interaction of the object (from 0), score x 1000
+
+Image numbers are those at the end of the files' names. Boxes are read unchanged, and the evaluation adds 1 to all their
+sides, as protocol `hico` does; the score is divided by 1000. The writers keep the best 19,999 of each interaction.
+
 image-scores: HICO's image-level predictions, a score of each of 600 classes for each image in one matrix of a .npy or
 .mat file, images by classes (or classes by images, as anno_test is). Classes are in HICO's order. Any finite number is
 a score, higher is better. A record has a box for a person and one for each object, all alike: they stand for the whole
@@ -25,6 +34,7 @@ image and mean nothing, as the caveat `whole_image` says. Protocols that look at
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -33,37 +43,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.converters.containers.matfile import Numbers, load, variables
+from hoicli.converters.containers.matfile import Cells, Numbers, load, variables
 from hoicli.converters.containers.npz import npy
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
+from hoicli.converters.image_ids import NumberedImages, images_by_position
 from hoicli.errors import DataError, arg
 from hoicli.io.messages import Progress
 from hoicli.records.caveats import LAST_PIXELS, WHOLE_IMAGE
 from hoicli.records.kit import Floats
 from hoicli.records.parsing import Record
+from hoicli.vocabulary.datasets import load as load_dataset
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
-
-
-def _images(count: int, what: str, source: Source, context: Context) -> Sequence[str]:
-    """Return the ids of the images that the rows or columns of a matrix stand for, in order: those of `--image-list`,
-    else HICO-DET's test images; a note says which. count: the number of rows or columns. what: "rows" or "columns".
-    Raises `DataError` unless there are as many images."""
-    listed, test_images = context.images, context.vocabulary.test_images
-    images, source_name = (test_images, "the HICO-DET test list") if listed is None else (listed, arg("image_list"))
-    if count != len(images):
-        fix = f"give {arg('image_list')}: ground truth in the order of the {what}, or a list of names"
-        raise DataError(f"{count:,} {what}, but {source_name} has {len(images):,}; {fix}", place=source.name)
-    advice = f" ({arg('image_list')} for others)" if listed is None else ""
-    context.announce(f"{source.name}: {what} joined with the {count:,} images of {source_name} by position{advice}")
-    return images
-
 
 # Cells of detections
 
 VARIABLE = "all_boxes"
 WIDTH = 9
-"""How many numbers a row has: two boxes and a score."""
+"""How many numbers a row of a cell has: two boxes and a score."""
+WIDTHS = (4, 4, 1, 1, 1)
+"""How many numbers each of the five cells of a flat row has: two boxes, image, interaction, score."""
 
 
 def is_cells(source: Source) -> bool:
@@ -71,6 +70,22 @@ def is_cells(source: Source) -> bool:
     if source.kind == "folder":
         return next(Path(source.path).glob("detections_*.mat"), None) is not None
     return source.kind == "mat" and Path(source.path).name.startswith("detections_")
+
+
+def is_rows(source: Source) -> bool:
+    """Return whether a path is a folder of detections_*.mat with a row of five cells for each detection, and not with a
+    column for each image: the number of rows then is that of the object's interactions in every file."""
+    if source.kind != "folder":
+        return False
+    vocabulary, all_by_image = load_dataset("hico"), True
+    for path in sorted(Path(source.path).glob("detections_[0-9][0-9].mat")):
+        variable = variables(Source(str(path))).get(VARIABLE)
+        if variable is None or (variable.shape[-1] != len(WIDTHS) and 0 not in variable.shape):
+            return False
+        number = int(path.stem[-2:]) - 1
+        interactions = vocabulary.interactions_of(vocabulary.objects[number]) if number in range(80) else []
+        all_by_image = all_by_image and variable.shape[0] == len(interactions)
+    return not all_by_image
 
 
 def read_cells(source: Source, context: Context) -> Iterator[Record]:
@@ -84,7 +99,7 @@ def read_cells(source: Source, context: Context) -> Iterator[Record]:
     if other_files := sorted({*os.listdir(source.path)} - {path.name for path in paths}):
         context.drop("other files of a folder", f"{source.name}/{other_files[0]}", len(other_files))
     image_count = _count_columns(paths, vocabulary)
-    images = _images(image_count, "columns", source, context)
+    images = images_by_position(image_count, "columns", source, context)
     interactions_of_objects = [vocabulary.interactions_of(name) for name in vocabulary.objects]
     detections_of_objects = []
     with Progress(source.name, total=len(paths), unit="file") as progress:
@@ -92,19 +107,66 @@ def read_cells(source: Source, context: Context) -> Iterator[Record]:
             detections_of_objects.append(_read_file(path, interactions, images, context))
             progress.advance()
     context.announce(f"{source.name}: x2, y2 are taken for last pixels, as UPT writes them (caveat {LAST_PIXELS})")
-    rows, interaction, column = map(np.concatenate, zip(*detections_of_objects, strict=True))
-    detections_of_objects.clear()  # frees the memory of what is now in one array
+    heads = [{"image_id": image_id} for image_id in images]
+    yield from _records(detections_of_objects, heads, source, context, caveats=[LAST_PIXELS])
+
+
+def read_rows(source: Source, context: Context) -> Iterator[Record]:
+    """Yield one record for each image with a detection, by ascending number, from a folder of detections_01.mat to
+    _80.mat with a row for each detection."""
+    vocabulary, numbered_images = context.vocabulary, NumberedImages(source, context)
+    paths = _paths(source, vocabulary)
+    interactions_of_objects = [vocabulary.interactions_of(name) for name in vocabulary.objects]
+    columns_of_objects = []
+    with Progress(source.name, total=len(paths), unit="file") as progress:
+        for interactions, path in sorted(zip(interactions_of_objects, paths, strict=True)):
+            columns_of_objects.append(_read_flat_file(path, interactions, context))
+            progress.advance()
+    numbers = np.unique(np.concatenate([image for _, _, image in columns_of_objects]))
+    detections_of_objects = [
+        (rows, interaction, np.searchsorted(numbers, image).astype(np.int32))
+        for rows, interaction, image in columns_of_objects
+    ]
+    columns_of_objects.clear()
+    context.announce(f"{source.name}: scores are divided by 1000, by which PPDM's and GEN-VLKT's scripts multiply them")
+    heads: list[Record | None] = []
+    for number in numbers.tolist():
+        heads.append(None)
+        with context.policy.item(source.name):
+            heads[-1] = numbered_images.record(number)
+    yield from _records(detections_of_objects, heads, source, context)
+
+
+Detections = tuple[NDArray[Any], NDArray[np.int16], NDArray[np.int32]]
+"""N detections: rows [N, 9] of two boxes and a score, the interaction's id of each [N], the index of its image [N]."""
+
+
+def _records(
+    detections_of_objects: list[Detections],
+    heads: Sequence[Record | None],
+    source: Source,
+    context: Context,
+    **further_keys: Any,
+) -> Iterator[Record]:
+    """Yield the record of each image, with its triplets by interaction.
+
+    detections_of_objects: the detections of each object, whose interactions ascend; the list is emptied, since memory
+    is short. heads: for each image the keys that say which it is, None to leave it out. further_keys: written last."""
+    rows, interaction, image = map(np.concatenate, zip(*detections_of_objects, strict=True))
+    detections_of_objects.clear()
     if not len(rows):
         context.announce(f"{source.name}: every cell is empty, there is no detection at all; did what wrote it fail?")
-    by_image = np.lexsort((interaction, column))  # by image, then interaction; stable within a cell
-    starts = np.searchsorted(column[by_image], np.arange(image_count + 1)).tolist()  # of each image in `by_image`
-    for index, image_id in enumerate(images):
+    by_image = np.lexsort((interaction, image))  # by image, then interaction; else in the file's order
+    starts = np.searchsorted(image[by_image], np.arange(len(heads) + 1)).tolist()  # of each image in `by_image`
+    for index, head in enumerate(heads):
+        if head is None:
+            continue
         rows_of_image = by_image[starts[index] : starts[index + 1]]
         boxes = BoxTable()
         for number, row in zip(interaction[rows_of_image].tolist(), rows[rows_of_image].tolist(), strict=True):
-            verb, label = vocabulary.interactions[number]
+            verb, label = context.vocabulary.interactions[number]
             boxes.pair(row[:4], row[4:8], label, verb=verb, score=row[8])
-        yield {"image_id": image_id, **boxes.columns, "caveats": [LAST_PIXELS]}
+        yield {**head, **boxes.columns, **further_keys}
 
 
 def _paths(source: Source, vocabulary: Vocabulary) -> list[Path]:
@@ -135,7 +197,7 @@ def _count_columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
             raise _error(path, f"is not in the file, which holds {', '.join(variables_here) or 'nothing'}")
         variable = variables_here[VARIABLE]
         if variable.kind != "cell" or len(variable.shape) != 2:
-            fix = "convert the predictions (results.json) of which GEN-VLKT's or PPDM's script made flat rows"
+            fix = f"rows of five cells, as GEN-VLKT's script writes, are {arg('from_', 'ppdm-mat')}"
             raise _error(path, f"is no matrix of cells by image; {fix}")
         (rows, columns), count = variable.shape, len(vocabulary.interactions_of(name))
         if rows != count:
@@ -149,9 +211,7 @@ def _count_columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
     return widths[0]
 
 
-def _read_file(
-    path: Path, interactions: Sequence[int], images: Sequence[str], context: Context
-) -> tuple[NDArray[Any], NDArray[np.int16], NDArray[np.int32]]:
+def _read_file(path: Path, interactions: Sequence[int], images: Sequence[str], context: Context) -> Detections:
     """Return the N detections in one object's file: rows [N, 9] of two boxes and a score, the interaction's id of each
     [N], and the column of its image [N].
 
@@ -187,6 +247,49 @@ def _read_file(
     return rows[good], np.array(interactions, dtype=np.int16)[row], column.astype(np.int32)
 
 
+def _read_flat_file(
+    path: Path, interactions: Sequence[int], context: Context
+) -> tuple[NDArray[Any], NDArray[np.int16], NDArray[np.int64]]:
+    """Return the N detections in one object's file of flat rows: rows [N, 9] of two boxes and a score, the
+    interaction's id of each [N], and the number of its image [N].
+
+    interactions: the ids of the object's interactions, ascending. An error in a row names its cell as MATLAB does,
+    all_boxes{row,column}, and goes to the context's policy."""
+    content = load(Source(str(path)), VARIABLE)
+    count = content.shape[0] if isinstance(content, Cells) else 0  # without detections it is 0 x 0 numbers
+    if content.shape != (count, len(WIDTHS)) and 0 not in content.shape:
+        raise _error(path, f"is {' x '.join(map(str, content.shape))}, not a cell array of {len(WIDTHS)} columns")
+    rows: list[list[float]] = []
+    for row in range(count):
+        numbers: list[float] = []
+        with context.policy.item():
+            for column, width in enumerate(WIDTHS):
+                cell = content.items[column * count + row]  # MATLAB stores cells column by column
+                numbers += map(float, _flat_cell(cell, width, path, f"{VARIABLE}{{{row + 1},{column + 1}}}"))
+            if not numbers[8].is_integer() or abs(numbers[8]) > LARGEST:
+                raise DataError(
+                    f"{numbers[8]:g} is no image number", place=str(path), field=f"{VARIABLE}{{{row + 1},3}}"
+                )
+            if numbers[9] not in range(len(interactions)):
+                problem = f"interaction {numbers[9]:g}, but the object has {len(interactions)}, counted from 0"
+                raise DataError(problem, place=str(path), field=f"{VARIABLE}{{{row + 1},4}}")
+            rows.append(numbers)
+    table = np.array(rows, dtype=np.float64).reshape(-1, sum(WIDTHS))
+    table[:, 10] /= 1000
+    action = table[:, 9].astype(np.int64)
+    return table[:, [*range(8), 10]], np.array(interactions, dtype=np.int16)[action], table[:, 8].astype(np.int64)
+
+
+def _flat_cell(cell: Any, width: int, path: Path, field: str) -> tuple[float, ...]:
+    """Return the numbers of a cell of a flat row. Raises `DataError` unless it holds `width` finite numbers."""
+    numbers = cell.flat() if isinstance(cell, Numbers) else ()
+    if len(numbers) != width or not math.isfinite(sum(numbers)):
+        expected = "four finite numbers (x1, y1, x2, y2)" if width == 4 else "one finite number"
+        actual = ", ".join(f"{number:g}" for number in numbers[:9]) or "no numbers"
+        raise DataError(f"holds {actual}, not {expected}", place=str(path), field=field)
+    return numbers
+
+
 # Scores of whole images
 
 CLASSES = 600
@@ -206,7 +309,7 @@ def read_scores(source: Source, context: Context) -> Iterator[Record]:
     """Yield one record for each image in a matrix of scores of whole images, with a triplet for each of HICO's 600
     classes. Its boxes are all alike and mean nothing."""
     scores = _scores(source)
-    names = _images(len(scores), "rows", source, context)
+    names = images_by_position(len(scores), "rows", source, context)
     vocabulary = context.vocabulary
     labels = [SUBJECT, *vocabulary.objects]
     boxes = [NOWHERE] * len(labels)

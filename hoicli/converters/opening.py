@@ -40,7 +40,9 @@ class Opening:
 
     dataset: the command's dataset. is_named: whether the user named it with --dataset. fixed: whether the command works
     in this dataset only, so that a format of another one is refused. source_format: a name in FORMATS, None to detect
-    it. image_list: the value of --image-list. policy: what the command does about bad items.
+    it. image_list: the value of --image-list. truth: the path of the command's ground truth, which says what numbers
+    and positions of images mean without --image-list; "" if it is no file. policy: what the command does about bad
+    items.
     """
 
     dataset: str = "hico"
@@ -48,6 +50,7 @@ class Opening:
     fixed: bool = True
     source_format: str | None = None
     image_list: str | None = None
+    truth: str = ""
     policy: ErrorPolicy = field(default_factory=ErrorPolicy)
 
     def specialise(self, *, truth: bool) -> Opening:
@@ -150,7 +153,7 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
     from hoicli.converters.image_ids import read_image_list
 
     policy, spools = ErrorPolicy(skip=opening.policy.skip, unit="item"), list[Spool]()
-    context = Context(load(opening.dataset), policy)
+    context = Context(load(opening.dataset), policy, truth="" if opening.truth in paths else opening.truth)
     named_dataset = opening.dataset if opening.is_named else None
     conversion = Conversion(context, opening.source_format, named_dataset, fixed=opening.fixed)
     try:

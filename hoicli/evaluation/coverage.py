@@ -83,7 +83,9 @@ def find_unlabelled_views(views: Mapping[Protocol, Tally], named: Container[str]
     predictions. named: the names of the protocols that the
     user asked for. place: what the error message calls the predictions. Raises `DataError` if a named protocol cannot
     be computed, or none is left."""
-    unlabelled = [row for row, tally in views.items() if 0 < tally.objects == tally.unlabelled and not row.person_first]
+    unlabelled = [
+        row for row, tally in views.items() if 0 < tally.objects == tally.unlabelled and _compares_labels(row)
+    ]
     if unlabelled:
         problem = "no object of the predictions has a label, as in official V-COCO lists; it needs a dump with labels"
         _leave_out(unlabelled, views, named, problem, place)
@@ -221,10 +223,15 @@ class Coverage:
         if numbers["no class"]:
             what = f"no {vocabulary.name} interaction (verb and object): ignored"
             yield f"{numbers['no class']:,} {of_all} are {what}"
-        by_label = [row.name for row in protocols if not row.person_first]
+        by_label = [row.name for row in protocols if _compares_labels(row)]
         if (unlabelled := numbers["no label"]) and by_label:
             problem = "have an object box without a label, as official V-COCO lists do, and match no object there"
             yield f"{', '.join(by_label)}: {unlabelled:,} {of_all} {problem}; it needs a dump with labels"
+
+
+def _compares_labels(row: Protocol) -> bool:
+    """Return whether a protocol compares the labels of objects; the official V-COCO protocols and PViC's do not."""
+    return not (row.person_first or row.pairs_only)
 
 
 def _person_protocols(protocols: Sequence[Protocol]) -> str:
@@ -253,11 +260,11 @@ def _derived_labels_note(truth: GroundTruth) -> str:
 
 
 def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) -> list[str]:
-    """Return the names of the classes that a protocol for V-COCO scores and the ground truth lacks: `walk`, or
-    `hold_obj` for an action with a role. Other protocols are ignored."""
+    """Return the names of the classes that a protocol for V-COCO scores and the ground truth lacks, so that its mean
+    leaves them out: `walk`, or `hold_obj` for an action with a role. Other protocols are ignored."""
     missing = np.zeros(len(truth.vocabulary.interactions), dtype=bool)
     for protocol in protocols:
-        if protocol.roles:
+        if protocol.roles and protocol.only_annotated_classes:
             counts = np.bincount(truth.scenes.interaction[truth.counted_triplets(protocol)], minlength=len(missing))
             missing |= truth.scored_classes(protocol) & (counts == 0)
     classes = [truth.vocabulary.interactions[number] for number in np.flatnonzero(missing)]
@@ -269,8 +276,8 @@ def tell_absent(truth: GroundTruth, views: Sequence[Protocol]) -> None:
     only a part of a dataset, and the mean far lower than on all of it. views: the protocols that are evaluated."""
     names_by_counts: dict[tuple[int, int], list[str]] = {}
     for row in distinct(views) if len(truth.scenes.interaction) else ():
-        if row.roles or row.by_verb or row.only_annotated_classes:
-            continue  # roles: `Coverage.report` names absent classes; verbs: none is counted here; else: in no mean
+        if row.by_verb or row.only_annotated_classes:
+            continue  # of verbs no classes are counted here; the others leave absent classes out of the mean
         scored = truth.scored_classes(row)
         if row.drop_no_interaction:
             scored[list(truth.vocabulary.no_interaction_ids)] = False

@@ -281,13 +281,16 @@ class GroundTruth:
     @_cache_columns
     def counted_triplets(self, protocol: Protocol) -> Bools:
         """Return a mask of the T triplets that a protocol counts: those of a class that it scores, without
-        no_interaction if it drops that; for a view, also only those in the view's part of the data."""
+        no_interaction if it drops that, and without those that lack an object box if it counts pairs only; for a view,
+        also only those in the view's part of the data."""
         if protocol.view:  # the protocol at another threshold, which changes nothing here, or on a part of the data
             on_all_data = self.counted_triplets(protocol.matching)
             return on_all_data if protocol.part is None else on_all_data & self.members(protocol.part)
         counts = self.scenes.interaction >= 0
         if protocol.classes:
             counts &= self.scored_classes(protocol)[self.scenes.interaction]
+        if protocol.pairs_only:
+            counts &= self.scenes.object >= 0
         if protocol.drop_no_interaction:
             counts &= ~among(self.scenes.interaction, self.vocabulary.no_interaction_ids)
         return counts

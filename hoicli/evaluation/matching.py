@@ -109,6 +109,8 @@ class Batch(Pairing):
             drop(~self._kept_only, "suppressed")
         # Predictions that a protocol's dumps never have are dropped before the cap on an image's predictions: those of
         # other classes (V-COCO's about people alone), which take no place under the cap, and no_interaction.
+        if protocol.pairs_only:
+            drop(scenes.object < 0, "other_class")
         if protocol.classes:
             drop(~self.truth.scored_classes(protocol)[scenes.interaction] & (scenes.interaction >= 0), "other_class")
         if protocol.drop_no_interaction:
@@ -180,7 +182,8 @@ class Batch(Pairing):
         """Return the triplet that each prediction overlaps most, whether or not the prediction counts. All protocols
         that compare boxes in the same way share this result. It has the form of outcomes, in which all predictions are
         false positives (or of ignored people), and `enough` is false everywhere."""
-        key = protocol.iou_key, protocol.same_subject, protocol.person_first, protocol.any_object_when_none
+        flags = protocol.same_subject, protocol.person_first, protocol.any_object_when_none, protocol.pairs_only
+        key = protocol.iou_key, flags
         if key not in self._best_by_boxes:
             code = np.zeros(len(self.predictions.score), dtype=np.uint8)
             candidates = _join_candidates([_keep_largest(block) for block in self._blocks(protocol, code)])

@@ -113,19 +113,23 @@ class Pairing:
                 iou_subject[predictions.labels[box] != annotated.labels[truth_box]] = 0.0
             box, truth_box = predictions.object[row], annotated.object[truth]
             iou_object = self._iou_where(protocol, box, truth_box, predictions.labels, annotated.labels)
-            if self.truth.vocabulary.roles:
+            if self.truth.vocabulary.roles and not protocol.pairs_only:
                 iou_object[truth_box < 0] = 1.0  # no object to find: the subject alone decides (QPIC)
             yield Candidates(row, truth, iou_subject, iou_object)
 
     def _iou_where(self, protocol: Protocol, box: Ints, truth_box: Ints, label: Ints, truth_label: Ints) -> Floats:
         """Return [M] the IoU of each predicted box with the annotated box beside it. In a dataset with roles (V-COCO),
-        where a class does not fix the object, it is 0 if one of the two is missing (-1) or their labels differ.
+        where a class does not fix the object, it is 0 if one of the two is missing (-1) or, unless the protocol counts
+        pairs only, their labels differ.
 
         box, truth_box [M]: indices of predicted and of annotated boxes; label, truth_label: the labels of all predicted
         and of all annotated boxes."""
         if not self.truth.vocabulary.roles:
             return self.iou_of(protocol, box, truth_box)
-        both = np.flatnonzero((box >= 0) & (truth_box >= 0) & (label[box] == truth_label[truth_box]))
+        comparable = (box >= 0) & (truth_box >= 0)
+        if not protocol.pairs_only:
+            comparable &= label[box] == truth_label[truth_box]
+        both = np.flatnonzero(comparable)
         overlap = np.zeros(len(box))
         overlap[both] = self.iou_of(protocol, box[both], truth_box[both])
         return overlap
@@ -223,8 +227,8 @@ class Pairing:
     def _keep_same_label(self, protocol: Protocol, box: Ints, truth_box: Ints) -> tuple[Ints, Ints]:
         """Return those of the given pairs of predicted and ground-truth boxes that the protocol may match: pairs of the
         same label (all labels of subjects count as one; a predicted box without a label fits any), with a ground-truth
-        box that the protocol uses. A person-first protocol takes all."""
-        if protocol.person_first:
+        box that the protocol uses. Protocols that compare no labels (person-first, or of pairs only) take all."""
+        if protocol.person_first or protocol.pairs_only:
             return box, truth_box
         label = self._kinds[box]
         fits = (label == self._truth_kinds[truth_box]) | (label < 0)

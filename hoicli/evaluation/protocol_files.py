@@ -48,6 +48,9 @@ WORDS = ("title", "source", "remark")
 _OF_VIEWS = ("changed", "view", "part", "mean_of", "filters")
 _NOT_GIVEN = ("roles", *_OF_VIEWS)
 """The fields of a row that its file does not have: the dataset decides about `roles`."""
+_LATER = ("pairs_only",)
+"""Fields that came after 1.0: where they have their default, they are neither in digests nor in what is written, so
+that a file keeps its digest, and earlier releases read it."""
 
 
 def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -> str:
@@ -60,7 +63,7 @@ def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -
     predictions = _shift_text(protocol.prediction_shift) + (pixels if protocol.last_pixel_shift != NO_SHIFT else "")
     shifts = f"predictions {predictions}, ground truth {_shift_text(protocol.truth_shift)}"
     labels = ""
-    if protocol.roles and not protocol.person_first:
+    if protocol.roles and not (protocol.person_first or protocol.pairs_only):
         labels = "; boxes of different labels do not overlap"
     elif protocol.same_subject:
         labels = "; subjects of different labels do not overlap"
@@ -73,6 +76,7 @@ def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -
         f"the best {protocol.predictions_per_class:,} predictions a class" if protocol.predictions_per_class else "",
         "only images with an image-level label for the object (Known Object)" if protocol.known_object else "",
         "no_interaction dropped from both sides" if protocol.drop_no_interaction else "",
+        "only pairs of two boxes, on both sides, whatever the object's label" if protocol.pairs_only else "",
         f"only images that annotate {protocol.images}" if protocol.images != "all" else "",
     ]
     counted = "; ".join(cap for cap in caps if cap) or "every prediction of one of the interactions"
@@ -139,7 +143,7 @@ def _grid_name(grid: tuple[float, ...]) -> str:
 def protocol_record(row: Protocol) -> Record:
     """Return the protocol as the JSON object that a protocol file would have for it: a value for each field, and the
     grid by its name if it has one."""
-    record: Record = {name: getattr(row, name) for name in _file_fields()}
+    record: Record = {name: getattr(row, name) for name in _file_fields() if name not in _unused_later_fields(row)}
     grids: dict[tuple[float, ...], Any] = {grid: name for name, grid in GRIDS.items()} | {EVERY_RECALL: EVERY}
     return {**record, "grid": grids.get(row.grid, list(row.grid))}
 
@@ -159,9 +163,16 @@ def read_protocol(path: str, vocabulary: Vocabulary, rows: Mapping[str, Protocol
     # `changed` is what signatures state besides the name: here `row:` with the package, or with the digest.
     if not path.endswith(ENDING) and (added := plugin("protocols", path)):
         return replace(row, changed=(("row", added.owner),))
-    computed = {name: value for name, value in asdict(row).items() if name not in (*WORDS, *_OF_VIEWS)}
+    meaningless = {*WORDS, *_OF_VIEWS, *_unused_later_fields(row)}
+    computed = {name: value for name, value in asdict(row).items() if name not in meaningless}
     digest = sha256(orjson.dumps(computed, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
     return replace(row, changed=(("row", digest),))
+
+
+def _unused_later_fields(row: Protocol) -> set[str]:
+    """Return the names of those fields of _LATER that have their default in a protocol."""
+    defaults = {field.name: field.default for field in fields(Protocol)}
+    return {name for name in _LATER if getattr(row, name) == defaults[name]}
 
 
 MakeError = Callable[[str, str], DataError]
@@ -296,6 +307,7 @@ def _check_together(row: Protocol, vocabulary: Vocabulary, bad: MakeError) -> No
     for name, fits in (
         ("person_first", roles),
         ("any_object_when_none", row.person_first),
+        ("pairs_only", roles and not row.person_first),
         ("known_object", not roles),
         ("person_subject", not roles),
         ("drop_no_interaction", vocabulary.no_interaction is not None),

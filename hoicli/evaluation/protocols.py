@@ -70,6 +70,8 @@ class Protocol:
     otherwise only the one with the largest overlap.
     same_subject: a subject matches only a ground-truth subject of the same label.
     by_verb: the classes are the verbs: the triplets of a verb are ranked together, whatever their objects.
+    pairs_only: triplets without an object box do not count on either side, and objects of any label are compared, in a
+    dataset with roles (V-COCO).
     whole_image: a class is right or wrong in an image, boxes aside: the image's score is its best triplet's.
     grid: the recall values at which interpolated precision is read, or EVERY_RECALL.
     remark: anything else to know, for `--explain`.
@@ -108,6 +110,7 @@ class Protocol:
     every_overlap: bool = False
     same_subject: bool = False
     by_verb: bool = False
+    pairs_only: bool = False
     whole_image: bool = False
     remark: str = ""
     changed: tuple[tuple[str, str], ...] = ()
@@ -152,7 +155,7 @@ class Protocol:
             caveats.DERIVED_LABELS: self.known_object or self.whole_image,
             caveats.UNMARKED_AMBIGUOUS: self.whole_image,
             caveats.WHOLE_IMAGE: self.whole_image,
-            caveats.PAIRS_ONLY: self.roles,
+            caveats.PAIRS_ONLY: self.roles and not self.pairs_only,
             caveats.UNMARKED_PEOPLE: self.person_first,
             caveats.LAST_PIXELS: self.last_pixel_shift != NO_SHIFT,
             caveats.BY_TOKENS: True,
@@ -341,6 +344,20 @@ _ROWS = (
         truth_shift=FAR_EDGES,  # its ground truth is x + w, y + h
         triplets_per_image=100,
         only_annotated_classes=True,
+    ),
+    Protocol(
+        name="vcoco-pvic",
+        title="PViC on V-COCO in training",
+        source="fredzzhang/pvic utils.py test_vcoco",
+        dataset="vcoco",
+        roles=True,
+        classes="24",
+        subsets=("24",),
+        grid=GRID_LINSPACE,
+        truth_shift=FAR_EDGES,  # its ground truth is x + w, y + h
+        strict=True,
+        pairs_only=True,
+        images="interactions",  # its loader skips images without pairs
     ),
     Protocol(
         name="hoia",

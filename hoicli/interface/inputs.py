@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from hoicli.converters.named import locate_truth
 from hoicli.converters.opening import Opening
 from hoicli.errors import IN_PYTHON, DataError, UsageError, arg, nearest
 from hoicli.evaluation.filters import Filters
@@ -49,10 +50,12 @@ class Inputs:
         *,
         within: str | None = None,
         unit: str = "line",
+        gt: Given | None = None,
     ) -> None:
         """Read the options of a call. dataset: the value of --dataset. shared: the values of the shared options, by
         name. within: the dataset to use if none is given; None for a command that takes records of any dataset. unit:
-        what messages call one bad item that is skipped. Raises `UsageError` for impossible values."""
+        what messages call one bad item that is skipped. gt: the ground truth, whose file says what numbers of images
+        mean in predictions without --image-list. Raises `UsageError` for impossible values."""
         options_given: Mapping[str, Any] = shared
         self.policy = policy_of(options_given.get("on_error", "stop"), unit)
         self.filters = Filters.from_options(
@@ -65,6 +68,7 @@ class Inputs:
             fixed=within is not None,
             source_format=options_given.get("from_"),
             image_list=text_of(options_given.get("image_list")),
+            truth=_one_file(gt),
             policy=self.policy,
         )
 
@@ -101,8 +105,6 @@ class Inputs:
         paths = paths_of(source, name)
         if paths is None:
             return Stream([name], label, lines_held=self._items_in_memory(source, name, scored=False))
-        from hoicli.converters.named import locate_truth
-
         return Stream([locate_truth(path) for path in paths], label, self.opening.specialise(truth=True))
 
     def records(self, source: Given | None, label: str, what: str, *, name: str, scored: bool | None = None) -> Stream:
@@ -148,6 +150,13 @@ class Inputs:
         """Return records in memory, or arrays by image, as lines. name: the parameter that they were given as, for
         messages; scored: whether arrays are of predictions, None if "score" among them tells."""
         return list(iterate_items(source, name, load(self.opening.dataset), scored=scored))
+
+
+def _one_file(gt: Given | None) -> str:
+    """Return the path of ground truth that is one file, "" for anything else (none, records, several files, a pipe)."""
+    paths = [] if gt is None else paths_of(gt, "gt") or []
+    path = locate_truth(paths[0]) if len(paths) == 1 else ""
+    return path if os.path.isfile(path) else ""
 
 
 def require_truth(gt: Given | None, command: str) -> Given:

@@ -256,7 +256,11 @@ class Vocabulary:
         split_name = self.split_aliases.get(lower_name.replace("_", "-"), lower_name.replace("-", "_"))
         if split_name not in self.unseen:
             known_splits = ", ".join(self.unseen) or "no zero-shot splits"
-            subset_hint = f"; {name} is no split but a subset, and has rows anyway" if name in self.groups else ""
+            letters = lower_name.replace("_", "").replace("-", "")  # INP-CC prints nonrare
+            subset = next((group for group in self.groups if group.replace("_", "") == letters), "")
+            subset_hint = f"; {name} is no split but a subset, and has rows anyway" if subset else ""
+            if f"{subset}_first" in self.unseen:
+                subset_hint += f" (the split is {subset}_first)"
             raise UsageError(f"{arg('split', name)}: {self.name} has {known_splits}{subset_hint}")
         return split_name
 

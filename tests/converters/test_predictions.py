@@ -430,10 +430,10 @@ def test_mat_wrong_rows(folder: Path) -> None:
 
 
 def test_mat_flat_rows(folder: Path) -> None:
-    """What GEN-VLKT's first script saves where there is no detection."""
+    """In a folder of cells by image."""
     path = folder / "detections_01.mat"
     write_cells(path, np.zeros((0, 0)))
-    assert error_of(folder).startswith(f"{path}: all_boxes: is no matrix of cells by image; convert the predictions")
+    assert error_of(folder).startswith(f"{path}: all_boxes: is no matrix of cells by image; rows of five cells")
 
 
 BAD_CELLS = [

@@ -80,6 +80,27 @@ def detections_mat(truth: Records, predictions: Records, path: Path) -> None:
         (path / f"detections_{number:02d}.mat").write_bytes(matlab_file(cells))
 
 
+@writes("rows_mat")
+def rows_mat(truth: Records, predictions: Records, path: Path) -> None:
+    """detections_01.mat .. detections_80.mat as tools/covert_annot_for_official_eval.py of YueLiao/gen-vlkt writes
+    them: in each a list of rows of lists and numbers, which SciPy makes cells; of each interaction the best first."""
+    vocabulary = load("hico")
+    path.mkdir(exist_ok=True)
+    for number, name in enumerate(vocabulary.objects, start=1):
+        rows: list[list[Any]] = []
+        for action, interaction in enumerate(vocabulary.interactions_of(name)):
+            verb = vocabulary.interactions[interaction][0]
+            found = [
+                [*(record["boxes"][hoi[side]] for side in ("subject", "object")),
+                 int(record["image_id"].rsplit("_", 1)[1]), action, hoi["score"] * 1000]
+                for record in predictions for hoi in record["hois"]
+                if (hoi["verb"], record["labels"][hoi["object"]]) == (verb, name)
+            ]  # fmt: skip
+            rows += sorted(found, key=lambda row: -row[-1])
+        content: Any = np.array(rows, dtype=object) if rows else np.zeros((0, 0))
+        (path / f"detections_{number:02d}.mat").write_bytes(matlab_file(content))
+
+
 def _cell(records: Records, verb: str, name: str) -> NDArray[np.float64]:
     rows = [
         [*last_pixels(record["boxes"][hoi["subject"]]), *last_pixels(record["boxes"][hoi["object"]]), hoi["score"]]

@@ -59,6 +59,24 @@ def inpcc_json(truth: Records, predictions: Records, path: Path) -> None:
     path.write_text(json.dumps(content))
 
 
+@writes("hoidet.json", format="hoidet", kind="json")
+def hoidet(truth: Records, predictions: Records, path: Path) -> None:
+    """What hoidet/metrics/hicodet.py of HOIDet reads: images by number, pairs by the indices of their boxes."""
+    interaction_ids = load("hico").interaction_ids
+    content = [
+        {
+            "image_id": int(record["image_id"].rsplit("_", 1)[1]),
+            "boxes": record["boxes"],
+            "h_idx": [hoi["subject"] for hoi in record["hois"]],
+            "o_idx": [hoi["object"] for hoi in record["hois"]],
+            "hoi_score": [hoi["score"] for hoi in record["hois"]],
+            "hoi_class": [interaction_ids[hoi["verb"], record["labels"][hoi["object"]]] for hoi in record["hois"]],
+        }
+        for record in predictions
+    ]
+    path.write_text(json.dumps(content))
+
+
 @writes("pairs.pkl")
 def diag_pairs(truth: Records, predictions: Records, path: Path) -> None:
     """pair_pred_wscore.pkl as Diag-HOI has it: the person-object pairs of each image with a score, without verbs. Each

@@ -72,6 +72,7 @@ BESIDE: dict[str, dict[str, Path]] = {
     "vsrl": _in(VCOCO, "vcoco_test.json", "instances.json", "test.ids"),
     "wordnet": _in(CORPUS, "wordnet/**/*.*"),
     "mats": _in(FOREIGN / "detections_mat", "*", at="mats/"),
+    "rows": _in(FOREIGN / "rows_mat", "*", at="rows/"),
     "images": _in(EIGHT / "images", "*", at="images/"),
     "records": _in(CORPUS, "pictures.jsonl"),
 }
@@ -221,6 +222,9 @@ convert:inpcc | $FOREIGN/inpcc.json | json
 convert:inpcc/pickle | $FOREIGN/preds.pkl | pickle
     convert IN
     convert --from inpcc --image-list $GT IN
+convert:ppdm-mat | $FOREIGN/rows_mat/detections_05.mat | mat | file=rows/detections_05.mat | beside=rows
+    convert --from ppdm-mat DIR/rows
+    convert --on-error skip DIR/rows
 convert:mat | $FOREIGN/detections_mat/detections_05.mat | mat | file=mats/detections_05.mat | beside=mats
     convert --from mat --image-list $GT IN
 convert:logits | $FOREIGN/logits.npz | npz

@@ -1,0 +1,226 @@
+"""`test_vcoco` of PViC's engine with pocket's association and meter, from clones that are no part of the
+repository, under a stand-in for PyTorch made of NumPy.
+
+    python -m tests.drop_in.pocket PEERS        writes pocket.json: the AP of each of the 24 classes, for each world
+
+PEERS holds pvic, pocket and vcoco (github.com/fredzzhang).
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+import types
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from tests.drop_in.released import module_of, run
+from tests.drop_in.worlds import near, random_box
+
+NUMBERS = Path(__file__).with_name("pocket.json")
+SEEDS = range(12)
+ACTIONS, IMAGES = 24, 12
+
+
+# The stand-in
+
+
+class Tensor(np.ndarray[Any, Any]):
+    """An array with the methods of a tensor that the released code calls."""
+
+    def view(self, *shape: Any) -> Any:  # type: ignore[override]
+        return self.reshape(shape)
+
+    def unbind(self, axis: int) -> Any:
+        return tuple(np.moveaxis(self, axis, 0))
+
+    def unique(self) -> Any:
+        return tensor(np.unique(self))
+
+    def numel(self) -> int:
+        return self.size
+
+    def long(self) -> Any:
+        return self.astype(np.int64)
+
+    def max(self, axis: Any = None, **more: Any) -> Any:  # type: ignore[override]
+        largest = np.asarray(self).max(axis, **more)
+        return largest if axis is None else (tensor(largest), tensor(np.asarray(self).argmax(axis)))
+
+    def squeeze(self, axis: Any = None) -> Any:
+        return np.ndarray.squeeze(self, axis) if axis is None or self.shape[axis] == 1 else self
+
+    def argsort(self, *, descending: bool) -> Any:  # type: ignore[override]
+        assert descending
+        return tensor(np.argsort(-np.asarray(self), kind="stable"))
+
+
+def tensor(values: Any, dtype: Any = None, device: Any = None) -> Any:
+    return np.array(values, dtype=dtype).view(Tensor)
+
+
+def linspace(first: float, last: float, count: int, **_: Any) -> Any:
+    """As torch computes it, from both ends: NumPy's differs in the last digit of 0.6 and 0.7."""
+    step = (last - first) / (count - 1)
+    halves = range(count // 2), range(count // 2, count)
+    return tensor([first + step * place for place in halves[0]] + [last - step * (count - 1 - n) for n in halves[1]])
+
+
+def stand_in() -> types.ModuleType:
+    """A module with the functions of torch that the released code calls."""
+    torch = types.ModuleType("torch")
+    vars(torch).update(
+        Tensor=Tensor, FloatTensor=Tensor, LongTensor=Tensor, float64=np.float64, tensor=tensor, as_tensor=tensor,
+        zeros=lambda *shape, dtype=None: tensor(np.zeros(shape, dtype)),
+        zeros_like=lambda array: tensor(np.zeros_like(array, dtype=np.float64)),
+        arange=lambda count: tensor(np.arange(count)),
+        linspace=linspace,
+        nonzero=lambda array: tensor(np.argwhere(array)),
+        cat=lambda arrays, axis=0: tensor(np.concatenate(arrays, axis)),
+        min=lambda one, other: tensor(np.minimum(one, other)),
+    )  # fmt: skip
+    return torch
+
+
+def box_iou(first: Any, second: Any, encoding: str) -> Any:
+    """torchvision's, of edges."""
+    assert encoding == "coord"
+    one, other = np.asarray(first)[:, None], np.asarray(second)[None]
+    sides = np.clip(np.minimum(one[..., 2:], other[..., 2:]) - np.maximum(one[..., :2], other[..., :2]), 0, None)
+    shared = sides.prod(-1)
+    areas = [(box[..., 2:] - box[..., :2]).prod(-1) for box in (one, other)]
+    return tensor(shared / (areas[0] + areas[1] - shared))
+
+
+# The released code
+
+
+def released_ap(peers: str, annotations: dict[str, Any], outputs: list[dict[str, Any]]) -> list[float]:
+    """AP of each class. annotations: the content of pocket's instances_vcoco_*.json; outputs: of the network, one for
+    each image, also for those that the released loader skips."""
+    torch, folder = stand_in(), Path(peers)
+    no_ops = ("from ..ops import", "# from ..ops import")
+    sys.modules["torch"] = torch
+    try:
+        association = module_of(folder / "pocket/pocket/utils/association.py", no_ops, box_iou=box_iou)
+        meters = module_of(folder / "pocket/pocket/utils/meters.py", no_ops)
+    finally:
+        del sys.modules["torch"]
+    dataset = object.__new__(
+        module_of(folder / "vcoco/vcoco.py", ("from pocket.data", "# from pocket.data"), ImageDataset=object).VCOCO
+    )
+    dataset._compute_metatdata(annotations)
+    batches = []
+    for index in dataset._keep:
+        target = {key: tensor(value) for key, value in annotations["annotations"][index].items() if key != "file_name"}
+        batches.append((outputs[index], target | {"size": None}))
+    identity: Any = lambda value, **_: value  # noqa: E731
+    known = {
+        "torch": torch, "tqdm": identity, "recover_boxes": lambda boxes, _: boxes,
+        "BoxPairAssociation": association.BoxPairAssociation, "DetectionAPMeter": meters.DetectionAPMeter,
+        "pocket": SimpleNamespace(
+            ops=SimpleNamespace(relocate_to_cuda=identity, relocate_to_cpu=identity),
+            utils=SimpleNamespace(all_gather=lambda value: [value]),
+        ),
+    }  # fmt: skip
+    test_vcoco = method_of(folder / "pvic/utils.py", "test_vcoco", known)
+
+    class Network:
+        def eval(self) -> None:
+            pass
+
+        def __call__(self, output: Any) -> Any:
+            return [output]
+
+    loader = Loader((output, [target]) for output, target in batches)
+    loader.dataset = SimpleNamespace(dataset=dataset)
+    state = SimpleNamespace(_state=SimpleNamespace(net=Network()), _rank=0, _world_size=1, test_dataloader=loader)
+    return [float(value) for value in run(lambda: test_vcoco(state))[0]]
+
+
+class Loader(list[Any]):
+    """The batches, with the dataset that they are of."""
+
+    dataset: Any
+
+
+def method_of(path: Path, name: str, known: dict[str, Any]) -> Any:
+    """A method of the file's classes as a function, without the file's imports and the method's decorators."""
+    found = [node for node in ast.walk(ast.parse(path.read_text())) if getattr(node, "name", "") == name]
+    assert isinstance(found[0], ast.FunctionDef)
+    found[0].decorator_list = []
+    names = dict(known)
+    exec(compile(ast.Module([found[0]], []), str(path), "exec"), names)
+    return names[name]
+
+
+# Worlds
+
+
+def world(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """(the content of instances_vcoco_test.json, the outputs of a network). Some images have no pair, and some classes
+    no ground truth or no prediction."""
+    rng = np.random.default_rng(seed)
+    actions = rng.choice(ACTIONS, 8, replace=False)
+    annotations = []
+    for number in range(IMAGES):
+        pairs = [
+            (random_box(rng), random_box(rng), int(rng.choice(actions[:6])), int(rng.integers(1, 81)))
+            for _ in range(rng.integers(0, 5))
+        ]
+        columns = [list(column) for column in zip(*pairs, strict=True)] or [[], [], [], []]
+        keys = ("boxes_h", "boxes_o", "actions", "objects")
+        name = f"COCO_val2014_{number + 1:012d}.jpg"
+        annotations.append(dict(zip(keys, columns, strict=True)) | {"file_name": name})
+    return {"annotations": annotations, "images": list(range(IMAGES))}, network(annotations, rng, actions[2:])
+
+
+def network(annotations: list[dict[str, Any]], rng: np.random.Generator, guesses: Any) -> list[dict[str, Any]]:
+    """Ten pairs of boxes near the annotated ones for each image, each with one or two actions, the second a guess."""
+    outputs = []
+    for image in annotations:
+        boxes: list[list[int]] = []
+        rows = []
+        for pair in range(10):
+            person, thing, action = [0, 0, 9, 9], [0, 0, 5, 5], 0
+            if image["actions"]:
+                chosen = rng.integers(len(image["actions"]))
+                person, thing, action = (image[key][chosen] for key in ("boxes_h", "boxes_o", "actions"))
+            boxes += [near(rng, person), near(rng, thing)]
+            rows += [(2 * pair, guess, rng.random(), rng.integers(80)) for guess in {action, int(rng.choice(guesses))}]
+        subjects, labels, scores, objects = map(np.array, zip(*rows, strict=True))
+        outputs.append(
+            {
+                "boxes": tensor(boxes, np.float64),
+                "pairing": tensor(np.stack([subjects, subjects + 1], 1)),
+                "labels": tensor(labels),
+                "scores": tensor(scores),
+                "objects": tensor(objects),
+            }
+        )
+    return outputs
+
+
+def names_of(peers: str) -> dict[str, Any]:
+    """The names of classes and objects in pocket's file."""
+    content = json.loads(Path(peers, "vcoco/instances_vcoco_test.json").read_text())
+    return {key: content[key] for key in ("classes", "objects", "action_to_object")}
+
+
+def main(peers: str) -> None:
+    """Run the released code on all worlds, and write its AP."""
+    names = names_of(peers)
+    values = []
+    for seed in SEEDS:
+        annotations, outputs = world(seed)
+        values.append(released_ap(peers, names | annotations, outputs))
+    text = json.dumps(names | {"ap": values}, separators=(",", ":"))
+    NUMBERS.write_text(text.replace("],[", "],\n["))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
