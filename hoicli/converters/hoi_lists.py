@@ -145,11 +145,12 @@ class _ItemReader:
 
     def __init__(self, source: Source, layout: Layout, context: Context) -> None:
         """Look up what the file's numbers of verbs and objects mean, and how its boxes are shifted."""
+        # layout.verbs: with roles the name of an order of V-COCO's action-roles, else the number of the first verb
         self._layout, self._context = layout, context
         self._objects = _objects(source, layout, context)
         action_roles = VCOCO_ORDERS[str(layout.verbs)] if layout.roles else ()
         self._roles = {name: action_role(name, context) for name in action_roles}
-        self._classless = layout.objects == "none"
+        self._classless = layout.objects == "none"  # boxes have no class: the interactions' numbers tell it
         self._verbs: Numbers[Any]
         if self._roles:
             self._verbs = Numbers.count_from([*self._roles], context.first_verb_number(0))
@@ -293,9 +294,9 @@ def _announce(source: Source, layout: Layout, context: Context) -> None:
 def _objects(source: Source, layout: Layout, context: Context) -> Numbers[str]:
     """Return the object label that each category number of a box means; "" is the label of a query without an object,
     which only files that number objects from 0 have."""
-    if layout.objects in ("own", "none"):
+    if layout.objects in ("own", "none"):  # numbered in the dataset's order from 0, or boxes have no class
         return Numbers.count_from(context.vocabulary.objects)
-    if layout.objects != "first":
+    if layout.objects != "first":  # the name of an order; "first": the subjects of the first images show the order
         return context.objects(layout.objects, "; is this file HICO-DET's?" if context.format == "hoia" else "")
     numbering = context.objects("coco-id" if _has_coco_ids(source) else "coco")
     counts_from_zero = 0 in numbering.names

@@ -86,16 +86,19 @@ def read_cells(source: Source, context: Context) -> Iterator[Record]:
     image_count = _count_columns(paths, vocabulary)
     images = _images(image_count, "columns", source, context)
     interactions_of_objects = [vocabulary.interactions_of(name) for name in vocabulary.objects]
+
     detections_of_objects = []
     with Progress(source.name, total=len(paths), unit="file") as progress:
         for interactions, path in sorted(zip(interactions_of_objects, paths, strict=True)):
             detections_of_objects.append(_read_file(path, interactions, images, context))
             progress.advance()
     context.announce(f"{source.name}: x2, y2 are taken for last pixels, as UPT writes them (caveat {LAST_PIXELS})")
+    # of all detections together: two boxes and a score [N, 9], the interaction's id [N], the column of the image [N]
     rows, interaction, column = map(np.concatenate, zip(*detections_of_objects, strict=True))
     detections_of_objects.clear()  # frees the memory of what is now in one array
     if not len(rows):
         context.announce(f"{source.name}: every cell is empty, there is no detection at all; did what wrote it fail?")
+
     by_image = np.lexsort((interaction, column))  # by image, then interaction; stable within a cell
     starts = np.searchsorted(column[by_image], np.arange(image_count + 1)).tolist()  # of each image in `by_image`
     for index, image_id in enumerate(images):
@@ -209,7 +212,7 @@ def read_scores(source: Source, context: Context) -> Iterator[Record]:
     names = _images(len(scores), "rows", source, context)
     vocabulary = context.vocabulary
     labels = [SUBJECT, *vocabulary.objects]
-    boxes = [NOWHERE] * len(labels)
+    boxes = [NOWHERE] * len(labels)  # box 0 is the person's, box 1 + i that of object i
     pairs = [
         {"subject": 0, "object": 1 + vocabulary.object_ids[label], "verb": verb}
         for verb, label in vocabulary.interactions
