@@ -129,7 +129,7 @@ def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = No
     Raises `UsageError` for unknown names, names of another dataset, and two protocols of one name; `DataError` for a
     bad file."""
     asked_for = [part.strip() for part in chain.from_iterable(text.split(",") for text in names)]
-    external = [name for name in dict.fromkeys(asked_for) if _is_external(name)]
+    external = [name for name in dict.fromkeys(asked_for) if _is_external(name)]  # of a file or a package
     listed = [name for name in asked_for if name not in external]
     _check_known(listed)
     if dataset is None:
