@@ -114,6 +114,7 @@ def class_chances(
         classes = numbers[remaining]
         images = np.union1d(first.images_with(classes), second.images_with(classes))
         first_lists, second_lists = (lists.select_classes(classes, images) for lists in (first, second))
+        # no block of rounds has had a number so high (there are fewer blocks than rounds), so these swaps are new ones
         swaps = Resampling(more, resampling.seed, before=swaps_done)
         first_system, second_system = swap_outputs(first_lists, second_lists, swaps, label)
         swapped_sizes = np.abs(second_system.ap - first_system.ap)
