@@ -121,7 +121,7 @@ class Corrections:
         """Return what is left if these oracles are applied together: the outcome of each ranked prediction, and the
         ground truth that still counts. false_positive and false_negative are only ever applied alone."""
         # the outcome of each state: of each error type, and of predictions in the class they are corrected to;
-        # first those without an oracle (_OUTCOMES). DROPPED and REPAIRED have the error type that each oracle drops or corrects.
+        # first as without an oracle. DROPPED and REPAIRED have the error type that each oracle drops or corrects.
         columns, outcome = self._columns, _OUTCOMES.copy()
         counted_truth = np.ones(len(columns["missed"]), dtype=bool)
         for oracle in oracles:
