@@ -155,7 +155,7 @@ def diagnosis_records(
 def unseen_records(
     truth: GroundTruth, images_seen: Iterable[str], settings: Mapping[str, str], protocol: Protocol
 ) -> Iterator[Record]:
-    """Yield a record, as `diagnosis_records` does, for each image without predictions: all its ground truth is missed.
+    """Yield a record without predictions for each image that has none, in which all ground truth is missed.
     images_seen: the ids of the images with predictions."""
     image_ids, image, rows = truth.unseen(protocol, images_seen)
     gt_by_image: list[list[Record]] = [[] for _ in image_ids]

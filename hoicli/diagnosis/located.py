@@ -164,8 +164,8 @@ def each_match(
     signature. A view is the protocol at one threshold, on all images or on a part of a slice.
 
     predictions: the stream of match records. add: is called with the view of a batch and the batch. Records of other
-    protocols are ignored. Raises `DataError` for a bad line, an image twice, or a stream without a line of this
-    protocol, or as `MatchedView.check_whole` does. Raises `UsageError` for options that act before matching, and for
+    protocols are ignored. Raises `DataError` for a bad line, an image twice, a stream without a line of this
+    protocol, or one that lacks records of images. Raises `UsageError` for options that act before matching, and for
     matches on parts of a slice of triplets."""
     vocabulary, protocol, _, truth = settled
     _refuse_earlier_options(settled, filters)

@@ -333,7 +333,8 @@ def curve_rows(
 
     single: the classes whose own curves are wanted, None for all; named: the names of protocols that the user asked
     for; views: thresholds and slices; tags: tags for every row. A mean over several thresholds has no curve: each of
-    its thresholds has one. Raises `UsageError` and `DataError` as `tallies` does."""
+    its thresholds has one. Raises `DataError` for a bad stream or one that does not serve a protocol, `UsageError` for
+    options that need predictions."""
     # the values without the ranges, over which means would be taken
     views = replace(views, thresholds=Thresholds(views.thresholds.values))
     requested = Wanted(slices=views.of_classes)

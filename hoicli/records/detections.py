@@ -340,8 +340,8 @@ def state_of(images: Sequence[Detections], vocabulary: Vocabulary) -> State:
 
 
 def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[Detections]:
-    """Yield the images of a state, each checked as `detections` checks arrays from a network. place: what errors call
-    the state. Raises `DataError` for arrays that are no state, or an invalid image."""
+    """Yield the images of a state, each checked as strictly as arrays from a network. place: what errors call the
+    state. Raises `DataError` for arrays that are no state, or an invalid image."""
     for image_id, arrays in given_of(state, vocabulary, place):
         try:
             yield detections(image_id, arrays, vocabulary)
@@ -350,8 +350,8 @@ def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> I
 
 
 def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (id, arrays by name) of each image of a state, as `detections` takes them. place: what errors call the
-    state. Raises `DataError` for arrays that are no state, or one of another dataset."""
+    """Yield (id, arrays by the names of the fields of `Detections`) of each image of a state. place: what errors call
+    the state. Raises `DataError` for arrays that are no state, or one of another dataset."""
     missing = [key for key in NAMES if key not in state]
     if missing:
         raise DataError(f"no {missing[0]!r} in it; give what state() returned", place=place)

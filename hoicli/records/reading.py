@@ -135,8 +135,8 @@ def named_scenes(
 ) -> RawImages:
     """Return the image records on the lines as columns, with numbers of the vocabulary for labels and verbs, and with
     the fields that `numbered_scenes` needs. scored: whether they are predictions. of_image, of_hoi: further fields to
-    keep, as `raw_images` takes them. Raises an exception that `columns.attempt` expects if any record is bad, except
-    for the problems that `numbered_scenes` finds."""
+    keep, of records, and of triplets with the value for one that lacks the field. Raises an exception that
+    `columns.attempt` expects if any record is bad, except for the problems that `numbered_scenes` finds."""
     has_roles = bool(vocabulary.roles)  # V-COCO: objects and their labels may be null
     objects: Mapping[Any, int] = vocabulary.object_ids
     if has_roles:

@@ -161,7 +161,7 @@ def image_differences(first: RankedLists, second: RankedLists, members: Ints) ->
 
 def _image_contributions(lists: RankedLists, members: Ints) -> Floats | None:
     """Return [N] what each image contributes to a model's mAP over the classes numbered `members`: the mAP minus the
-    mAP without the image. None as in `image_differences`."""
+    mAP without the image. None if a class has too many images to leave out each."""
     map_without = lists.without_each_image(members)
     if map_without is None:
         return None
