@@ -332,7 +332,8 @@ class _Weighting:
             sum_by_image(outcome_class, outcome_image, false, shape),
             sum_by_image(truth_class, truth_image, missed, shape),
         ]
-        return ImageSums(parts, sum_by_image(truth_class, truth_image, np.ones_like(truth_image), shape), f1_of)
+        positives = sum_by_image(truth_class, truth_image, np.ones_like(truth_image), shape)
+        return ImageSums(parts, positives, f1_of)
 
     def truth_miss_rate(self) -> ImageSums:
         """Return the share of the ground truth that no prediction is matched to."""
