@@ -169,6 +169,8 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
     labels = Names(known_vocabulary.objects, known_vocabulary.object_ids, nulls=has_roles)
     verbs = Names(known_vocabulary.verbs, known_vocabulary.verb_ids)
     details = _RecordDetails(vocabulary, scored=scored, sound=sound)
+
+    # Read the lines; `details` checks and gathers, record by record, what columns do not hold.
     raw = raw_images(
         lines,
         check=details.add,
@@ -179,7 +181,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         verb=verbs.__getitem__,
         of_hoi={"role": None, "verb_score": 0.0},
     )
-    if not sound:
+    if not sound:  # of the optional fields of triplets
         check_types(raw.of_hoi["verb_score"], float, int)
         check_types(raw.of_hoi["role"] if has_roles else (), str, type(None))
     role, roles = _numbered_roles(raw)

@@ -109,6 +109,7 @@ class LabelEvidence:
         """Add the classes of a batch of good records to the counts."""
         names, place = batch.classes
         self.counts.triplets += len(place)
+        # sure predictions count more; whole numbers, so that sums do not depend on their order
         weights = 1 + np.floor(1000 * np.clip(_scores(batch), 0, 1))
         total = np.bincount(place, weights=weights, minlength=len(names))
         self.counts.weigh(zip(names, map(int, total), strict=True))
@@ -176,6 +177,7 @@ class LabelEvidence:
             reading, why, count = explanation
             fix = reading.option and f"convert the file again with {reading.option}: as it is, mAP will be near zero"
             return reading.check, f"{name}: {why}", count, fix
+        # matched[0]: by the first reading, the labels as they are
         if self.counts.images >= ENOUGH_IMAGES and self.counts.matched[0] < self.counts.images / 20:
             matched = f"in {self.counts.matched[0]:,} of {self.counts.images:,} images"
             text = f"{name}: {matched} the best prediction is of an annotated class"
@@ -231,6 +233,7 @@ class LabelEvidence:
         if self.vocabulary.roles or self.counts.triplets < ENOUGH_TRIPLETS:
             return None
         shares = [self._interaction_weight(reading) / self._total for reading in self._readings]
+        # the first reading is that of the labels as they are
         own_share, best = shares[0], max(range(1, len(shares)), key=lambda number: shares[number])
         # Numbers that are off by one name an object of the same kind, so many triplets still fit as they are.
         neighbours = shares[best] >= 0.9 and own_share <= 0.75
@@ -256,7 +259,7 @@ class LabelEvidence:
         if self.counts.images < ENOUGH_IMAGES:
             return None
         best = max(range(1, len(self._readings)), key=lambda number: self.counts.matched[number])
-        matched = self.counts.matched[best]
+        matched = self.counts.matched[best]  # matched[0]: by the first reading, the labels as they are
         if matched < max(self.counts.images / 5, 2 * self.counts.matched[0]):
             return None
         reading = self._readings[best]
