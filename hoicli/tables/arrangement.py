@@ -51,7 +51,7 @@ def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> 
     if not fitting:
         raise DataError(f"no row fits the layout {layout.name} ({layout.description}): they are {describe_rows(rows)}")
     keys = [key for key in layout.lines if any(row.get(key) is not None for row, _ in fitting)]
-    tags = _tags((row for row, _ in fitting), showing.over)
+    tags = _tags((row for row, _ in fitting), showing.over)  # but not the one that values are averaged over
     check_tag_columns([row for row, _ in fitting], tags, keys)
     placed = _by_usual_protocol([(_name_of(row, tags, keys), row, slot) for row, slot in fitting])
     placed_ids, columns = {id(row) for *_, row in placed}, {column for _, column, _ in placed}
@@ -335,7 +335,7 @@ def _text_table(grid: _Grid, heads: Sequence[str], columns: Sequence[Head], cell
         [""] * len(heads) + above,
         [*heads, *(head for _, head in columns)],
         lines,
-        len(heads),
+        names=len(heads),
         cites={line: row["cite"] for line, row in enumerate(grid.first_rows) if "cite" in row},
         own_lines=published_lines if published_lines < len(lines) else 0,
     )
@@ -353,7 +353,7 @@ def _rank_values(table: TextTable, cells: Mapping[Place, Value], senses: Sequenc
     second: list[Place] = []
     for number_by_place in numbers.values():
         highest = sorted(set(number_by_place.values()), reverse=True) if len(number_by_place) > 1 else []
-        for places, rank_number in zip((best, second), highest, strict=False):
+        for places, rank_number in zip((best, second), highest, strict=False):  # the two highest, or all if fewer
             places += [place for place, number in number_by_place.items() if number == rank_number]
     return replace(table, best=frozenset(best), second=frozenset(second))
 

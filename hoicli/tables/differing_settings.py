@@ -89,6 +89,7 @@ class _UsualSettings(NamedTuple):
     def among(cls, every_settings: Collection[Mapping[str, str]], settings_shown: Collection[str]) -> _UsualSettings:
         """Return the usual settings of a group of columns. every_settings: the settings of each of its values;
         settings_shown: the keys that name lines and columns."""
+        # not compared: settings that change no value, those that are a part of a method (such as nms), those in names
         ignored = {*_INERT, *_MODELS_OWN, *settings_shown}
         counts = Counter(_drop_keys(settings, ignored) for settings in every_settings)
         # the most frequent settings; of equally frequent ones the fewest, then the first by name

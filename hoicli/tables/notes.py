@@ -52,6 +52,7 @@ def add_notes(
     for mark, note in marked_notes:
         for place in places_of_marks(places[note]):
             marks[place] = marks.get(place, "") + mark
+    # the group and head of each column of values, and the name of each line
     columns = list(zip(spread(table.above), table.heads, strict=True))[table.names :]
     lines = [" ".join(name for name in line[: table.names] if name != "-") for line in table.lines]
     return replace(
