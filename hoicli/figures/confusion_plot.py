@@ -180,7 +180,7 @@ def _fitting_maps(panels: Sequence[Panel], width: float) -> list[ConfusionMap]:
 def _remark(panels: Sequence[Panel], maps: Sequence[ConfusionMap]) -> str:
     """Return the figure's remark about names and panels that are left out; "" if it shows all."""
     remarks = []
-    for panel, heat_map in zip(panels, maps, strict=False):
+    for panel, heat_map in zip(panels, maps, strict=False):  # the panels beyond the last map are left out
         confused, names = int((panel.total > 0).sum()), len(heat_map.names)
         if confused > names:
             remarks.append(f"{panel.title}: the {names} names with the most confusions of {confused}.")

@@ -44,7 +44,7 @@ class Source:
         register = ImageRegister()
         limit = None if image_ids else limit
         any_sound = False
-        for line in self.stream.refuse_empty():
+        for line in self.stream.refuse_empty():  # the stream itself, unless it is empty
             with policy.item():
                 record = parse(line)
                 record_problems = problems(record, None, scored=self.scored, nulls=NULLS)
