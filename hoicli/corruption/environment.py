@@ -79,7 +79,7 @@ def draw_rectangles(rng: Generator, _shape: Shape, levels: Levels) -> Rectangles
     first. Of each two, one is as much smaller than the mean as the other is larger, so that chance decides little of
     how much is hidden."""
     count = max(level[0] for level in levels)
-    rectangles = rng.random((count, 4))
+    rectangles = rng.random((count, 4))  # columns: x, y, logarithm of width by height, size as a multiple of the mean
     rectangles[:, 2] = (rectangles[:, 2] - 0.5) * 1.2
     for first in range(0, count, 2):
         difference = (LARGEST_RECTANGLE - 1) * (2 * rectangles[first, 3] - 1)

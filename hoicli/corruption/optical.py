@@ -100,6 +100,7 @@ def glass_blur(image: Image, shifts: NDArray[np.uint16], sigma: float, distance:
             y += np.arange(rows.start, rows.stop, dtype=np.int32)[:, None] - reach
             x += np.arange(width, dtype=np.int32) - reach
             places[rows, :, 0], places[rows, :, 1] = np.clip(x, 0, width - 1), np.clip(y, 0, height - 1)
+        # the empty array: no fractions of pixels
         moved = cv2.remap(result, places, np.empty(0), cv2.INTER_NEAREST, borderMode=cv2.BORDER_REPLICATE)
         result = np.asarray(moved, dtype=np.uint8).reshape(image.shape)
     return gaussian_blur(result, sigma * scale)
