@@ -57,7 +57,12 @@ def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon:
     first_number = epochs[0].epoch if epochs else 0
     no_changes = (None, None, None)  # relative change, largest change and threshold of equation 5
     clean_only = [None]  # the only unlocked level, without a score yet
-    decisions_made = [_decision(first_number, 0, no_changes, False, epochs_at_level, clean_only)]
+    decisions_made = [
+        _decision(
+            first_number, level=0, changes=no_changes, upgrade=False, epochs_at_level=epochs_at_level,
+            level_scores=clean_only,
+        )
+    ]  # fmt: skip
     latest_scores: dict[int, float] = {}  # by level
     unlocked = 0
     largest_change = 0.0
