@@ -126,7 +126,7 @@ class Shoe:
 
     def similarities(self, truth: Ints, prediction: Ints) -> Ints:
         """Return [M]: the similarity of each ground-truth triplet to a predicted one (rows), verb and object combined
-        as the options say, in UNITs."""
+        as the options say, in whole UNITs, of which one is the similarity 1: sums of whole numbers are exact."""
         verb, object_ = self.verb_and_object(truth, prediction)
         weight = self.options.verb_weight
         if self.options.combine == "mean":
