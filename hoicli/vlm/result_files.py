@@ -287,7 +287,7 @@ def _hits(rows: Sequence[Grounding], thresholds: Sequence[float]) -> Bools:
         iou(predicted[side][:, prediction], truth[side][:, true_pair], inclusive=False) for side in (0, 1)
     )  # [M] each: the IoU of the persons' boxes, and that of the objects'
     score = (people + others) / 2.0
-    rank = (np.arange(len(question)) - predicted_starts[question])[prediction]
+    rank = (np.arange(len(question)) - predicted_starts[question])[prediction]  # its place in its answer
     hits = np.zeros((len(truth[0].T), len(thresholds)), dtype=bool)
     for number, threshold in enumerate(thresholds):
         close = np.flatnonzero(score >= threshold)
