@@ -62,7 +62,7 @@ def kept_boxes(scenes: Scenes, duplicates: Duplicates) -> Ints:
     boxes_of_pairs, ious = np.concatenate(pair_boxes), np.tile(duplicates.iou, 2)  # the IoU counts for both boxes
     order = np.argsort(ious)  # a sum of floats depends on their order
     total_iou = np.bincount(boxes_of_pairs[order], weights=ious[order], minlength=boxes)
-    first_class = np.full(boxes, np.iinfo(np.int64).max)
+    first_class = np.full(boxes, np.iinfo(np.int64).max)  # the lowest class of each box's triplets
     for boxes_of_triplets in (scenes.subject, scenes.object):
         np.minimum.at(
             first_class, boxes_of_triplets[boxes_of_triplets >= 0], scenes.interaction[boxes_of_triplets >= 0]
@@ -95,7 +95,7 @@ def merge_duplicates(scenes: Scenes, duplicates: Duplicates) -> Scenes:
     stays = replacement == np.arange(len(replacement))
     row_after = np.cumsum(stays) - 1  # where each box that stays will be
     moved = np.append(row_after[replacement], -1)  # index -1, no object, reads the last entry and stays -1
-    annotated = np.zeros(len(replacement), dtype=bool)
+    annotated = np.zeros(len(replacement), dtype=bool)  # whether the actions of the person in a box were annotated
     np.logical_or.at(annotated, replacement, scenes.annotated)
     merged = replace(
         scenes,

@@ -115,9 +115,10 @@ class LabelEvidence:
         self.counts.weigh(zip(names, map(int, total), strict=True))
 
     def compare(self, batch: Checked, rows: Sequence[int | None]) -> Ints:
-        """Count in how many images the best prediction is of an annotated class, under each reading. Return the
-        predictions that were compared: the best one of each image whose ground truth has any annotation. rows [N]: the
-        images' rows in the ground truth, None for an image it lacks."""
+        """Count in how many images the best prediction is of an annotated class, under each reading (a way in
+        which its label may have been misread; the first is that it was not). Return the predictions that were compared:
+        the best one of each image whose ground truth has any annotation. rows [N]: the images' rows in the ground
+        truth, None for an image it lacks."""
         best = first_largest(batch.image_of_hoi, _scores(batch))
         names, place = batch.classes
         compared = []
@@ -149,8 +150,8 @@ class LabelEvidence:
         return [(name, TripletClass(name.verb)) for name in classes]  # who fills a role of an action does the action
 
     def _meanings(self, name: TripletClass) -> dict[TripletClass, list[int]]:
-        """Return the classes that a predicted class may mean, each with the numbers of the readings by which it
-        does."""
+        """Return the classes that a predicted class may mean, each with the numbers of the readings (ways in which
+        labels may have been misread) by which it does."""
         if name not in self._meanings_by_class:
             if len(self._meanings_by_class) >= DISTINCT:
                 self._meanings_by_class.clear()  # bounds the memory
