@@ -247,6 +247,7 @@ def _assemble(
     grid = _Grid.from_rows(placed, columns)
     check_not_sparse(len(grid.names), len(heads) + len(columns), len(grid.rows))
     cells = {place: value(cell_rows) for place, cell_rows in grid.rows.items()}
+    # the values made with other settings, and those whose rows do not say in which order the ground truth is listed
     apart = made_otherwise(grid.rows, columns, settings_shown) if compared else {}
     order_notes = dict.fromkeys(of_unknown_order(grid.rows) if compared else (), (UNKNOWN_ORDER,))
     notes = {place: (*cell.notes, *order_notes.get(place, ())) for place, cell in cells.items()}
