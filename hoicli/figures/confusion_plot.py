@@ -150,7 +150,7 @@ class _Layout(NamedTuple):
 
 def _layout(panels: Sequence[Panel], look: Look) -> _Layout:
     """Return the layout of the heat maps of the first MOST_PANELS panels, with as many names as there is room for.
-    look: the figure's size."""
+    look: the figure's size. All lengths are in inches."""
     room = look.room(PAGE_WIDTH)
     names_beside = _FEW if look.scale >= _LARGE else MOST_NAMES  # at least so many in each map, else no two in a row
     width_of_two = 2 * (_margin(panels) + _SCALE + _LINE * names_beside)
