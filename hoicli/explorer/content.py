@@ -180,6 +180,7 @@ def _encode(value: object) -> tuple[bytes, bytes]:
         dtype = np.dtype(next(whole for whole in _WHOLE if np.iinfo(whole).min <= low and high <= np.iinfo(whole).max))
     # Columns of shorter numbers hardly repeat anything, so only single bytes are encoded, which is faster.
     strategy = zlib.Z_DEFAULT_STRATEGY if dtype == np.float64 else zlib.Z_HUFFMAN_ONLY
+    # the name without its first character, the byte order
     return dtype.str[1:].encode(), _compress(value.astype(dtype.newbyteorder("<")).tobytes(), strategy)
 
 

@@ -359,7 +359,7 @@ def _counts(table: ErrorTable, truth: TruthTable, predicted: Bools, annotated: B
     """Return [C, S]: how many predictions of each type each class has and, as the last type, how much ground truth that
     no prediction finds or could find. predicted, annotated: masks of the rows of `table` and `truth` to count; classes:
     their number C."""
-    missed = annotated & (table.state == NEVER)
+    missed = annotated & (table.state == NEVER)  # the last state: not found, whatever is repaired
     class_and_state = np.concatenate([
         table.interaction[predicted] * len(STATES) + table.error[predicted],
         truth.interaction[missed] * len(STATES) + NEVER,
