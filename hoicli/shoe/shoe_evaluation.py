@@ -171,7 +171,7 @@ class Evaluation:
 
     def _select_triplets(self, predictions: Triplets) -> tuple[Triplets, Triplets, tuple[Ints, Ints]]:
         """Return the ground truth and the predictions that the options ask for, and the position of each of their
-        triplets in its record. The ground truth is in the order of `_choosing_order`."""
+        triplets in its record. The ground truth is in the order in which it chooses predictions."""
         truth = self._truth
         if self._options.single_hoi:
             truth = truth.select_images(single_pair_images(truth))
