@@ -148,7 +148,7 @@ class _Rows:
     ) -> Row:  # fmt: skip
         """Return the row of a measure of ratings [items, raters], with its interval if there is a resampling. fewest:
         only items with so many ratings are resampled; lowest, highest: the range of the measure. The other arguments
-        are the keys of the row (`row`)."""
+        are keys of the row: subset, what it is of; n, over how many items; rule, how models' ratings were merged."""
         resampling = self.settings.resampling
         value, ends = estimate_of(measure, ratings, resampling, fewest=fewest, lowest=lowest, highest=highest)
         low, high = ends or (None, None)
