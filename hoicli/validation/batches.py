@@ -262,7 +262,7 @@ def _size(record: Record) -> Size | None:
 
 def _check_besides(record: Record, size: Size | None, vocabulary: Vocabulary | None, *, scored: bool) -> None:
     """Raise an exception that `columns.attempt` expects for a problem in fields that `raw_images` does not read. size:
-    what `_size` returns for the record; vocabulary: None unless it has roles."""
+    of the record's image, None unless it is two numbers above 0; vocabulary: None unless it has roles."""
     require(not any(seldom_problems(record, vocabulary, scored=scored)))
     for key in ("width", "height") if size is None else ():
         require(key not in record or (is_number(record[key]) and record[key] > 0))

@@ -138,8 +138,8 @@ def _best_predictions(opinion: Opinion, annotated: _AnnotatedPairs) -> tuple[Int
 
 def _surest_strays(opinion: Opinion, annotated: _AnnotatedPairs, class_keys: Ints, best: Ints) -> tuple[Ints, Ints]:
     """Return two columns: each annotated triplet on whose pair the model predicts a class of which nothing is annotated
-    near, and the position of the surest such prediction in `class_keys` and `best`, the columns that
-    `_best_predictions` returns."""
+    near, and the position of the surest such prediction in `class_keys` and `best` [K]: the classes that are predicted
+    on each pair, as pair * classes + class, ascending, and the row of the best-scored prediction of each."""
     start = np.searchsorted(class_keys, annotated.pair_of * annotated.classes)
     end = np.searchsorted(class_keys, (annotated.pair_of + 1) * annotated.classes)
     triplet, place = expand_runs(start, end - start)
@@ -151,7 +151,7 @@ def _surest_strays(opinion: Opinion, annotated: _AnnotatedPairs, class_keys: Int
 
 def find_contradicted(truth: GroundTruth, evidence: Evidence, rules: Rules) -> Contradicted:
     """Return the annotated triplets on whose pair of boxes at least `rules.votes` models predict another class, each at
-    least as sure as `rules.sure`. evidence: what `gather_evidence` returns."""
+    least as sure as `rules.sure`. evidence: of which other class each model is surest there."""
     scenes, rows = truth.scenes, evidence.truth
     contradicts = (evidence.other_class >= 0) & (evidence.sure >= rules.sure)
     models = contradicts.sum(axis=0)
