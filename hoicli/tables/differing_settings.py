@@ -120,8 +120,8 @@ class _UsualSettings(NamedTuple):
     def otherwise(
         self, settings: Mapping[str, str], own_settings: Mapping[str, str], usual: Mapping[str, str]
     ) -> Otherwise:
-        """Return how a value was made otherwise. settings: all settings of the value; own_settings, usual: what
-        `both_sides` returns for them."""
+        """Return how a value was made otherwise. settings: all settings of the value; own_settings, usual: those
+        of them that are compared, and the usual ones."""
         only_own, only_usual = _drop_shared(own_settings, usual), _drop_shared(usual, own_settings)
         note = _difference_text(only_own, only_usual)
         if self.truth and ("gt" in only_usual or "published" in settings):

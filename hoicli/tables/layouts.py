@@ -85,7 +85,7 @@ def _zero_shot(rows: Sequence[Row]) -> list[Slot]:
             head=head,
             metric="mAP",
             subset=subset,
-            protocols=("hico", *_STAND_INS),  # the second and later ones where a model has no value by the first
+            protocols=("hico", *_STAND_INS),
             split=split,
         )
         for split, (subset, head) in product(in_order, (("unseen", "Unseen"), ("seen", "Seen"), ("full", "Full")))
