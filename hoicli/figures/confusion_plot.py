@@ -86,7 +86,7 @@ def order_names(shares: Floats) -> list[int]:
 
 
 def most_confused(panel: Panel, limit: int) -> ConfusionMap:
-    """Return the heat map of the `limit` names with the most confusions, in the order of `order_names`. Of names with
+    """Return the heat map of the `limit` names with the most confusions, confused names side by side. Of names with
     equally many confusions, the first ones are taken. Names without any are left out, unless no name has any."""
     total = panel.total
     chosen = np.sort(np.argsort(-total, kind="stable")[:limit])
