@@ -99,7 +99,7 @@ def _page_source(name: str) -> str:
 
 def _chunks(measured: Measured, images: Record, note: str) -> Iterator[tuple[bytes, bytes, bytes]]:
     """Yield (name, type, text) of each piece of data that the page reads: "facts", "images", and columns such as
-    "truth.boxes". Type and text are as `_encode` returns them."""
+    "truth.boxes". The type is "json" or that of a column's numbers, such as "i2"; the text is compressed, in base64."""
     tables = {f"view{number}": _number_columns(numbers) for number, numbers in enumerate(measured.numbers.values())}
     tables["truth"] = _truth_columns(measured.truth)
     tables |= {f"model{number}": _model_columns(model.table) for number, model in enumerate(measured.models)}
