@@ -200,8 +200,8 @@ def add_stamp(picture: Picture, data: bytes, stamp: dict[str, Any]) -> bytes:
 
 
 def stamp_of(path: Path) -> dict[str, Any] | None:
-    """Return the stamp (see `add_stamp`) of an image file; None if there is no such file, it has no stamp, or its end
-    is missing, as after a power cut."""
+    """Return the stamp of an image file, a JSON object in a comment that says how it was made; None if
+    there is no such file, it has no stamp, or its end is missing, as after a power cut."""
     try:
         with open(path, "rb") as file:
             head = file.read(STAMP_WITHIN)
