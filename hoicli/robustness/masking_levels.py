@@ -95,9 +95,9 @@ def _decision(
     epoch: int, level: int, changes: Sequence[float | None], upgrade: bool, epochs_at_level: Sequence[int],
     level_scores: Sequence[float | None],
 ) -> Record:  # fmt: skip
-    """Return a decision as `decisions` describes it. epoch: the number of the epoch to train; level: the chosen one;
-    changes: the three numbers of equation 5; upgrade: whether a level was unlocked; level_scores: of the unlocked
-    levels, from clean on."""
+    """Return a decision: the level to train an epoch at, and the reasons. epoch: the number of the epoch; level: the
+    chosen one; changes: the three numbers of equation 5; upgrade: whether a level was unlocked; epochs_at_level: how
+    many were trained at each; level_scores: of the unlocked levels, from clean on."""
     unlocked_names = LEVELS[: len(level_scores)]
     return {
         "epoch": epoch,
