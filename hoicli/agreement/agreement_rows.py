@@ -148,7 +148,7 @@ class _Rows:
     ) -> Row:  # fmt: skip
         """Return the row of a measure of ratings [items, raters], with its interval if there is a resampling. fewest:
         only items with so many ratings are resampled; lowest, highest: the range of the measure. The other arguments
-        are the keys of the row (`row`)."""
+        are keys of the row: subset, what it is of; n, over how many items; rule, how models' ratings were merged."""
         resampling = self.settings.resampling
         value, ends = estimate_of(measure, ratings, resampling, fewest=fewest, lowest=lowest, highest=highest)
         low, high = ends or (None, None)
@@ -174,7 +174,7 @@ class _Rows:
             yield self.measure_row("alpha", level, paired, "alpha", partial(alpha, level=level), values, level=level)
         # AC1 and AC2 are of levels: they are not defined if any rating is a fraction.
         whole_levels = np.full_like(values, np.nan) if (values % 1 > 0).any() else values
-        for metric, weights in WEIGHTS.items():
+        for metric, weights in WEIGHTS.items():  # ac1 and ac2, the first without weights, the second quadratic
             measure = partial(gwet, levels=levels, quadratic=metric == "ac2")
             yield self.measure_row(metric, weights, paired, "ac", measure, whole_levels, fewest=1)
         deviation, standard_error, items = variability(values)
@@ -189,6 +189,7 @@ class _Rows:
             return
         human = mean_rating(self.values)
         merge = settings.merge or "mean"
+        # (name, [items] its ratings, rule by which they were merged)
         columns = [("models", merged_rating(ratings.columns(models), merge), merge)]
         columns += [(name, ratings.columns([name])[:, 0], "") for name in models]
         for name, column, rule in columns:
@@ -291,7 +292,8 @@ def blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
     for row in rows:
         metric = str(row["metric"])
         stem = metric.partition("_")[0]
-        table = stem if stem in ("rated", "votes") else _BLOCK_OF.get(metric, metric)  # rated_0, rated_1, ...
+        # rated_0, rated_1, ... share a table, as do the votes; _BLOCK_OF says which other metrics do
+        table = stem if stem in ("rated", "votes") else _BLOCK_OF.get(metric, metric)
         line = tables.setdefault(table, {}).setdefault(str(row["subset"]), {**row["tags"], "of": row["subset"]})
         line[metric] = _value_text(row)
     yield from (list(lines.values()) for lines in tables.values())

@@ -130,7 +130,9 @@ def _disagreement(counts: Floats, total: Floats, weights: Floats, distance: Floa
 
 
 def _ordinal_disagreement(counts: Floats, total: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return what `_disagreement` does, at the ordinal level.
+    """Return the observed and the expected disagreement of alpha [R each] at the ordinal level, up to a factor that
+    both have. counts [items, V]: how often each item has each value; total [V, R]: how often each value occurs in a
+    resample; weights [items, R]: how often an item counts in it.
 
     The distance of two values is how many ratings lie between them, half of those at either end included, so it depends
     on the resample. It is the difference of their middle ranks, and sums of squared differences follow from the sums of
@@ -138,6 +140,7 @@ def _ordinal_disagreement(counts: Floats, total: Floats, weights: Floats) -> tup
     """
     raters, middle_rank = counts.sum(axis=1)[:, np.newaxis], np.cumsum(total, axis=0) - total / 2
     within_items = raters * (counts @ middle_rank**2) - (counts @ middle_rank) ** 2
+    # the last partial sum rather than `sum`, so that the last digit does not depend on how a processor adds
     observed = 2 * np.cumsum(weights * (within_items / (raters - 1)), axis=0)[-1]
     rank_sum, square_sum = (total * middle_rank).sum(axis=0), (total * middle_rank**2).sum(axis=0)
     return observed, 2 * (total.sum(axis=0) * square_sum - rank_sum**2)
@@ -175,6 +178,7 @@ def gwet(ratings: Floats, weights: Floats, *, levels: int, quadratic: bool) -> F
     values, counts = _count_values(ratings)
     raters = counts.sum(axis=1)
     rated_twice, rated = raters >= 2, raters > 0
+    # [items]: the mean weight of a pair of ratings, as a share of `largest`; [items, V]: the share of each value
     within = ((counts @ weight(values[:, np.newaxis] - values)) * counts).sum(axis=1) - largest * raters
     pair_weight = _ratio(within, largest * raters * (raters - 1), rated_twice, 0.0)
     shares = _ratio(counts, raters[:, np.newaxis], rated[:, np.newaxis], 0.0)
@@ -183,6 +187,7 @@ def gwet(ratings: Floats, weights: Floats, *, levels: int, quadratic: bool) -> F
     total = 0.0
     for distance, level_weight in enumerate(weight(np.arange(levels, dtype=np.float64)).tolist()):
         total += (levels - distance) * level_weight * (2 if distance else 1)
+    # Each resample's numbers.
     items = _sum_drawn(rated, weights)
     spread = np.zeros_like(items)  # the sum of p (1 - p)
     for level in range(len(values)):
@@ -339,6 +344,7 @@ def votes_by_majority(ratings: Floats, levels: int) -> Iterator[tuple[int | None
 
     The supplement does not say where it puts an item with several most frequent ratings; here it has no majority.
     """
+    # [items, raters]: how many gave the rating that this rater gave; [items]: the most frequent rating
     votes, winner = _votes(ratings), merged_rating(ratings, "majority")
     rivals = (votes == votes.max(axis=1, keepdims=True)) & (ratings != winner[:, np.newaxis])
     majority = np.where(rivals.any(axis=1), np.nan, winner)

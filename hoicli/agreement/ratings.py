@@ -75,7 +75,7 @@ def read_ratings(
     ratings = {(key[1], key[2]): value for key, (value, _) in given_values.items() if key[0] == "rating"}
     if not ratings:
         raise DataError("no ratings in it; give lines of item, rater and rating", code="empty")
-    items, raters = (sorted({key[side] for key in ratings}) for side in (0, 1))
+    items, raters = (sorted({key[side] for key in ratings}) for side in (0, 1))  # the keys are (item, rater)
     values = np.full((len(items), len(raters)), np.nan)
     row, column = ({name: number for number, name in enumerate(names)} for names in (items, raters))
     for (item, rater), rating in ratings.items():
@@ -95,7 +95,7 @@ def _collect_facts(lines: Iterable[Line], levels: int, policy: ErrorPolicy, grou
     given_values: GivenValues = {}
     for place, record in _records(lines, policy, group):
         try:
-            for field, problem in _problems(record, levels, group):
+            for field, problem in _problems(record, levels, group):  # the first one is raised
                 raise DataError(problem, place=place, field=field)
             facts = dict(_facts(record, group))
             _check_given_once(facts, given_values, place)
@@ -172,8 +172,8 @@ def _records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator
 
 
 def _file_records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator[tuple[str, Record]]:
-    """Yield (place, record) for the lines of one file, as `_records` does. A first line that is no JSON is the header
-    of a CSV."""
+    """Yield (place, record) for the lines of one file. A first line that is no JSON is the header of a CSV; bad lines
+    go to the policy. group: the key of groups, "" for none."""
     sheet = None  # stays None in a JSONL file
     for number, line in enumerate(lines):
         with policy.item():

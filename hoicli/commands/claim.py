@@ -81,7 +81,8 @@ def claim(
         tags=tags, split=vocabulary.split(split) if split else None, named=explicit(names),
         allow_uncounted=inputs.filters.allow_uncounted,
     )  # fmt: skip
-    fitting_count = sum(bool(tried.rounding) for tried in settings)  # they are the first ones
+    # the first ones fit: rounded or cut off (`rounding`, "" if they do not), all their values print as claimed
+    fitting_count = sum(bool(tried.rounding) for tried in settings)
     shown_settings = settings[: None if limit is None else max(limit, fitting_count)]
     printed = published_lines_with((tried.printed for tried in settings), vocabulary.signed)
     above = [claim_sentence(claimed, settings), *(f"published with these numbers: {line}" for line in printed)]

@@ -86,12 +86,13 @@ def compare(
     dataset_name, names = text_of(dataset), names_of(protocol)
     limit = count_of("top", top)
     limit = sys.maxsize if limit is None else limit
-    resampling = Resampling.from_options(bootstrap, seed, or_none=True)
+    resampling = Resampling.from_options(bootstrap, seed, or_none=True)  # or_none: 0 rounds are allowed
     if margin is not None and not (fail_if_worse and 0 <= margin < inf):
         problem = "give a number of at least 0" if fail_if_worse else f"goes with {arg('fail_if_worse')}"
         raise UsageError(f"{arg('margin', margin)}: {problem}")
     if fail_if_worse and not bootstrap:
         raise UsageError(f"{arg('fail_if_worse')} goes by the interval: leave {arg('bootstrap', 0)} out")
+
     chosen = []  # of SHOE's metrics there are no protocols
     if not metric:
         protocol_names = names or [main_protocol(load(dataset_name or "hico")).name]
@@ -125,8 +126,15 @@ def compare(
         vocabulary = load(dataset_name or chosen[0].dataset)
         views = inputs.views(vocabulary)
         unseen = vocabulary.split(split) if split else None
-        requested = Wanted(unseen, ignore_no_interaction, per_class, slices=views.of_classes, metrics=[RECALL])
+        requested = Wanted(
+            split=unseen,
+            ignore_no_interaction=ignore_no_interaction,
+            per_class=per_class,
+            slices=views.of_classes,
+            metrics=[RECALL],
+        )
         tags = inputs.tags(tag, "model", "baseline")
+        # named: the protocols that must be computed, or else it is an error; without --protocol, the main one
         named = explicit(names) if names else {protocol.name for protocol in chosen}
         rows = list(
             compared(
@@ -134,6 +142,7 @@ def compare(
                 named=named, errors=errors, top=limit, tags=tags, views=views,
             )
         )  # fmt: skip
+
     above = answers(rows)  # they need the rows that are then left out
     # how many rows of a metric are kept: with --per-class all of the classes, else the first ones, and no recall
     limits = {"image_diff": limit} if per_class else {"image_diff": limit, "AP_diff": limit, RECALL: 0}

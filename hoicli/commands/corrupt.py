@@ -104,6 +104,7 @@ def corrupt_records(
     if (folder is None) != records_only:
         problem = f"give the folder to write the images to with {arg('save_images', like='DIR')}"
         raise UsageError(f"corrupt: {problem}, or {arg('records_only')} (not both)")
+    # cells: (corruption, severity) of each version of an image; part: the images of this shard
     cells = _cells(names, names_of(texts_of(severity) or "all"), constants)
     part = _shard(shard)
 
@@ -157,7 +158,7 @@ def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tup
     corruptions; "all" stands for all usual ones of the recipe. severities: texts such as "3", "2-4" or "all". Raises
     `UsageError` for any other."""
     chosen: set[int] = set()
-    for text in severities or [""]:
+    for text in severities or [""]:  # "" is refused below: --severity without any value
         levels: Iterable[int] = SEVERITIES if text == "all" else ()
         if numbers := re.fullmatch("([1-5])(?:-([1-5]))?", text):
             levels = range(int(numbers[1]), int(numbers[2] or numbers[1]) + 1)
@@ -189,6 +190,7 @@ def _list_corruptions(recipe: Recipe) -> Result:
         description: dict[str, Any] = {"corruption": name, "family": row.family, "description": row.description}
         description["constants"] = list(row.constants)
         values_of_severities = {f"severity_{number}": values for number, values in enumerate(levels, start=1)}
+        # where the constants come from: hoicli-1's, or ImageNet-C's as published
         source = {RECIPE: row.source, IMAGENET_C: row.published_in}.get(recipe.name, "a file")
         constants_of_severities, texts_of_severities = {}, {}
         for key, values in values_of_severities.items():

@@ -66,6 +66,7 @@ def curves(
     vocabulary = load(dataset_name or protocol_dataset or models[0].dataset or "hico")
     chosen = [chosen_protocol or main_protocol(vocabulary)]
     single_classes = classes_named(names_of(interaction), class_vocabulary(vocabulary, chosen[0]))
+    # named: the protocols that the user asked for; views: the thresholds of --iou and the parts of --slice
     views, named = inputs.views(vocabulary), explicit(protocol_names)
     truth = None if gt is None else inputs.read_truth(gt, vocabulary)
     # what is the same for all models; the last: the classes with a curve of their own, None for all

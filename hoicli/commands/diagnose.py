@@ -76,6 +76,8 @@ def diagnose(
         if predictions is not None or gt is not None:
             raise UsageError(f"{arg('explain')} reads nothing: leave out PREDS and {arg('gt')}, or {arg('explain')}")
         return instead(f"{explanation()}\n")
+
+    # what does not go together
     if as_released and (independent or progressive is not None):
         raise UsageError(
             f"{arg('as_released')}: the released code has neither {arg('independent')} nor {arg('progressive')}"
@@ -93,6 +95,7 @@ def diagnose(
     if independent and emit:
         problem = f"shows the one repair of a ground truth; leave out {arg('independent')}"
         raise UsageError(f"{arg('emit', emit)}: {problem}")
+
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
     chosen_protocol = choose_diagnosis_protocol(
         names_of(protocol), text_of(dataset), as_released=as_released, no_interaction=with_no_interaction
@@ -106,6 +109,7 @@ def diagnose(
     tags = inputs.tags_beside(tag, models)
     order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
     truth = None if gt is None else inputs.truth(gt)
+    # dataset (of match records: their own), protocol, and the views: IoU thresholds and parts of the data
     settings = settle_options(
         models, truth, dataset_name, filters, policy, reading=reading, views_of=inputs.views, protocol=chosen_protocol
     )

@@ -105,6 +105,7 @@ def evaluate(
     if explain:
         protocols = [chosen_protocols([name], dataset_name) for name in names or ["all"]]
         return _explain_protocols(list(chain.from_iterable(protocols)), dataset_name)
+
     chosen = chosen_protocols(names, dataset_name)
     vocabulary = load(dataset_name or chosen[0].dataset)
     inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name, gt=gt)
@@ -114,6 +115,7 @@ def evaluate(
     vocabulary.check_split(split)  # before the work
     tags, resampling = inputs.tags(tag), Resampling.from_rounds(bootstrap, seed)
     stream, truth_stream = inputs.predictions(predictions), None if gt is None else inputs.truth(gt)
+    # named: protocols that the user asked for one by one must be computed; of `all`, some may be left out with a note
     each_tally = list(
         tallies(
             stream, truth_stream, chosen, inputs.filters, inputs.policy,
@@ -159,6 +161,7 @@ def _evaluate_boxes(
         note(
             f"{counts.sum():,} of {len(counts):,} annotated boxes count in AP, others repeat one ({arg('same', same)})"
         )
+    # detections are gathered once for all rules; the first stands for what any of them needs of predictions
     evaluation = evaluated_boxes(stream, truth, rules[0], inputs.policy, counts)
     make_rows = partial(evaluation.rows, rules, {"same": same} if same < 1 else {}, tags)
     result_rows = [*make_rows(per_class=per_class)]
@@ -185,7 +188,13 @@ def rows_of(
     rows: list[Row] = []
     for tally, vocabulary, settings in tallies:
         unseen = vocabulary.split(split) if split else None
-        requested = Wanted(unseen, ignore_no_interaction, per_class, slices, metrics)
+        requested = Wanted(
+            split=unseen,
+            ignore_no_interaction=ignore_no_interaction,
+            per_class=per_class,
+            slices=slices,
+            metrics=metrics,
+        )
         rows += tally_rows(tally, vocabulary, requested, resampling, settings=settings, tags=tags)
     return rows
 

@@ -79,6 +79,7 @@ def explore(
     if path is not None and images is not None and is_file(path):
         problem = f"one file holds no pictures; leave it out, or give {arg('output', like='DIR')}"
         raise UsageError(f"{arg('images', text_of(images))}: {problem}")
+
     chosen_protocol = choose_diagnosis_protocol(names_of(protocol), dataset_name)
     dataset_name = dataset_name or (chosen_protocol.dataset if chosen_protocol else None)
     vocabulary = load(dataset_name or "hico")
@@ -93,7 +94,8 @@ def explore(
         )
         raise UsageError(f"{arg('slice', ','.join(unusable))}: {problem}")
     slices = [slice_ for slice_ in slices if slice_applies(slice_, chosen_protocol)]
-    resampling = Resampling.from_options(bootstrap, seed, or_none=True)
+
+    resampling = Resampling.from_options(bootstrap, seed, or_none=True)  # or_none: 0 rounds are allowed
     inputs = Inputs(dataset_name, shared, within="hico", gt=gt)
     models = inputs.models(predictions, name)
     if len(models) > 2:
@@ -106,7 +108,7 @@ def explore(
         repaired=slice is not None, filters=inputs.filters, resampling=resampling,
     )  # fmt: skip
     truth, folder = inputs.truth(gt), text_of(images)
-    with truth.rereadable():
+    with truth.rereadable():  # the page reads the ground truth again
         measured = measure(models, truth, request, inputs.policy)
         if path is not None:
             write_page(measured, truth, path, folder)

@@ -52,7 +52,7 @@ def match(
 
     gt, names, dataset_name = require_truth(gt, "match"), names_of(protocol), text_of(dataset)
     chosen = chosen_protocols(names, dataset_name)
-    named = explicit(names)
+    named = explicit(names)  # the protocols that the user asked for one by one
     if without_boxes := [row.name for row in chosen if row.whole_image]:
         problem = "rates whole images, without boxes to match; use hoicli eval"
         raise UsageError(f"{arg('protocol', ', '.join(without_boxes))}: {problem}")
@@ -71,7 +71,8 @@ def match(
         """Yield match records, several lines of JSON at a time. Raises `DataError` at the end if most of the data
         belongs to no class of the dataset."""
         truth = inputs.read_truth(gt, vocabulary)
-        # a mean over several thresholds (`mean_of`) is matched by each of these
+        # views: each protocol at each --iou threshold and on each part of --slice; a mean over several thresholds
+        # (`mean_of`) is matched by each of these
         matched = [row for row in views.views_of(choose_computable(truth, chosen, named), named) if not row.mean_of]
         coverage = Coverage()
         for batch in matched_lines(lines, truth, matched, inputs.filters, inputs.policy, partial=only_predicted):

@@ -97,6 +97,8 @@ def shoe_sim(
 
         tables = lines(predictions, "predictions", "tables", "tables")
         return Records(policy.report_at_end(merged_rows(tables, merge or "mean", policy), some_left=True))
+
+    # what does not go together
     if check is not None and (backend is not None or pairs is not None or model_options):
         how = f"give it {arg('gt')} and predictions, or a {arg('dataset')}, alone"
         raise UsageError(f"{arg('check')} rates nothing: {how}")
@@ -122,6 +124,8 @@ def shoe_sim(
         from hoicli.shoe.client import KEY_NAME, Endpoint  # it brings an HTTP client along
 
         endpoint = Endpoint(base_url or "http://localhost/v1", os.environ.get(KEY_NAME, "").strip() or None)
+
+    # the pairs to rate, then their ratings: by --check none, offline all at once, or one by one as models answer
     choose(text_of(wordnet))  # the WordNet in use from here on
     from hoicli.shoe.rating import PairLines, TableWork, dataset_pairs, evaluation_pairs, missing_rows, rate
 

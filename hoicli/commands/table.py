@@ -95,6 +95,7 @@ def table(
         if notation == "jsonl":
             return b"".join(map(dump, rows_read))
         if chosen_layout is not None:
+            # n: whether a layout's lines of counts (how many cases values are over) are shown: not in CSV
             arranged, rest = arrange_by_layout(rows_read, chosen_layout, replace(showing, n=notation != "csv"))
             tables = [arranged if notation == "csv" else join_notes(arranged)]
             metrics_of_layout = {column.metric for column in chosen_layout.columns(rows_read)}
@@ -105,7 +106,7 @@ def table(
             keys = names_of(lines) or ["tag.model"], names_of(columns) or ["protocol", "subset"]
             tables = [arrange_by_keys(rows_read, *keys, showing)]
         else:
-            tables = tables_of(rows_read, strict=True)
+            tables = tables_of(rows_read, strict=True)  # strict: two rows for one cell are an error
         return "\n".join(write_table(each, notation) for each in tables).encode()
 
     return Result(rows_read, rendered=render, others=True)  # others: rows of files, not checked as this command's own

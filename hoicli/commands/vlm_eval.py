@@ -111,6 +111,8 @@ def vlm_eval(
         raise UsageError("answers: give files")
     tags, policy = tags_of(tag), policy_of(on_error)
     sources = [Source(path) for path in paths]
+
+    # the task, from --task, an option that only one task has, or the first file
     task = task or next(iter(task_of_option.values()), None) or task_in(sources[0])
     if task is None:
         how = f"give {arg('task')} {', '.join(TASKS)} (with {arg('questions', like='FILE')} for choice)"
@@ -121,6 +123,7 @@ def vlm_eval(
         wrong_options.append(arg("as_released", as_released))
     if wrong_options:
         raise UsageError(f"{', '.join(wrong_options)}: not for {arg('task', task)}; leave it out")
+
     released = as_released is not None
     if task == "choice":
         if questions is None:

@@ -159,6 +159,7 @@ def _make_dataset(truth: Given, train: Given | None, output: str, on_error: str)
     name = dataset_name(streams[0].name if output == "-" else output)
     if not name:
         raise UsageError(f"{arg('from_')}: name the dataset with {arg('output', like='NAME.json')}")
+
     labels_seen = [Seen() for _ in streams]  # of the ground truth, then of the training set
     for labels, stream in zip(labels_seen, streams, strict=True):
         labels.add_stream(stream, policy_of(on_error))
@@ -167,6 +168,7 @@ def _make_dataset(truth: Given, train: Given | None, output: str, on_error: str)
     if not truth_seen.pairs:
         problem = "no triplets in it: a dataset's classes are those of its ground truth"
         raise DataError(problem, place=streams[0].name)
+
     content = dataset_of(labels_seen, name)
     tell_doubts(labels_seen)
     subjects = ", ".join(f"{label} ({count:,})" for label, count in truth_seen.subjects.most_common(5))

@@ -68,6 +68,7 @@ class Claim:
         if len(self.numbers) == 1:
             return [{subset: named[""]} for subset in subsets]
         numbers = [number for _, number in self.numbers]
+        # strict=False: papers often print the first subsets only
         return [dict(zip(subsets, numbers, strict=False))] if len(numbers) <= len(subsets) else []
 
 
@@ -219,6 +220,7 @@ def search(
             requested = Wanted(split=split, ignore_no_interaction=ignored)
             signed = {**filters.signature(), "data": vocabulary.signed, **requested.settings()}
             signed |= tally.settings(protocol)
+            # view={}: the protocol's own view names the filters, which `options` states
             evaluated = Evaluated(protocol, vocabulary, requested, results, signed, tags, view={})
             options = _options_text(filters, ignore_no_interaction=ignored)
             subsets_with_ap = [mean.subset for mean in evaluated.means if mean.ap is not None]

@@ -233,6 +233,7 @@ def _class_rows(
         numbers = [number for number in numbers if changes[number].value]
     for number in numbers:
         verb, name = vocabulary.interactions[number]
+        # qualifier: "object" or "role", the key that names a class together with the verb
         about = {"subset": subset.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
         row = difference_row("AP_diff", about, changes[number], int(results.positives[number]), last_keys)
         # p from swaps, and its q, go before the unit, which is put at the end
@@ -274,7 +275,7 @@ def _image_rows(baseline: Compared, model: Compared, shared: Comparison, last_ke
     """Yield rows for the `shared.top` images that contribute most to the difference in mAP, and in any case for the one
     that contributes most in either direction; equal ones in the order of their ids."""
     members = baseline.evaluated.members
-    subset = max(members, key=lambda name: len(members[name]))
+    subset = max(members, key=lambda name: len(members[name]))  # the one with the most classes
     shares = image_differences(baseline.lists, model.lists, members[subset])
     if shares is None:
         name = baseline.evaluated.protocol.name

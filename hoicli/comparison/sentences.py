@@ -190,6 +190,7 @@ def _class_details(count_rows: Mapping[str, AnyRow], compared: int) -> Iterator[
 def readable(rows: Sequence[AnyRow]) -> list[dict[str, Any]]:
     """Return the rows of a comparison as a table for people shows them: without rows about differences that would be
     printed as 0, and without the names of protocol, model and baseline if they are the same in all rows of a metric."""
+    # _OF_NOTHING: the metrics whose rows say nothing if their value is 0
     readable_rows = [row for row in rows if row["metric"] not in _OF_NOTHING or _is_visible(row)]
     values_by_key: dict[tuple[str, str], set[str]] = {}  # by (metric, key)
     for row in readable_rows:

@@ -62,7 +62,7 @@ def _rows(
 ) -> Iterator[Row]:
     """Yield the rows at one delta: each metric of each model, then all differences from the first model. models: the
     name and the evaluation of each; tags: further fields of all rows."""
-    weighted = [weighted_metrics(run) for _, run in models]
+    weighted = [weighted_metrics(run) for _, run in models]  # functions of how often each image counts
     differences: list[Row] = []
     for metric in metrics:
         baseline, *others = _resample_metric(metric, models, weighted, resampling)
@@ -109,7 +109,7 @@ def _difference_row(
     """Return the row with the difference of a model's metric (`side`) from the baseline's. It has an interval and p if
     both models have resamples. tags: further fields of the row."""
     metric, first, second = side.metric, baseline.run, side.run
-    change = Difference(baseline.value, side.value)
+    change = Difference(before=baseline.value, after=side.value)
     if baseline.resampled and side.resampled:
         (first_weighted, first_rounds), (second_weighted, second_rounds) = baseline.resampled, side.resampled
         label = f"{metric}: {side.name}, swaps"

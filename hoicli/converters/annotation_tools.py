@@ -73,6 +73,7 @@ for messages."""
 
 def read_tasks(source: Source, context: Context) -> Iterator[Record]:
     """Yield one record for each task in Label Studio's JSON export that somebody annotated; a task is an image."""
+    # the digits that Label Studio puts before the names of uploads: kept where names would be equal without them
     keep_digits = context.id_rule == "path" or _names_collide(source, context)
 
     def build(task: dict[str, Any]) -> Record | None:
@@ -116,6 +117,7 @@ def _choose_annotation(task: Mapping[str, Any], context: Context) -> int | None:
         further = "further annotations of a task (taken is the one marked ground_truth, else the latest)"
         context.drop(further, context.place, len(annotations) - 1)
     dates = [str(annotation.get("updated_at") or "") for annotation in annotations]  # ISO's notation, in UTC
+    # one that is marked as ground truth goes before all others; of equal dates, the last in the file counts
     return max(finished, key=lambda index: (bool(annotations[index].get("ground_truth")), dates[index], index))
 
 
@@ -296,7 +298,7 @@ def _group_triplets(rows: list[Element], context: Context) -> list[dict[str, Any
     verbs_by_group: dict[str, dict[int, list[str]]] = {}  # the verbs of each box, by the box's index
     hois: list[dict[str, Any]] = []
     for index, row in enumerate(rows):
-        group = row.get("group_id", "0")  # 0: in no group
+        group = row.get("group_id", "0")  # 0: in no group, so that the box becomes a group by itself
         verbs_by_group.setdefault(f"alone {index}" if group == "0" else group, {})[index] = _verbs(row)
     for verbs_of in verbs_by_group.values():
         acting = [index for index, verbs in verbs_of.items() if verbs]

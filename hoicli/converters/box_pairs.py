@@ -91,7 +91,7 @@ def read_ican(source: Source, context: Context) -> Iterator[Record]:
                 problem = f"{count} scores, but {vocabulary.name} has {len(vocabulary.interactions)} classes"
                 raise DataError(problem, field=f"{field}[3]")
             two_scores = [finite(box_scores[offset], f"{field}[{4 + offset}]") for offset in (0, 1)]
-            if min(two_scores) <= 0:
+            if min(two_scores) <= 0:  # the family's own evaluation reads no others
                 context.drop("pairs with a box score of 0 or less", context.place + field)
                 continue
             box_indices = {

@@ -166,14 +166,15 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
             raise DataError(f"{number} is another image's number, too; leave img_id out", place=place, field="img_id")
         images[number] = {"id": number, "file_name": file_name_of(record), **pick_keys(record, "width", "height")}
         first_box_id = len(annotations) + 1
-        annotations += _annotation_rows(record, number, first_box_id)
-        relations += _relation_rows(record, number, first_box_id, len(relations) + 1)
+        annotations += _annotation_rows(record, number, first_id=first_box_id)
+        relations += _relation_rows(record, number, first_box_id, first_id=len(relations) + 1)
         for hoi in record["hois"]:
             if "verb_score" in hoi:
                 context.drop("verb scores (the format has one score a triplet)", place)
         if record.get("image_hois"):
             context.drop("image-level labels", place)
     vocabulary = context.vocabulary
+    # the rows still have names: they become numbers here, the dataset's or, if any name is accepted, the file's own
     objects = _number_categories(annotations, "category_id", None if context.open_names else vocabulary.object_ids)
     verbs = _number_categories(relations, "predicate_id", None if context.open_names else vocabulary.verb_ids)
     content = {"images": list(images.values()), "categories": objects, "annotations": annotations}

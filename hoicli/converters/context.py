@@ -87,7 +87,7 @@ class Context:
         message about an unknown number. Raises `DataError` if numbers are COCO's category ids, but the dataset's
         objects are not COCO's."""
         vocabulary = self.vocabulary
-        if "object_order" in self.options:
+        if "object_order" in self.options:  # the user says how this file numbers them, whatever the dataset declares
             order = self.options["object_order"]
         elif (numbering := self._numbering("objects", vocabulary.objects)) is not None:
             return numbering
@@ -127,6 +127,7 @@ class Context:
         if not numbering:
             return ids
         number_of_id = {label_id: number for number, label_id in numbering.items()}
+        # Spelled: a dict that finds a label in any spelling; labels without a number are left out
         return Spelled({label: number_of_id[label_id] for label, label_id in ids.items() if label_id in number_of_id})
 
     def truth_shift(self, shift: Sequence[int]) -> Sequence[int] | None:

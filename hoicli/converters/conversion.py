@@ -123,6 +123,7 @@ class Conversion:
             raise DataError(f"{problem}; convert them one at a time", place=source.name)
         self._holds = row.holds
         self._settle_dataset(row, source)
+
         # Any label is accepted if the user named no dataset, and the files (read and written) state their labels.
         foreign_formats = [each for each in (row, self._target) if each and each.name != "records"]
         labels_stated = bool(foreign_formats) and all(each.named and not each.dataset for each in foreign_formats)
@@ -170,6 +171,7 @@ class Conversion:
         context, vocabulary = self._context, self._context.vocabulary
         if vocabulary.roles or row.numbers.isdisjoint({"verbs", "interactions"}):
             return False
+        # what the dataset or an option says about numbers, of "verbs", "objects" and "interactions"
         numbered_kinds = {*vocabulary.numbering}
         numbered_kinds |= {kind for kind, option in NUMBERED_BY.items() if option in context.options}
         return self._dataset is None or (
@@ -182,7 +184,7 @@ class Conversion:
 
         row: the file's format. records: its records. An error while the first are read is raised after those before it
         were yielded, as it would be without this look."""
-        vocabulary, first, broken = self._context.vocabulary, list[Record](), None
+        vocabulary, first, broken = self._context.vocabulary, list[Record](), None  # broken: the error of a bad record
         try:
             for record in islice(records, SAMPLE if self._numbers_are_assumed(row) else 0):
                 first.append(record)  # one by one: those before a broken one are kept

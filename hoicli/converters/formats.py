@@ -64,7 +64,7 @@ class Format:
     def __post_init__(self) -> None:
         """Check the fields that need no other module. Raises `DeclarationError` that names the format and the field."""
         check_row(
-            f"format {self.name}",
+            f"format {self.name}",  # then for each field: its name, whether it is right, and the message if it is not
             ("holds", self.holds in HOLDS, f"{self.holds!r}; choose {', '.join(HOLDS)}"),
             ("numbers", self.numbers <= NUMBERED, f"give some of {', '.join(sorted(NUMBERED))}"),
         )
@@ -217,12 +217,12 @@ def detect(source: Source) -> str:
     if source.first_has("annotator", "annotation_id"):
         problem = "is Label Studio's JSON-MIN, which has no relations; export as JSON"
         raise DataError(problem, place=source.name, code="unknown-format")
-    for row in FORMATS.values():
+    for row in FORMATS.values():  # a row's signs are one text: [a b], {a b} and words, which are split here
         signs = _SIGN.findall(row.signs)
         if signs and all(_shows(source, sign, row) for sign in signs):
             return row.name
     for keys, problem in _NEARLY.items():
-        if _shows(source, keys, FORMATS["records"]):
+        if _shows(source, keys, FORMATS["records"]):  # these signs are keys alone, for which the row plays no role
             raise DataError(problem, place=source.name, code="unknown-format")
     raise DataError(
         f"not a format hoicli knows ({source.describe()}); `hoicli convert --list` names them, "

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar
 
@@ -57,7 +58,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     images without a box. anno_bbox.mat and anno.mat may come in either order, as `source` and its companion; anno.mat
     by itself gives records of whole images, without boxes."""
     file_of = _files_by_variable([source, *source.companions])
-    if file_of.keys().isdisjoint(BOX_VARIABLES):
+    if file_of.keys().isdisjoint(BOX_VARIABLES):  # anno.mat by itself
         yield from _whole_images(file_of, source, context)
         return
     variable = f"bbox_{context.split}"
@@ -77,6 +78,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         ((width, height),) = _rows(size, ("width", "height"), ".size")
         if labels is not None:
             return image.record(file_name, _number(width), _number(height), labels[file_name].happening)
+        # without anno.mat the image-level labels are the annotated interactions; a caveat of the record says so
         derived_record = image.record(file_name, _number(width), _number(height), image.interactions)
         return {**derived_record, "caveats": [DERIVED_LABELS]}
 
@@ -258,8 +260,9 @@ def _image_labels(file_of: dict[str, Source], context: Context) -> dict[str, _La
     for name in ("list_action", list_name, anno_name):
         if name not in file_of:
             raise DataError(f"has no {name}; give the anno.mat of HICO-DET", place=label_file.name)
-    # this one is only checked: the rows of the labels are the dataset's interactions in its order
-    _load_variable(file_of, "list_action", lambda value: _check_actions(value, context.vocabulary))
+    # the rows of the labels are the dataset's interactions in its order, which this list has to show
+    check_list = partial(_check_actions, vocabulary=context.vocabulary)  # returns None
+    _load_variable(file_of, "list_action", check_list)
     files = _load_variable(file_of, list_name, lambda value: _file_names(value, list_name))
     shape = (len(context.vocabulary.interactions), len(files))
     return _load_variable(file_of, anno_name, lambda value: _labels(value, files, shape, anno_name))

@@ -170,11 +170,12 @@ class _ItemReader:
 
     def __init__(self, source: Source, layout: Layout, context: Context) -> None:
         """Look up what the file's numbers of verbs and objects mean, and how its boxes are shifted."""
+        # layout.verbs: with roles the name of an order of V-COCO's action-roles, else the number of the first verb
         self._layout, self._context = layout, context
         self._objects = object_numbers(source, layout, context)
         action_roles = VCOCO_ORDERS[str(layout.verbs)] if layout.roles else ()
         self._roles = {name: action_role(name, context) for name in action_roles}
-        self._classless = layout.objects == "none"
+        self._classless = layout.objects == "none"  # boxes have no class: the interactions' numbers tell it
         self._verbs: Numbers[Any]
         if self._roles:
             self._verbs = Numbers.count_from([*self._roles], context.first_verb_number(0))

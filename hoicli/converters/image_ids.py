@@ -76,6 +76,8 @@ def _resolve_same_names(records: Records, context: Context, taken: Set[str]) -> 
         yield file, record
     else:  # no image is in a folder
         return
+
+    # all others wait in `spool`, the temporary file; clash: the first two files of one name, for the note
     full_name_of, clash, spool = dict[str, str](), "", Spool("records", numbered=False)
     with spool.filling() as spool_file:
         for source_name, waiting in chain([(file, record)], records):
@@ -86,6 +88,7 @@ def _resolve_same_names(records: Records, context: Context, taken: Set[str]) -> 
             if name_before != full_name:
                 clash = clash or f"{name_before} and {full_name}"
             pickle.dump((source_name, path, waiting), spool_file)
+
     if clash:
         context.announce(f"images in different folders have one name ({clash}): their paths are their ids")
     with spool.open() as spool_file:

@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -210,7 +210,7 @@ def read_outputs(source: Source, context: Context) -> Iterator[Record]:
 class _PostProcess:
     """INP-CC's PostProcess with the user's options: what makes triplets of a network's outputs. box_counts: how many
     "boxes" of queries with a triplet were read, how many of these reach beyond their image ("clipped"), and how many
-    would be valid boxes if their four numbers were corners ("corners")."""
+    would be valid boxes if their four numbers were corners ("corners"). _power: the exponent of the box score."""
 
     def __init__(self, context: Context) -> None:
         """Take --lambda, --threshold, --activation and --box-form. Raises `UsageError` for one out of its range."""
@@ -344,8 +344,8 @@ class _Outputs:
             ids = self._image_blocks("image_ids", kinds="iuU").tolist()
         elif len(ids) > 1:
             raise self._error("image_ids", f"missing; a file of {len(ids):,} images names each of them")
-        sizes = self._image_blocks("sizes", 2).astype(np.float64).tolist() if "sizes" in self._arrays else repeat(None)
-        for index, (image, size, *image_arrays) in enumerate(zip(ids, sizes, *query_arrays, strict=False)):
+        sizes = self._image_blocks("sizes", 2).astype(float).tolist() if "sizes" in self._arrays else [None] * len(ids)
+        for index, (image, size, *image_arrays) in enumerate(zip(ids, sizes, *query_arrays, strict=True)):
             with np.errstate(invalid="ignore"):  # NumPy warns of a signalling NaN here; it is refused later
                 logits, boxes, scores = (array.astype(np.float64) for array in image_arrays)
             yield (f"[{index}]" if self._batch else ""), Item(image, size, logits, boxes, scores)

@@ -101,6 +101,7 @@ def read_cells(source: Source, context: Context) -> Iterator[Record]:
     image_count = _count_columns(paths, vocabulary)
     images = images_by_position(image_count, "columns", source, context)
     interactions_of_objects = [vocabulary.interactions_of(name) for name in vocabulary.objects]
+
     detections_of_objects = []
     with Progress(source.name, total=len(paths), unit="file") as progress:
         for interactions, path in sorted(zip(interactions_of_objects, paths, strict=True)):
@@ -312,7 +313,7 @@ def read_scores(source: Source, context: Context) -> Iterator[Record]:
     names = images_by_position(len(scores), "rows", source, context)
     vocabulary = context.vocabulary
     labels = [SUBJECT, *vocabulary.objects]
-    boxes = [NOWHERE] * len(labels)
+    boxes = [NOWHERE] * len(labels)  # box 0 is the person's, box 1 + i that of object i
     pairs = [
         {"subject": 0, "object": 1 + vocabulary.object_ids[label], "verb": verb}
         for verb, label in vocabulary.interactions

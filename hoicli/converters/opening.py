@@ -73,6 +73,8 @@ class Opening:
         repeated = next((path for path in files if files.count(path) > 1), None)
         if repeated is not None:
             raise UsageError(f"{repeated} is given twice; keep one")
+
+        # how each file is read: as "lines", as a "dump" to convert, or "unknown"
         is_on_disk = [path != "-" and (os.path.isfile(path) or os.path.isdir(path)) for path in files]
         if self.source_format is not None:
             if not any(is_on_disk) and all(path == "-" or os.path.exists(path) for path in files):
@@ -85,6 +87,7 @@ class Opening:
             contents = [content(path) if on_disk else "lines" for path, on_disk in zip(files, is_on_disk, strict=True)]
         if "dump" in contents:  # an unknown file beside a dump belongs to it: a list of image ids
             contents = ["dump" if content_kind == "unknown" else content_kind for content_kind in contents]
+
         inputs: list[Input] = []
         for is_dump, neighbours in groupby(zip(files, contents, strict=True), key=lambda pair: pair[1] == "dump"):
             neighbour_paths = [path for path, _ in neighbours]
@@ -135,10 +138,9 @@ def _is_known(path: str) -> bool:
 
     source = Source(path)
     try:
-        run_step(partial(detect, source), source)
+        return bool(run_step(partial(detect, source), source))  # the format's name; an unknown format is an error
     except DataError:
         return False
-    return True
 
 
 # Conversion
@@ -167,7 +169,7 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
         raise DataError(problem, place=error.place, field=error.field, code=error.code) from None
     except UsageError as error:
         raise UsageError(_advise_convert(str(error), opening)) from None
-    # Whether labels are derived is said where Known Object is evaluated.
+    # DERIVED says that image-level labels are derived, which the evaluation of Known Object says where it needs them.
     context.notes = [_advise_convert(text, opening) for text in context.notes if text != DERIVED]
     conversion.report()
     opening.policy.earlier += policy.skipped  # bad items count in the command's report, too

@@ -54,7 +54,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         lengths = ", ".join(str(len(column)) for column in columns)
         raise DataError(f"filenames, size and annotation have {lengths} entries; they must agree", place=source.name)
     context.announce(DERIVED)
-    shift = context.truth_shift(ONE_BASED)
+    shift = context.truth_shift(ONE_BASED)  # the file counts pixels from 1, unless the dataset says otherwise
 
     def build(item: tuple[str, list[int], dict[str, Any]]) -> Record:
         """Return the record of an image. item: its file name, its [width, height], and the columns of its pairs."""
@@ -174,6 +174,7 @@ def _pair_columns(record: Record, correspondence: list[list[int | None]], contex
     objects' boxes ("boxes_o"), and the numbers of the interaction, the object and the verb. What the format has no
     place for is left out and counted. correspondence: these three numbers for each interaction of the dataset."""
     vocabulary, place = context.vocabulary, Place(f"image {record['image_id']}")
+    # written with pixels counted from 1, unless the dataset says otherwise
     boxes = [corners(box, "", context.written_shift(ONE_BASED)) for box in record["boxes"]]
     names = [vocabulary.objects[vocabulary.object_ids[label]] for label in record["labels"]]
     pairs: dict[str, list[Any]] = {key: [] for key in ("boxes_h", "boxes_o", "hoi", "object", "verb")}

@@ -66,7 +66,7 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
                     problem = "holds predictions; give the ground truth's file"
                     raise DataError(problem, place=files[0], code="swapped-files")
                 file.write(data)
-                yield Line(source, 0, data)
+                yield Line(file=source, number=0, data=data)  # 0: foreign files have no lines
 
         lines = write_records()
         first_line = next(lines, None)
@@ -74,7 +74,7 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
             raise DataError("holds no image", place=files[0], code="empty")
         vocabulary = context.vocabulary  # only known now: the first file may have changed it to its own dataset
         batches = read_scenes(chain([first_line], lines), vocabulary, scored=False, policy=ErrorPolicy())
-        scenes = concatenate(batches, vocabulary)
+        scenes = concatenate(batches, vocabulary)  # all annotations, for their digest in the note
     conversion.report()
     note(f"{name}: {len(scenes.image_ids):,} images, gt:{truth_settings(total_of(scenes.hashes))['gt']}")
     return target

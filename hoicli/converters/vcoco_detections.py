@@ -80,7 +80,8 @@ class _DetectionReader:
 
     def record(self, image: tuple[int | str, list[_Person]]) -> Record:
         """Return the record of an image: first the boxes of its people, one for each dictionary, then those of objects.
-        image: its id, and its people."""
+        image: its id, and its people. `unstated` in the record says what keys that a dictionary lacks count as;
+        `left_out` lists the statements with a score of NaN, which readers of the record must not fill in."""
         image_id, people = image
         boxes = [_numbers(person.get("person_box"), 4, f"{where}.person_box") for where, person in people]
         statements = _Statements(objects=BoxTable(), hois=[], left_out=[])
@@ -102,6 +103,7 @@ class _DetectionReader:
         """Add what the dictionary of one person states to the statements of the image. Keys that are no action and
         statements with a score of NaN are left out and counted. people: those of the image. subject: which of them."""
         where, person = people[subject]
+        # _known_keys: (verb, role) of each key that a dictionary can have, hold_agent (no role) or hold_obj
         stated_keys = self._known_keys.keys() & person.keys()
         for key in (key for key in person if key not in ("image_id", "person_box")):
             field = f"{where}.{str(key)[:40]}"
@@ -193,7 +195,7 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
     hois: dict[int, list[dict[str, Any]]] = {}
     for hoi in record["hois"]:
         hois.setdefault(int(hoi["subject"]), []).append(hoi)
-    unstated = record.get("unstated")
+    unstated = record.get("unstated")  # the score and the object box of keys that are not stated; None to skip them
     left_out: dict[int, set[str]] = {}
     for item in record.get("left_out") or ():
         left_out.setdefault(item["subject"], set()).add(_key(item["verb"], item.get("role")))
@@ -201,6 +203,7 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
     all_people = [index for index, label in enumerate(record["labels"]) if unstated and label == SUBJECT]
     for subject in sorted({*hois, *all_people}):
         keys_left_out = left_out.get(subject, set())
+        # each further value of a key needs a further dictionary
         values_of = _collect_values(record, hois.get(subject, []), keys_left_out)
         for repetition in range(max(map(len, values_of.values()), default=1)):
             default = unstated if unstated and repetition == 0 else skipped  # for a key without a value

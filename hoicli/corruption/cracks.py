@@ -114,6 +114,7 @@ def splinter_motion(
     splinter_number, shifts = np.zeros(shape[:2], dtype=np.uint16), [np.zeros(2)]
     _, splinters = _lines_and_splinters(shape, cracks, impacts, reach)
     for outline, index in splinters:
+        # cut off far outside the picture, where nothing is drawn: OpenCV takes no coordinates of any size
         corners = np.rint(np.clip(outline, -30000, 30000)).astype(np.int32)
         cv2.fillPoly(splinter_number, [corners], len(shifts))
         shifts.append(np.rint(cracks.shifts[index] * largest_shift * 32) / 32)  # `remap_image` takes 32nds of a pixel

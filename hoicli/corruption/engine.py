@@ -95,6 +95,7 @@ def record_job(line: Line, plan: Plan) -> Job:
     source = plan.images / file_name_of(record, line.place)
     record = {"image_id": image_id_of(record["file_name"]), **record}
     register_input(source, is_kept=False)
+    # Only what is used here must be right: the id, the boxes and the size.
     for problem in problems(record, None, scored=False, besides=("size",)):
         name = problem.field.split("[")[0]
         if name in record and name in ("image_id", "boxes", "width", "height"):

@@ -31,7 +31,8 @@ def draw_rainbow(rng: Generator, _shape: Shape, _levels: Levels) -> tuple[float,
 
 def rainbow(image: Image, angle_and_hue: tuple[float, float], strength: float, bands: float, shift: float) -> Image:
     """Return the image, always with three channels, with bands of all hues across it, and red and blue shifted apart,
-    as by a projector's colour wheel. angle_and_hue: what `draw_rainbow` returned; strength: the share of the bands in
+    as by a projector's colour wheel. angle_and_hue: the direction in which hues change, in radians, and the
+    hue of the middle, 1 for a turn of the colour circle; strength: the share of the bands in
     the mixture; bands: how many turns of the colour circle fit along the longer side; shift: of red and of blue, as a
     share of that side."""
     height, width = image.shape[:2]
@@ -79,7 +80,7 @@ def draw_rectangles(rng: Generator, _shape: Shape, levels: Levels) -> Rectangles
     first. Of each two, one is as much smaller than the mean as the other is larger, so that chance decides little of
     how much is hidden."""
     count = max(level[0] for level in levels)
-    rectangles = rng.random((count, 4))
+    rectangles = rng.random((count, 4))  # columns: x, y, logarithm of width by height, size as a multiple of the mean
     rectangles[:, 2] = (rectangles[:, 2] - 0.5) * 1.2
     for first in range(0, count, 2):
         difference = (LARGEST_RECTANGLE - 1) * (2 * rectangles[first, 3] - 1)
@@ -96,8 +97,8 @@ def occlusion(image: Image, rectangles: Rectangles, count: int, side: float) -> 
 
 
 def covered_by_rectangles(shape: Shape, rectangles: Rectangles, count: int, side: float) -> NDArray[np.bool_]:
-    """Return a mask [height, width] of the pixels that the first `count` rectangles hide. side: their mean side, as
-    a share of the image's."""
+    """Return a mask [height, width] of the pixels that the first `count` rectangles hide: rows of x, y (of the
+    centre, as shares of the image), logarithm of width by height, size. side: their mean, a share of the image's."""
     height, width = shape[:2]
     hidden = np.zeros((height, width), dtype=bool)
     for x, y, log_aspect, size in rectangles[:count]:

@@ -45,6 +45,7 @@ def moire(image: Image, grids: Grids, contrast: float, lines: float) -> Image:
     lines = min(lines, side / 3)  # closer lines than three pixels would be another pattern
     x, y = (np.arange(width) - width / 2) / side, (np.arange(height) - height / 2) / side
     # a grid is a wave whose angle is one of the column plus one of the row: `waves` joins the two
+    # a camera's lines are slightly curved, about a centre
     curved_x, curved_y = 0.12 * (x - centre[0]) ** 2, 0.12 * (y - centre[1]) ** 2
     camera_x = cos_and_sin(lines * (stretch * np.cos(angle + turn) * x + curved_x))
     camera_y = cos_and_sin(lines * (stretch * np.sin(angle + turn) * y + curved_y))
@@ -71,8 +72,8 @@ over. The shift of a pixel is the field times the amplitude of a severity."""
 
 
 def draw_field(rng: Generator, shape: Shape, levels: Levels) -> Fields:
-    """Draw random numbers in [-1, 1) for each pixel; return them smoothed over each `sigma` of the levels, times 0.5 %
-    of the height."""
+    """Draw random numbers in [-1, 1) for each pixel; return them smoothed over each `sigma` of the levels (the second
+    constant of each severity), times 0.5 % of the height."""
     height, width = shape[:2]
     rough = rng.random((2, height, width)) * 2 - 1
     fields = {}

@@ -155,7 +155,7 @@ def _channels(image: PIL.Image.Image) -> Image:
     transparency. Other modes, such as palettes and CMYK, are converted."""
     if image.mode.startswith("I"):  # 16-bit grey; Pillow's own conversion would cut values off at 255
         grey = np.asarray(image).astype(np.int64)
-        return np.rint(grey / 257).clip(0, 255).astype(np.uint8)[:, :, None]
+        return np.rint(grey / 257).clip(0, 255).astype(np.uint8)[:, :, None]  # 65535 / 257 is 255
     if "transparency" in image.info or image.mode in ("LA", "La", "RGBA", "RGBa", "PA"):
         return np.asarray(image.convert("RGBA"), dtype=np.uint8)
     image = image.convert("L" if image.mode in ("1", "L") else "RGB")
@@ -167,7 +167,7 @@ def encode(picture: Picture, pixels: Image, *, quality: int = JPEG_QUALITY) -> b
     JPEG_QUALITY its colours have full resolution, at others, where JPEG is itself the corruption, half of it."""
     if picture.kind == "JPEG":
         data = encode_jpeg(pixels, quality, full_colour=quality == JPEG_QUALITY)
-        return picture.head + data[data.index(_JPEG_TABLES) :]
+        return picture.head + data[data.index(_JPEG_TABLES) :]  # the head has the metadata
     image = PIL.Image.fromarray(pixels if pixels.shape[2] > 1 else pixels[:, :, 0])
     return _encode_image(image, "PNG", compress_level=1, **picture.metadata)
 
@@ -200,8 +200,8 @@ def add_stamp(picture: Picture, data: bytes, stamp: dict[str, Any]) -> bytes:
 
 
 def stamp_of(path: Path) -> dict[str, Any] | None:
-    """Return the stamp (see `add_stamp`) of an image file; None if there is no such file, it has no stamp, or its end
-    is missing, as after a power cut."""
+    """Return the stamp of an image file, a JSON object in a comment that says how it was made; None if
+    there is no such file, it has no stamp, or its end is missing, as after a power cut."""
     try:
         with open(path, "rb") as file:
             head = file.read(STAMP_WITHIN)

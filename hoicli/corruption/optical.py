@@ -82,8 +82,8 @@ def draw_shifts(rng: Generator, shape: Shape, levels: Levels) -> NDArray[np.uint
 
 def glass_blur(image: Image, shifts: NDArray[np.uint16], sigma: float, distance: int, rounds: int) -> Image:
     """Return the image seen through rough glass: it is blurred; `rounds` times, each pixel is replaced by a random one
-    at most `distance` pixels away in x and y; then it is blurred again. shifts: from `draw_shifts`; sigma: of the blur,
-    in pixels.
+    at most `distance` pixels away in x and y; then it is blurred again. shifts: sixteen random bits for each of
+    [rounds, 2 (y, x), height, width]; sigma: of the blur, in pixels.
 
     The published code means to swap neighbours, but its swap of two array views copies one onto the other, and its
     shifts run from -distance to distance - 1: the picture drifts, most at severities 1 and 3, which are then further
@@ -100,6 +100,7 @@ def glass_blur(image: Image, shifts: NDArray[np.uint16], sigma: float, distance:
             y += np.arange(rows.start, rows.stop, dtype=np.int32)[:, None] - reach
             x += np.arange(width, dtype=np.int32) - reach
             places[rows, :, 0], places[rows, :, 1] = np.clip(x, 0, width - 1), np.clip(y, 0, height - 1)
+        # the empty array: no fractions of pixels
         moved = cv2.remap(result, places, np.empty(0), cv2.INTER_NEAREST, borderMode=cv2.BORDER_REPLICATE)
         result = np.asarray(moved, dtype=np.uint8).reshape(image.shape)
     return gaussian_blur(result, sigma * scale)

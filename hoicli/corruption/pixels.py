@@ -137,7 +137,8 @@ def _weighted_sums(
     image: Image, weights: NDArray[np.float64], anchor: tuple[int, int], border: int
 ) -> NDArray[np.float32]:
     """Return what `cv2.filter2D` returns, computed with pieces of the kernel that are so small that OpenCV adds the
-    weights up and does not use a Fourier transform. The arguments are those of `filter_image`."""
+    weights up and does not use a Fourier transform. weights: the kernel; anchor: the (x, y) in it that lies over the
+    pixel; border: how OpenCV continues the picture beyond its border."""
     (before_x, before_y), (kernel_height, kernel_width), (height, width) = anchor, weights.shape, image.shape[:2]
     border_widths = before_y, kernel_height - 1 - before_y, before_x, kernel_width - 1 - before_x
     padded = cv2.copyMakeBorder(image, *border_widths, border).astype(np.float32)

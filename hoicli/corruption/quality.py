@@ -82,7 +82,8 @@ class Original:
 
     def _windows(self, original: Image) -> tuple[Sums, Sums, Sums]:
         """Return, for each window of the original: (the sum of its n values, the square of that, the variance of the
-        values times n (n - 1)). original: from `_like`. They are kept for the next image of as many channels."""
+        values times n (n - 1)). original: with as many channels as the image to compare. They are kept for the
+        next image of as many."""
         channels = original.shape[2]
         if channels not in self._sums:
             wide = original.astype(np.uint16)

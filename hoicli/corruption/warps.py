@@ -140,8 +140,8 @@ class Lens(Warp):
         return from_x, from_y
 
     def forward(self, points: Points) -> Points:
-        """Return the moved points as `Warp.forward` does. A point at the distance R moves to the r with r (1 + k r^2) =
-        R (1 + k n^2), which Newton's method finds."""
+        """Return [N, 2] where the content of points [N, 2], (x, y) in pixels, is after the warp. A point at the
+        distance R moves to the r with r (1 + k r^2) = R (1 + k n^2), which Newton's method finds."""
         offset = points - self.centre
         # a pincushion's r (1 + k r^2) has a largest value, at `limit`: content beyond it is never shown, and stays
         # there
@@ -160,7 +160,8 @@ class Lens(Warp):
         return moved
 
     def bounds(self, box: Box) -> tuple[float, float, float, float]:
-        """Return the bounds as `Warp.bounds` does: of the moved outline, since straight sides become curves."""
+        """Return the smallest box around the content of a box after the warp, as far as it is in the image: around the
+        moved outline, since straight sides become curves."""
         moved = self.forward(_outline(box))
         if _inside(moved, self.size).all():
             return _box_around(moved)
@@ -198,8 +199,9 @@ class Displacement(Warp):
         return np.arange(self.size[1]) + self.dx, np.arange(self.size[0])[:, None] + self.dy
 
     def forward(self, points: Points) -> Points:
-        """Return the moved points as `Warp.forward` does. Content at q moves to the p with p + d(p) = q, where d is the
-        shift of the nearest pixel; p is found by iteration, and may be wrong by a pixel where content folds."""
+        """Return [N, 2] where the content of points [N, 2], (x, y) in pixels, is after the warp. Content at q moves to
+        the p with p + d(p) = q, where d is the shift of the nearest pixel; p is found by iteration, and may be wrong by
+        a pixel where content folds."""
         moved = points.copy()
         for _ in range(20):
             column = np.clip(np.rint(moved[:, 0]), 0, self.size[1] - 1).astype(np.intp)
@@ -209,8 +211,8 @@ class Displacement(Warp):
         return moved
 
     def bounds(self, box: Box) -> tuple[float, float, float, float]:
-        """Return the bounds as `Warp.bounds` does: around all pixels that show content of the box, which is right even
-        where content folds. Only pixels that the box can have moved to are looked at."""
+        """Return the smallest box around the content of a box after the warp: around all pixels that show it, which is
+        right even where content folds. Only pixels that the box can have moved to are looked at."""
         height, width = self.size
         x1, y1, x2, y2 = box
         first_x, end_x = (int(min(max(0, value), width)) for value in (x1 - self.margin, x2 + self.margin + 1))

@@ -284,7 +284,7 @@ class Confused:
 
     def rows(self, cells: Mapping[str, Cells], *, top: int | None, tags: Mapping[str, str]) -> Iterator[Row]:
         """Yield the result rows of the cells that `rank_cells` chooses, kind by kind: the count of each cell, its share
-        in percent (see `Cells.totals`) and, off the diagonal, the mAP that its repair would add, in percent.
+        of its row (column, if nothing is annotated) and, off the diagonal, the mAP that its repair would add, in %.
 
         cells: what `cells` returns. top: how many cells to choose, None for all. tags: tags for every row."""
         tagged = {**({"model": self.name} if self.tagged else {}), **tags, **dict(self.protocol.view)}

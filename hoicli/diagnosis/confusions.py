@@ -249,8 +249,7 @@ def verb_confusions(located: Located, typed: Typed) -> KindConfusions:
     # truth, wrong: each triplet with each interaction error on its two boxes
     truth, wrong = predictions_that_fit(typed, typed.same_pair, typed.error == INTERACTION)
     units, best_row = _verb_units(located, truth, wrong)
-    # The best (wrong) prediction of a triplet becomes its true positive. A prediction may be the best of several
-    # triplets of one cell; then it becomes that of the first.
+    # A triplet's best (wrong) prediction becomes its true positive; if it is best of several in a cell, the first's.
     confused = np.flatnonzero(units.is_confused)
     confused = confused[_first_occurrences(best_row[confused], units.true[confused])]
     fixes = _Fixes(row=best_row[confused], truth=confused, unit=confused)  # a unit of verbs is a ground-truth triplet
@@ -273,7 +272,8 @@ def _verb_units(located: Located, truth: Ints, wrong: Ints) -> tuple[_Units, Int
     predicted_verb = np.append(located.action_of[located.interaction[row]], NOTHING)[best]
     is_confused = np.append(~located.hit[row], False)[best]
     true_verb = located.action_of[located.truth_interaction]
-    return _Units(true_verb, predicted_verb, is_confused, np.arange(len(true_verb))), np.append(row, -1)[best]
+    units = _Units(true_verb, predicted_verb, is_confused, of_truth=np.arange(len(true_verb)))
+    return units, np.append(row, -1)[best]
 
 
 def object_confusions(located: Located, typed: Typed, meets: Meets, object_of: Ints) -> KindConfusions:
@@ -360,7 +360,7 @@ def _object_units(
     is_confused = np.append(claims.is_wrong, False)[best]
     best_label = np.append(predicted.label[claims.group], NOTHING)[best]
     predicted_label = np.where(is_confused | (best < 0), best_label, true_label)
-    return _Units(true_label, predicted_label, is_confused, pair_of_truth)
+    return _Units(true_label, predicted_label, is_confused, of_truth=pair_of_truth)
 
 
 def _confusing_predictions(predicted: _PredictedPairs, claims: _Claims, units: _Units) -> _Drops:

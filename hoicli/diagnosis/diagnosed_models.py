@@ -153,6 +153,7 @@ def diagnosis_rows(
     A count's subset is that of the predicted class, for missed_gt that of the annotated one; its n is how many triplets
     are predicted there, for missed_gt annotated."""
     name = diagnosis.protocol.name
+    # reading: by which rules repairs are assigned to ground truth
     settings = {**settings, **SIGNATURES[diagnosis.reading], "protocol": name}
     if diagnosis.reading == "released":  # its repairs depend on the order of an image's classes: the signature says so
         settings = also_listed(settings, diagnosis.order_of_classes())
@@ -245,6 +246,7 @@ def _classes(
     positives = diagnosis.positives
     for number in np.flatnonzero(positives).tolist():
         verb, name = vocabulary.interactions[number]
+        # qualifier: "object" or "role", the key that names a class together with the verb
         named = {"subset": subset_of.get(number, "full"), "verb": verb, vocabulary.qualifier: name}
         n = int(positives[number])
         for error, unit in _UNITS.items():
@@ -308,6 +310,7 @@ def diagnose_models(
             DiagnosedModel, model.model, model.tagged, vocabulary, slices=settled.views.of_classes
         )
         if truth is not None and not model.matched:
+            # protocols: [], as mAP comes from the diagnosis, not from a tally
             whole = match_and_diagnose(model, truth, [], protocol_views, filters, policy, reading=reading)
             whole.coverage.report(truth, protocol_views, model.name, model=model.model if len(models) > 1 else None)
             settings = {"data": vocabulary.signed, **filters.signature(), **whole.tally.leave}

@@ -109,7 +109,7 @@ def settle_options(
     for slice_ in views.of_data:
         check_diagnosed(view_on_part(protocol, Part(slice_, 0)))  # one part speaks for all: it depends on the slice
     if gt is None:
-        return Settled(vocabulary, protocol, views, None)
+        return Settled(vocabulary, protocol, views, truth=None)
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     check_computable(truth, protocol)
     return Settled(vocabulary, protocol, views, truth)

@@ -53,7 +53,7 @@ def emitted_predictions(
     if views.slices or len(views.thresholds.values) > 1:
         raise UsageError(_ONE_VIEW_ONLY)
     if truth is not None and not predictions.matched:
-        (protocol,) = views.diagnosis_views(protocol)
+        (protocol,) = views.diagnosis_views(protocol)  # one, as several thresholds and slices were refused
         settings = {**filters.signature(), **SIGNATURES[reading], **truth.settings(protocol), **protocol.settings()}
         batches = typed_batches(predictions, truth, filters, policy, reading, protocol)
         typed_images = _with_coverage_report(batches, truth, protocol, filters, predictions.name)
@@ -84,6 +84,7 @@ def _with_coverage_report(
     """Yield the matches and error types of each of the `typed_batches`. After the last one, check that some predictions
     count, and report on stderr which images have no predictions. protocol: the one they are matched by; name: the name
     of the stream of predictions, for messages."""
+    # a tally of no protocol: it only counts which predictions have a class
     coverage, tally = Coverage(), Tally([], len(truth.vocabulary.interactions))
     for batch, located, types in batches:
         coverage.add(batch)
@@ -154,7 +155,7 @@ def diagnosis_records(
 def unseen_records(
     truth: GroundTruth, images_seen: Iterable[str], settings: Mapping[str, str], protocol: Protocol
 ) -> Iterator[Record]:
-    """Yield a record, as `diagnosis_records` does, for each image without predictions: all its ground truth is missed.
+    """Yield a record without predictions for each image that has none, in which all ground truth is missed.
     images_seen: the ids of the images with predictions."""
     image_ids, image, rows = truth.unseen(protocol, images_seen)
     gt_by_image: list[list[Record]] = [[] for _ in image_ids]

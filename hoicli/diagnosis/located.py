@@ -164,8 +164,8 @@ def each_match(
     signature. A view is the protocol at one threshold, on all images or on a part of a slice.
 
     predictions: the stream of match records. add: is called with the view of a batch and the batch. Records of other
-    protocols are ignored. Raises `DataError` for a bad line, an image twice, or a stream without a line of this
-    protocol, or as `MatchedView.check_whole` does. Raises `UsageError` for options that act before matching, and for
+    protocols are ignored. Raises `DataError` for a bad line, an image twice, a stream without a line of this
+    protocol, or one that lacks records of images. Raises `UsageError` for options that act before matching, and for
     matches on parts of a slice of triplets."""
     vocabulary, protocol, _, truth = settled
     _refuse_earlier_options(settled, filters)
@@ -196,7 +196,7 @@ def each_match(
 def _refuse_earlier_options(settled: Settled, filters: Filters) -> None:
     """Raise `UsageError` for options that act before or while predictions are matched, since match records have been
     matched already."""
-    if "noint" in settled.protocol.settings():
+    if "noint" in settled.protocol.settings():  # the setting of `--with-no-interaction`
         problem = f"match records leave them out; give the predictions, with {arg('gt')}"
         raise UsageError(f"{arg('with_no_interaction')}: {problem}")
     for is_used, when, names in (
@@ -250,7 +250,7 @@ def _check_indices(record: Record, line: Line, protocol: Protocol) -> None:
 
 def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Protocol) -> Located:
     """Return match records as `Located`. A record numbers its boxes and ground truths from 0; here those of one image
-    follow those of the image before."""
+    follow those of the image before; null becomes -1."""
     rows: dict[str, list[int]] = {field.name: [] for field in fields(Located)}
     codes: list[int] = []
     boxes = truth_boxes = triplets = 0  # how many the images before have

@@ -120,7 +120,8 @@ class Corrections:
     def after(self, oracles: Sequence[str]) -> Applied:
         """Return what is left if these oracles are applied together: the outcome of each ranked prediction, and the
         ground truth that still counts. false_positive and false_negative are only ever applied alone."""
-        # the outcome of each state: of each error type, and of predictions in the class they are corrected to
+        # the outcome of each state: of each error type, and of predictions in the class they are corrected to;
+        # first as without an oracle. DROPPED and REPAIRED have the error type that each oracle drops or corrects.
         columns, outcome = self._columns, _OUTCOMES.copy()
         counted_truth = np.ones(len(columns["missed"]), dtype=bool)
         for oracle in oracles:
@@ -327,6 +328,8 @@ class Diagnosis:
             for oracle in oracles:
                 remaining = corrections.after([oracle])
                 truth_image = image_number[remaining.truth_image]
+                # the same array, not an equal one: oracles that change the ground truth alone share it, and so the
+                # lists
                 if lists is None or code is not remaining.code:
                     code = remaining.code
                     counted = code <= TRUE_POSITIVE

@@ -236,6 +236,7 @@ class Curves:
             averaged = averaged if chosen is None else averaged[np.isin(averaged, list(chosen))]
         for number in averaged.tolist():
             verb, name = vocabulary.interactions[number]
+            # qualifier: "object" or "role", the key that names a class together with the verb
             named = {"subset": subset_of.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
             yield self._row("AP", named, percent(results.ap[number]), int(results.positives[number]))
             yield from self._curve_rows(named, np.array([number]), pooled=False)
@@ -285,7 +286,7 @@ class Curves:
             f1 = curve.f1(np.array([best]))[0]
             yield self._row("best_f1", {**named, **self._place(curve, best)}, percent(f1), curve.positives)
         for point in curve.points(self._levels, STEPS):
-            place = {**named, **self._place(curve, point)}
+            place = {**named, **self._place(curve, point)}  # its threshold and rank
             yield self._row("precision", place, percent(curve.precision[point]), point + 1)
             recall = percent(curve.recall[point]) if curve.positives else None
             yield self._row("recall", place, recall, curve.positives)
@@ -332,7 +333,9 @@ def curve_rows(
 
     single: the classes whose own curves are wanted, None for all; named: the names of protocols that the user asked
     for; views: thresholds and slices; tags: tags for every row. A mean over several thresholds has no curve: each of
-    its thresholds has one. Raises `UsageError` and `DataError` as `tallies` does."""
+    its thresholds has one. Raises `DataError` for a bad stream or one that does not serve a protocol, `UsageError` for
+    options that need predictions."""
+    # the values without the ranges, over which means would be taken
     views = replace(views, thresholds=Thresholds(views.thresholds.values))
     requested = Wanted(slices=views.of_classes)
     for tally, vocabulary_of_tally, settings in tallies(

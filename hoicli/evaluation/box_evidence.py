@@ -154,8 +154,8 @@ class BoxEvidence:
         # If all are fractions, or the annotated boxes are no pixels either, other checks say so.
         if fractions.sum() == self._exist.sum() or np.median(self.annotated[:, 2:].max(axis=1)) <= IN_PIXELS:
             fractions[:] = False
-        return self._find_many(fractions, SOME, IN_PARTS) or self._find_many(
-            flat, NEXT_TO_NOTHING, "have no area, as [0, 0, 0, 0]"
+        return self._find_many(fractions, share=SOME, problem=IN_PARTS) or self._find_many(
+            flat, share=NEXT_TO_NOTHING, problem="have no area, as [0, 0, 0, 0]"
         )
 
     def _find_many(self, odd: Bools, share: float, problem: str) -> Misfit | None:
@@ -178,14 +178,18 @@ class BoxEvidence:
         exist, recorded = self._exist, self._meeting(lambda box, _: box)  # which boxes meet one as they are recorded
         meeting_count, total = recorded.sum(axis=1), exist.sum(axis=1)  # of the subjects, of the objects
         lost = np.logical_not(recorded.any(axis=0))  # the images in which no box meets one
+
+        # Few meet one if a convention could make MUCH_BETTER (1.5) times as many do so.
         few_of_all = bool(recorded.sum() * MUCH_BETTER < exist.sum())
         few_of_role = (meeting_count * MUCH_BETTER < total) & (total >= ENOUGH_OF_A_ROLE)
         if not (few_of_all or few_of_role.any() or lost.sum() >= max(NEXT_TO_NOTHING * len(lost), ENOUGH_IMAGES)):
             return None
+        # Without the size of an image, fractions of its sides cannot be tried as pixels: the message (PARTS) asks.
         if few_of_all and np.nanmax(np.abs(self._both_boxes)) <= OVERSHOOT and np.isnan(self.size).all():
             return Misfit(self._text(recorded, exist, role_name="") + PARTS, int(exist.sum() - recorded.sum()))
         meeting = {convention: self._meeting(read) for convention, read in READINGS.items()}
         meeting[OTHER_SCALE] = self._meeting_scaled()
+
         # First both roles are judged together, then each role that seems wrong alone. Without a convention that helps,
         # a role is a misfit only if the boxes of the other role do fit.
         judged = []
@@ -225,6 +229,7 @@ class BoxEvidence:
     def _find_lost_images(self, lost: Bools, meeting: Mapping[str, Bools]) -> Misfit | None:
         """Return a misfit if in one convention all boxes of many lost images meet an annotated one; else None. lost
         [N]: images where no box meets one as recorded; meeting: for each convention, which boxes [2, N] do."""
+        # which of the lost images have all of their boxes (an object may not exist) on annotated ones
         helped = {convention: lost & (met | ~self._exist).all(axis=0) for convention, met in meeting.items()}
         best = max(helped, key=lambda convention: helped[convention].sum())
         count = int(helped[best].sum())

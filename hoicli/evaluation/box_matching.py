@@ -57,7 +57,9 @@ def match_free(pairs: BoxPairs, thresholds: Sequence[float], rank: Ints, crowd: 
     whether each annotated box is a crowd; countable [G]: whether it counts (is no crowd, and in the range of areas)
     rather than being ignored."""
     row, mate, overlap = pairs
+    # A pair's preference is its position in `pair_by_overlap`, plus the number of pairs if its box is countable.
     pair_by_overlap, preference = _preferences(pairs, countable)
+    # as in pycocotools, no threshold is above _CERTAIN (1 - 1e-10), so that an equal box always reaches it
     enough = overlap >= np.minimum(thresholds, _CERTAIN)[:, np.newaxis]
     free = np.ones((len(thresholds), len(crowd)), dtype=bool)
     codes = np.full((len(thresholds), len(rank)), FALSE_POSITIVE, dtype=np.uint8)

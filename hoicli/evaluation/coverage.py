@@ -60,7 +60,7 @@ def classless_problem(tally: Tally, vocabulary: Vocabulary) -> str:
 
 def check_computable(truth: GroundTruth, protocol: Protocol) -> None:
     """Raise `DataError` if a protocol cannot be computed with this ground truth."""
-    choose_computable(truth, [protocol], named=[protocol.name])
+    choose_computable(truth, [protocol], named=[protocol.name])  # raises for a named protocol that it would leave out
 
 
 def choose_computable(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[str]) -> list[Protocol]:
@@ -70,6 +70,7 @@ def choose_computable(truth: GroundTruth, protocols: Sequence[Protocol], named: 
     none is left."""
     refused = [row for row in protocols if not truth.serves(row)]
     if refused:
+        # a caveat is a fact about where records came from; the first one that rules the protocol out says why
         lacks = caveats.CAVEATS[caveats.names(refused[0].refuses & truth.caveats)[0]].lacks
         _leave_out(refused, protocols, named, lacks, truth.name)
     return [row for row in protocols if row not in refused]
@@ -80,9 +81,8 @@ def find_unlabelled_views(views: Mapping[Protocol, Tally], named: Container[str]
     predictions has a label; a note on stderr names them.
 
     views: each protocol, also as a view (at another IoU threshold, on a part of the data), with the tally of the
-    predictions. named: the names of the protocols that the
-    user asked for. place: what the error message calls the predictions. Raises `DataError` if a named protocol cannot
-    be computed, or none is left."""
+    predictions. named: the names of the protocols that the user asked for. place: what the error message calls the
+    predictions. Raises `DataError` if a named protocol cannot be computed, or none is left."""
     unlabelled = [
         row for row, tally in views.items() if 0 < tally.objects == tally.unlabelled and _compares_labels(row)
     ]
@@ -178,9 +178,10 @@ class Coverage:
             """Print a note, which begins with the model's name if there are several."""
             note(message if model is None else f"{model}: {message}")
 
+        # a protocol on whole images does not look at boxes
         if not all(row.whole_image for row in views):
             self.fit.check(truth.scenes, name, shard=shard)
-        protocols = distinct(views)
+        protocols = distinct(views)  # each protocol once, whatever its thresholds and parts of the data
         for message in _unsliced_notes(truth, views):
             tell(message)
         for message in self._notes_on_images(truth, shard=shard):

@@ -136,7 +136,7 @@ class BoxEvaluation:
         id_rank = rank_by_id(self.truth.scenes.image_ids)
         order = ranking(label, score, lambda rows: [id_rank[image[rows]]])
         bounds = np.searchsorted(label[order], np.arange(self._label_count + 1))
-        return _Ranking(ranks_in_groups(key, score), order, bounds)
+        return _Ranking(rank=ranks_in_groups(key, score), order=order, bounds=bounds)
 
     def measure(self, rule: BoxRule) -> Iterator[tuple[BoxMetric, Floats, Ints]]:
         """Compute the metrics of a rule. Yield each metric with two columns [labels]: its value for each label, in
@@ -144,6 +144,7 @@ class BoxEvaluation:
         if rule.takes == ANY:
             yield from self._recalls_by_any(rule)
             return
+        # a crowd, and of annotated boxes that repeat one object a single one (`once`), may be matched
         pairs = self._near_pairs(rule, self._once | self._crowd)
         # AP and recall, both [thresholds, labels], by range of areas and by cap: several metrics share them.
         ap_and_recall: dict[tuple[str, int | None], tuple[Floats, Floats]] = {}
@@ -254,7 +255,7 @@ class BoxEvaluation:
     def _settings(self, rule: BoxRule, shared: dict[str, Setting]) -> dict[str, Setting]:
         """Return what the signatures of a rule's rows state. shared: what those of all rules state."""
         row_settings = shared | caveats.settings(self.caveats & rule.protocol.depends_on)
-        if rule.takes == ANY:  # it counts every annotated box, even if it repeats an object
+        if rule.takes == ANY:  # it counts every box, so it states no IoU (`same`) at which boxes are one object
             row_settings.pop("same", None)
             return row_settings
         return row_settings | truth_settings(self.truth.total, self.truth.order_of_boxes)
@@ -285,6 +286,8 @@ def evaluated_boxes(
         processes = predictions.processes()
         for batch in read_columns(predictions, build, check, policy, register=register, processes=processes):
             evaluation.add(batch, rule)
+
+    # either all records state scores of their boxes, or none does
     numbers, coverage = evaluation.numbers, evaluation.coverage
     without = numbers["records"] - numbers["scored"]  # how many records have boxes, but no scores of them
     if numbers["scored"] and without:
@@ -292,6 +295,8 @@ def evaluated_boxes(
             f"{without:,} of {numbers['records']:,} records with boxes have none; give all of them scores, or none"
         )
         raise DataError(problem, place=predictions.name, field="scores", code="mixed")
+
+    # what the user should know of how the predictions fit the ground truth
     doubt, unranked = coverage.doubt(truth, [rule.protocol]), coverage.equal_scores_question() if without else ""
     coverage.fit.check(truth.scenes, predictions.name)
     for message in (*_notes_on_gaps(evaluation, without), doubt, unranked):

@@ -321,6 +321,8 @@ def _match_stream_tallies(
     stream = MatchStream(vocabulary, protocols, truth)
     with no_garbage_collection():
         read_matches(predictions, stream, policy)
+
+    # First which views to evaluate: those that the user asked for, by key.
     names = _names_in_stream(stream, protocols, chosen if named else None)
     if truth is not None:
         names = [row.name for row in choose_computable(truth, [protocols[name] for name in names], named)]
@@ -329,6 +331,8 @@ def _match_stream_tallies(
     keys = list(requested) if views.thresholds.values or views.of_data else stream.view_keys(names)
     for key in keys:
         _check_matched(stream, key, requested[key] if key in requested else protocols[stream.views[key].row.name])
+
+    # Then whether the records of each are whole, and its results; `truth` adds what the records lack.
     matched_views = [stream.views[key] for key in keys]
     for view in matched_views:
         view.check_whole(truth, stream.unread, predictions.name)

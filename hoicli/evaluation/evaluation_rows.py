@@ -131,13 +131,15 @@ class Evaluated:
         for mean in self.means:
             if mean.ap is not None:
                 members = self.members[mean.subset]  # the numbers of the subset's classes
+                # a class without ground truth (`unannotated`) counts 0 in the mean of each resample, as in the mean
+                # itself
                 resampled_means = rounds.means(members, lists.unannotated)
                 of_means[mean.subset] = interval(mean.ap, resampled_means, lists.images_of_truth(members), **limits)
         per_class = self.requested.per_class and self.within is None
         images = lists.truth_images.tolist() if per_class else []
         ap, resampled = self.results.ap.tolist(), rounds.classes()
         of_classes = {number: interval(ap[number], resampled[number], n, **limits) for number, n in enumerate(images)}
-        return Intervals(resampling.signature(), of_means, of_classes)
+        return Intervals(settings=resampling.signature(), of_means=of_means, of_classes=of_classes)
 
     def rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
         """Yield a row for the mAP of each subset, in percent, with its interval if given; `n` is the number of classes.
@@ -165,6 +167,7 @@ class Evaluated:
             values = (results.ap if metric == "AP" else results.max_recall).tolist()
             for number in np.flatnonzero(results.in_mean).tolist():
                 verb, name = vocabulary.interactions[number]
+                # `qualifier` is "object" or, in V-COCO, "role": what names a class together with the verb
                 class_ = {"subset": group.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
                 numbers = {"value": percent(values[number]), "n": int(results.positives[number])}
                 if metric == "AP" and intervals is not None:

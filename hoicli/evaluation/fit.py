@@ -109,15 +109,18 @@ class Fit:
         if not self.best:
             return ""
         image, subject, object_ = map(np.concatenate, zip(*self.best, strict=True))
-        count, no_size = np.diff(truth.box_start)[image], np.full((len(image), 2), np.nan)
-        all_images = BoxEvidence(subject, object_, truth.boxes, truth.box_start[image], count, no_size)
+        count = np.diff(truth.box_start)[image]
+        no_size = np.full((len(image), 2), np.nan)  # the sizes of the images are not known here
+        all_images = BoxEvidence(subject, object_, truth.boxes, start=truth.box_start[image], count=count, size=no_size)
         if (misfit := all_images.find_impossible()) is not None:
             return misfit.text
         # The images with the first ids are the sample, so that the order of the input is no matter.
         first_by_id = nsmallest(SAMPLE, ((truth.image_ids[image[row]], row) for row in np.flatnonzero(count).tolist()))
         rows = np.array([row for _, row in first_by_id], dtype=np.int64)
         start = all_images.start[rows]
-        sample = BoxEvidence(subject[rows], object_[rows], truth.boxes, start, count[rows], no_size[rows])
+        sample = BoxEvidence(
+            subject[rows], object_[rows], truth.boxes, start=start, count=count[rows], size=no_size[rows]
+        )
         misfit = sample.find_misplaced()
         return "" if misfit is None else misfit.text
 
@@ -150,7 +153,7 @@ def check_annotated(truth: Images, name: str) -> None:
     largest = np.maximum.reduceat(np.abs(truth.boxes).max(axis=1), starts)  # by image: the largest number in its boxes
     in_fractions = int(np.count_nonzero((largest > 0) & (largest <= OVERSHOOT)))
     if largest.max() <= OVERSHOOT:
-        raise _relative_box_error(PARTS.removeprefix(", and "), name)
+        raise _relative_box_error(PARTS.removeprefix(", and "), name)  # PARTS is written as the end of a sentence
     if in_fractions >= max(SOME * len(largest), ENOUGH_IMAGES) and np.median(largest) > IN_PIXELS:
         note(f"{name}: the boxes of {in_fractions:,} of {len(largest):,} annotated images {IN_PARTS}")
 

@@ -100,7 +100,8 @@ class GroundTruth:
 
     def settings(self, protocol: Protocol) -> dict[str, str]:
         """Return the settings that the ground truth adds to the signatures of a protocol's rows, as text by key:
-        digests of its annotations and, where the protocol depends on it, of their order; and its caveats."""
+        digests of its annotations and, where the protocol depends on it, of their order; and caveats,
+        facts about where the annotations came from that affect the protocol's numbers."""
         return {
             **self.signed,
             **truth_settings(self.total, self.order(protocol)),
@@ -237,7 +238,7 @@ class GroundTruth:
         """Return a mask of the M predictions whose object is known, that is, named by an image-level label of their
         image. images: the images of a batch, as rows of `scenes`; image, label [M]: the image of each prediction, as a
         position in `images`, and the label of its object."""
-        start = self._known_start
+        start = self._known_start  # where the known objects of each image begin in `scenes.known`
         owner, entry = expand_runs(start[images], start[images + 1] - start[images])
         known_labels = np.zeros((len(images), len(self.vocabulary.objects)), dtype=bool)
         known_labels[owner, self.scenes.known[entry]] = True
@@ -299,6 +300,7 @@ class GroundTruth:
         """Return two columns, the image and the class of everything that a detector has to find under a protocol: of
         each triplet that counts, or of each image-level label if the protocol classifies whole images."""
         if protocol.whole_image:
+            # a label that happens in an image is stored as image * number of classes + class
             return np.divmod(self.image_labels[0], len(self.vocabulary.interactions))
         counted = self.counted_triplets(protocol)
         if counted.all():  # the columns themselves, which saves a copy of the whole ground truth
@@ -329,4 +331,5 @@ class GroundTruth:
             return np.ones(len(self.scenes.image_ids), dtype=bool)
         if protocol.images == "boxes":
             return np.diff(self.scenes.box_start) > 0
+        # `counted_before` at an image's first triplet and at the next image's: an image with triplets has a difference
         return np.diff(self.counted_before(protocol.matching)[self.scenes.hoi_start]) > 0

@@ -76,6 +76,7 @@ def match_problems(
         yield Problem("protocol", text, UNKNOWN_PROTOCOL)
     yield from image_id_problems(record)
     yield from _caveat_problems(record.get("caveats"), protocol)
+    # AGAIN: the message that the field is not as `match` writes it
     for key, (default, is_allowed) in _FIRST_KEYS.items():
         if not is_allowed(record.get(key, default)):
             yield Problem(key, AGAIN)

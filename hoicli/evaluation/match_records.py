@@ -121,6 +121,7 @@ class MatchWriter:
         owner, row = expand_runs(scenes.hoi_start[image], scenes.hoi_start[image + 1] - scenes.hoi_start[image])
         owner, row = owner[counted[row]], row[counted[row]]
         start = starts_of(np.bincount(owner, minlength=len(image)))
+        # outcomes.row: the predictions with ground truth of their class; enough: which of them reach the threshold
         hit = outcomes.enough & (outcomes.code[outcomes.row] == TRUE_POSITIVE)
         prediction = outcomes.row[hit]
         image_of_hit = batch.predictions.image_of_hoi[prediction]

@@ -109,6 +109,8 @@ class MatchedView:
         images_seen = sum(count for count, _ in self.origins.values())
         partial = any(origin.partial for origin in self.origins)
         lacking = sum(origin.images - count for origin, (count, _) in self.origins.items() if not origin.partial)
+        # skipped lines may have held what is missing, but only if there are enough of them for all ground truths
+        # together
         allowed_missing = unread if lacking <= unread else 0
         for origin, (count, total) in self.origins.items():
             if not origin.partial:
@@ -203,6 +205,7 @@ class MatchStream:
         problem = next(match_problems(record, self.vocabulary, self.protocols), None)
         if problem is not None:
             raise problem.error(line.place)
+        # tags: the IoU threshold and the part of the data, if the record is of such a view of its protocol
         name, tags, settings = record["protocol"], record.get("view", {}), record.get("settings", {})
         view = self.views.get(view_key(name, tags))
         if view is None:

@@ -89,7 +89,7 @@ class Batch(Pairing):
         if the predictions lack what the protocol needs."""
         self.check_serves(protocol)
         filters = protocol.filters or filters
-        key = protocol.matching, protocol.threshold, filters
+        key = protocol.matching, protocol.threshold, filters  # `matching` is the same on every part of the data
         if key not in self._outcomes:
             self._outcomes[key] = self._match_all(protocol, filters)
         outcomes = self._outcomes[key]
@@ -182,6 +182,7 @@ class Batch(Pairing):
         """Return the triplet that each prediction overlaps most, whether or not the prediction counts. All protocols
         that compare boxes in the same way share this result. It has the form of outcomes, in which all predictions are
         false positives (or of ignored people), and `enough` is false everywhere."""
+        # all that decides which triplet a prediction overlaps most: what may be compared, and how IoU is measured
         flags = protocol.same_subject, protocol.person_first, protocol.any_object_when_none, protocol.pairs_only
         key = protocol.iou_key, flags
         if key not in self._best_by_boxes:

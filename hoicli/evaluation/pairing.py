@@ -198,6 +198,7 @@ class Pairing:
         """Return [M] the IoU, as the protocol measures it, of each predicted box with the ground-truth box beside it.
         box, truth_box [M]: indices of predicted and of ground-truth boxes, none missing."""
         first = take_columns(self.predictions.boxes, box)
+        # some records say that x2, y2 are the last pixels of their boxes, which some protocols shift
         if protocol.last_pixel_shift != NO_SHIFT and self.predictions.every_caveat & _LAST_PIXELS:
             marked = (self.predictions.caveats & _LAST_PIXELS)[self.predictions.image_of_box[box]] > 0
             first = first + marked * np.array(protocol.last_pixel_shift)[:, np.newaxis]
@@ -232,6 +233,7 @@ class Pairing:
             return box, truth_box
         label = self._kinds[box]
         fits = (label == self._truth_kinds[truth_box]) | (label < 0)
+        # dropping no_interaction may leave boxes that no counted triplet has
         if protocol.drop_no_interaction:
             fits &= self.truth.present_boxes(protocol)[truth_box]
         return box[fits], truth_box[fits]

@@ -62,6 +62,7 @@ def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -
     pixels = f", {_shift_text(protocol.last_pixel_shift)} where the record says they are last pixels (.mat)"
     predictions = _shift_text(protocol.prediction_shift) + (pixels if protocol.last_pixel_shift != NO_SHIFT else "")
     shifts = f"predictions {predictions}, ground truth {_shift_text(protocol.truth_shift)}"
+    # which labels must agree
     labels = ""
     if protocol.roles and not (protocol.person_first or protocol.pairs_only):
         labels = "; boxes of different labels do not overlap"
@@ -70,6 +71,8 @@ def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -
     elif protocol.person_subject:
         labels = f"; the subject must be labelled {' or '.join(subjects)}"
     sign = ">" if protocol.strict else ">="
+
+    # what counts
     caps = [
         f"the interactions called {protocol.classes!r}" if protocol.classes else "",
         f"the best {protocol.triplets_per_image} triplets an image" if protocol.triplets_per_image else "",
@@ -80,6 +83,8 @@ def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -
         f"only images that annotate {protocol.images}" if protocol.images != "all" else "",
     ]
     counted = "; ".join(cap for cap in caps if cap) or "every prediction of one of the interactions"
+
+    # what is averaged, and the text
     mean = (
         "the classes with ground truth"
         if protocol.only_annotated_classes
@@ -163,6 +168,7 @@ def read_protocol(path: str, vocabulary: Vocabulary, rows: Mapping[str, Protocol
     # `changed` is what signatures state besides the name: here `row:` with the package, or with the digest.
     if not path.endswith(ENDING) and (added := plugin("protocols", path)):
         return replace(row, changed=(("row", added.owner),))
+    # left out of the digest: words about the protocol, the fields of its views, and newer fields that are not set
     meaningless = {*WORDS, *_OF_VIEWS, *_unused_later_fields(row)}
     computed = {name: value for name, value in asdict(row).items() if name not in meaningless}
     digest = sha256(orjson.dumps(computed, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
@@ -273,6 +279,7 @@ def _check_value(field: Field[Any], value: Any, bad: MakeError) -> Any:
         return tuple(value)
     if name == "images" and value not in COUNTED_IMAGES:
         raise bad(name, f"{short(value)}: choose {', '.join(COUNTED_IMAGES)}")
+    # the other fields are flags or texts, as their default is; those without a default are texts
     expected_type = type("" if field.default is MISSING else field.default)
     if type(value) is not expected_type:
         raise bad(name, f"{short(value)}: must be {'true or false' if expected_type is bool else 'a string'}")

@@ -22,10 +22,10 @@ class Listed:
     def __init__(self) -> None:
         """Begin with no predictions."""
         self.image_ids: list[str] = []
-        self._counts = Growing(count=np.int32)
+        self._counts = Growing(count=np.int32)  # by image: how many predictions it has
         self._rows = Growing(interaction=np.int32, score=np.float64)
         self._length = 0
-        self._by_score: Ints | None = None
+        self._by_score: Ints | None = None  # their order by score, once it was needed; each `add` makes it None again
 
     def __len__(self) -> int:
         """Return the number of predictions."""

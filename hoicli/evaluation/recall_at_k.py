@@ -84,6 +84,7 @@ class Found:
             np.minimum.at(best_ranks[constraint], index, rank[row])
         self._found.add(triplet=triplets_found, **best_ranks)
         self.caveats |= batch.predictions.every_caveat
+        # What is predicted of each image, as released evaluators leave out images without boxes or triplets.
         has_boxes, has_triplets = np.diff(batch.predictions.box_start) > 0, np.diff(batch.predictions.hoi_start) > 0
         content = np.where(has_triplets, PREDICTIONS, np.where(has_boxes, BOXES, NOTHING))
         self._images.add(image=batch.image, content=content)
@@ -133,6 +134,7 @@ def not_in_training(truth: GroundTruth, training: Stream, policy: ErrorPolicy) -
     vocabulary = truth.vocabulary
     with no_garbage_collection():
         batches = read_scenes(training, vocabulary, scored=False, policy=policy)
+        # `_label_keys` makes one number of the three labels of each triplet, which `_labels_of_keys` takes apart
         triplets_seen = np.unique(join_parts([_label_keys(scenes, vocabulary) for scenes in batches], np.int64))
     if not len(triplets_seen):
         problem = "no triplets in it; give the ground truth of the training set"

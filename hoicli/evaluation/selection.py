@@ -129,7 +129,7 @@ def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = No
     Raises `UsageError` for unknown names, names of another dataset, and two protocols of one name; `DataError` for a
     bad file."""
     asked_for = [part.strip() for part in chain.from_iterable(text.split(",") for text in names)]
-    external = [name for name in dict.fromkeys(asked_for) if _is_external(name)]
+    external = [name for name in dict.fromkeys(asked_for) if _is_external(name)]  # of a file or a package
     listed = [name for name in asked_for if name not in external]
     _check_known(listed)
     if dataset is None:
@@ -166,8 +166,8 @@ def _check_known(names: Sequence[str]) -> None:
 
 
 def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:
-    """Return the protocol that `--protocol` names, None if it names none. names, dataset: as `chosen_protocols` takes
-    them. Raises `UsageError` if it names several."""
+    """Return the protocol that `--protocol` names, None if it names none. names: what the option was given;
+    dataset: its name or file, None for that of the protocol. Raises `UsageError` if it names several."""
     rows = chosen_protocols(names, dataset) if names else []
     if len(rows) > 1:
         raise UsageError(f"{arg('protocol', ','.join(names))}: one protocol says what is right; name one")

@@ -131,17 +131,23 @@ def _measured_slice(text: str, vocabulary: Vocabulary) -> Slice:
     cuts = _parse_cuts(text, cut_texts) or measure.cuts
     if measure.of == CLASSES:
         classes_of_parts = _classes_of_parts(text, cuts, vocabulary)
-        return Slice(_slice_text(name, cuts), name, tuple(classes_of_parts), cuts, tuple(classes_of_parts.values()))
+        return Slice(
+            name=_slice_text(name, cuts),
+            measure=name,
+            parts=tuple(classes_of_parts),
+            cuts=cuts,
+            classes=tuple(classes_of_parts.values()),
+        )
     if name == "subject":
         if len(vocabulary.subjects) == 1:
             problem = f"all subjects of {vocabulary.name} are {vocabulary.subjects[0]}; leave it out"
             raise UsageError(f"{arg('slice', text)}: {problem}")
-        return Slice(name, name, tuple(sorted(vocabulary.subjects)))
+        return Slice(name, measure=name, parts=tuple(sorted(vocabulary.subjects)))
     usual_names = measure.names if cuts == measure.cuts else ()
     names = usual_names or tuple(_range_names(cuts, whole=measure.of == IMAGES))
     if vocabulary.roles and measure.of == TRIPLETS:
         names += ("no_object",)
-    return Slice(_slice_text(name, cuts), name, names, cuts)
+    return Slice(_slice_text(name, cuts), measure=name, parts=names, cuts=cuts)
 
 
 def _slice_text(name: str, cuts: Sequence[float]) -> str:
@@ -225,9 +231,11 @@ def _read_slice(path: str) -> Slice:
         numbers_by_image.setdefault(image_id, set()).add(parts.index(part))
     sorted_lines = "".join(f"{image_id}\t{part}\n" for image_id, part in sorted(image_part_pairs))
     digest = sha256(sorted_lines.encode()).hexdigest()[:8]
+    # characters that stand between names in options and signatures
     name = re.sub(r"[|,\s/@:]", "_", Path(path).name.split(".")[0]) or FILE
     images = {image_id: frozenset(numbers) for image_id, numbers in numbers_by_image.items()}
-    return Slice(name if name not in MEASURES else f"{name}_file", FILE, parts, digest=digest, images=images)
+    name = f"{name}_file" if name in MEASURES else name
+    return Slice(name, measure=FILE, parts=parts, digest=digest, images=images)
 
 
 def _read_image_parts(path: str) -> set[tuple[str, str]]:

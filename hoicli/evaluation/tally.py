@@ -193,7 +193,7 @@ class Tally:
             "protocol": protocol.name,
             **protocol.settings(),
             **truth_settings(self.truth_total, self.orders.get(protocol.key, 0)),
-            **self.leave,
+            **self.leave,  # that most triplets have no class, which the user had to allow
             **caveats.settings(self.caveats & protocol.depends_on),
         }
 

@@ -45,7 +45,7 @@ def parse_thresholds(
         if not text:
             raise UsageError(f"{arg(option)}: a threshold is empty; give numbers with commas between them: 0.5,0.75")
         if ":" not in text:
-            values[float(parser.decimal(text, text, minimum))] = None
+            values[float(parser.decimal(text, part=text, minimum=minimum))] = None
             continue
         range_name, range_values = parser.value_range(text)
         values |= dict.fromkeys(range_values)
@@ -178,6 +178,7 @@ def _threshold_views(protocol: Protocol, published: float, thresholds: Threshold
     for value in thresholds.values:
         yield _set_threshold(protocol, repr(value), changed=value != published, threshold=value)
     for range_text, range_values in thresholds.ranges:
+        # a mean names the views that it is over by their keys, in which `changed` has no part
         keys = tuple(_set_threshold(protocol, repr(value), changed=False).key for value in range_values)
         yield _set_threshold(protocol, range_text, changed=True, mean_of=keys)
 

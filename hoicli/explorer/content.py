@@ -99,7 +99,7 @@ def _page_source(name: str) -> str:
 
 def _chunks(measured: Measured, images: Record, note: str) -> Iterator[tuple[bytes, bytes, bytes]]:
     """Yield (name, type, text) of each piece of data that the page reads: "facts", "images", and columns such as
-    "truth.boxes". Type and text are as `_encode` returns them."""
+    "truth.boxes". The type is "json" or that of a column's numbers, such as "i2"; the text is compressed, in base64."""
     tables = {f"view{number}": _number_columns(numbers) for number, numbers in enumerate(measured.numbers.values())}
     tables["truth"] = _truth_columns(measured.truth)
     tables |= {f"model{number}": _model_columns(model.table) for number, model in enumerate(measured.models)}
@@ -180,6 +180,7 @@ def _encode(value: object) -> tuple[bytes, bytes]:
         dtype = np.dtype(next(whole for whole in _WHOLE if np.iinfo(whole).min <= low and high <= np.iinfo(whole).max))
     # Columns of shorter numbers hardly repeat anything, so only single bytes are encoded, which is faster.
     strategy = zlib.Z_DEFAULT_STRATEGY if dtype == np.float64 else zlib.Z_HUFFMAN_ONLY
+    # the name without its first character, the byte order
     return dtype.str[1:].encode(), _compress(value.astype(dtype.newbyteorder("<")).tobytes(), strategy)
 
 

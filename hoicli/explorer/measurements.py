@@ -168,7 +168,8 @@ def measure(streams: Sequence[Predictions], gt: Stream, request: PageRequest, po
     vocabulary, protocol = request.vocabulary, request.protocol
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=request.filters.allow_uncounted)
     check_computable(truth, protocol)
-    views = _views(request, choose_computable(truth, request.protocols, ()))
+    # Of the table's protocols, those that the ground truth allows: the user named none of them, so none must be there.
+    views = _views(request, choose_computable(truth, request.protocols, named=()))
     truths = truth_table(truth, protocol, request.triplet_slices)
     members = _image_members(request, truth, truths.order)
     gathered = _gather_models(streams, truth, request, views, policy)
@@ -194,7 +195,9 @@ def measure(streams: Sequence[Predictions], gt: Stream, request: PageRequest, po
 
 
 def _views(request: PageRequest, table_protocols: Sequence[Protocol]) -> _Views:
-    """Return the views that a request needs. table_protocols: those of the table of mAP that can be computed."""
+    """Return the views that a request needs: the protocols of the table of mAP, the main protocol on each part of each
+    slice of the data, and which of these get a diagnosis. table_protocols: those of the table of mAP that can be
+    computed."""
     parts = {}
     for slice_ in request.slices:
         for number, part in enumerate(slice_.parts):
@@ -243,7 +246,7 @@ def _measure_models(
     vocabulary, protocol = request.vocabulary, request.protocol
     names: Sequence[str] = ()
     for name, gathered in zip(results_of_models.names, results_of_models.gathered, strict=True):
-        (collector,) = gathered.collected
+        (collector,) = gathered.collected  # there is one, of the main protocol on all data
         confused = collector.confusing.find_confusions(name, gathered.tally.listed, {}, tagged=False)
         names = confused.names["verb"]
         settings = {"data": vocabulary.signed, **request.filters.signature(), **gathered.tally.leave}
@@ -305,6 +308,7 @@ class _ModelResults:
         """Yield ((slice, part), its numbers), all data as ("", "") first. tables: each model's predictions; members:
         {slice: [parts, N] whether each image is in each part}."""
         vocabulary = self.request.vocabulary
+        # of each model: the results by tally, and the diagnoses, which have the AP of the views that have one
         results_by_view = [{view.key: results for view, results in model} for model in self._tallied]
         diagnosis_by_view = [
             {diagnosis.protocol.key: diagnosis for diagnosis in gathered.diagnoses} for gathered in self.gathered
@@ -355,7 +359,7 @@ def _counts(table: ErrorTable, truth: TruthTable, predicted: Bools, annotated: B
     """Return [C, S]: how many predictions of each type each class has and, as the last type, how much ground truth that
     no prediction finds or could find. predicted, annotated: masks of the rows of `table` and `truth` to count; classes:
     their number C."""
-    missed = annotated & (table.state == NEVER)
+    missed = annotated & (table.state == NEVER)  # the last state: not found, whatever is repaired
     class_and_state = np.concatenate([
         table.interaction[predicted] * len(STATES) + table.error[predicted],
         truth.interaction[missed] * len(STATES) + NEVER,

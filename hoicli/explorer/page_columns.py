@@ -148,7 +148,7 @@ class TypedPredictions:
         scenes = batch.predictions
         rows = np.flatnonzero(types.error != NOT_COUNTED)
         truth, relation, iou_subject, iou_object = _find_truth_to_show(batch, located, self._protocol, rows)
-        _, of_truth = counted_truth(batch, self._protocol)
+        _, of_truth = counted_truth(batch, self._protocol)  # from rows of `located` to rows of the ground truth
         first_box = scenes.box_start[located.image[rows]]
         self._rows.add(
             image=batch.image[located.image[rows]],
@@ -278,10 +278,10 @@ def _combinations(batch: Batch, located: Located, protocol: Protocol, pair_row: 
     return _Combinations(
         pair,
         truth,
-        subject,
-        object_,
-        lower_overlap,
-        total,
+        subject=subject,
+        object=object_,
+        lower_overlap=lower_overlap,
+        total=total,
         touches=(subject > 0) | (object_ > 0),
         both_match=lower_overlap >= protocol.threshold,
     )

@@ -27,7 +27,8 @@ def _images(measured: Measured, gt: Stream, folder: str | None) -> tuple[Record,
 
 def write_page(measured: Measured, gt: Stream, path: str, folder: str | None) -> None:
     """Write the page, all or nothing: as one file without pictures if `path` ends in .html, else as a folder with links
-    to the pictures in `folder` (None: without pictures). Raises as `check_page`, and `DataError` if writing fails."""
+    to the pictures in `folder` (None: without pictures). Raises `UsageError` for a path that cannot be
+    written, `DataError` if writing fails."""
     images, file_of_address, missing = _images(measured, gt, folder)
     if is_file(path):
         with open_output(path) as write:

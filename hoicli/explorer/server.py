@@ -81,7 +81,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         if content is None:
             self._answer(404, b"not there\n", "text/plain; charset=utf-8")
         else:
-            self._answer(200, content, KINDS.get(ending) or TYPES[ending])
+            self._answer(200, content, KINDS.get(ending) or TYPES[ending])  # of a page's file, or of a picture
 
     def _answer(self, code: int, content: bytes, kind: str) -> None:
         """Send an answer with a status code and a media type, and with headers that keep other pages out."""

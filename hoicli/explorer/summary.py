@@ -44,6 +44,7 @@ def findings(measured: Measured) -> list[list[Cell]]:
         return [cells for cells in sentences if cells]
     compared: list[list[Cell]] = [[f"{sentence}. "] for sentence in answers(measured.comparison)]
     if compared:
+        # a link: text, address, and "go" where the text is there only for the link
         compared[0].append(["What each finds", address(view="compare", side="b"), "go"])
     repair = _repair_cells(measured)
     return [*compared, repair] if repair else compared
@@ -129,7 +130,8 @@ def _repair_cells(measured: Measured) -> list[Cell]:
     words: list[Cell] = []
     for letter, model in zip("ab", measured.models, strict=False):  # addresses call the models a and b
         rows = [row for row in model.rows if row["metric"] == "delta_mAP" and row["oracle"] in STATES]
-        rows = [row for row in rows if row["subset"] == measured.every[0] and row["value"]]
+        all_classes, _ = measured.every  # the name of the subset
+        rows = [row for row in rows if row["subset"] == all_classes and row["value"]]
         if rows:
             best = max(rows, key=lambda row: float(row["value"]))
             link = [STYLES[best["oracle"]].words, address(view="errors", model=letter, type=best["oracle"])]
@@ -173,17 +175,19 @@ def _error_table(measured: Measured) -> Record:
     """Return the table of how many errors of each type the models make, and how much repairing all of a type would add
     to mAP, the largest gain first."""
     lines: list[tuple[float, list[Cell]]] = []  # (largest gain, line)
-    for name in STATES[1:]:
+    all_classes, _ = measured.every  # the name of the subset
+    for name in STATES[1:]:  # the first is no error: true positives
         line: list[Cell] = [[STYLES[name].words, address(view="errors", type=name)]]
         gains = []
         for model in measured.models:
             of_type = [row for row in model.rows if name in (row.get("error"), row.get("oracle"))]
-            values = {row["metric"]: row["value"] for row in of_type if row["subset"] == measured.every[0]}
+            values = {row["metric"]: row["value"] for row in of_type if row["subset"] == all_classes}
             gains.append(values.get("delta_mAP"))
             line += [_number(values.get("count")), _number(gains[-1], signed=True)]
         lines.append((max(gain or 0.0 for gain in gains), line))
     lines.sort(key=lambda line: -line[0])
     truth = len(measured.truth.image)
+    # state: 0 for ground truth that is found
     counts_by_model = {model.name: f"{np.count_nonzero(model.table.state):,}" for model in measured.models}
     missed = " and ".join(f"{count} ({name})" if measured.several else count for name, count in counts_by_model.items())
     return _table(

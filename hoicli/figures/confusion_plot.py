@@ -86,7 +86,7 @@ def order_names(shares: Floats) -> list[int]:
 
 
 def most_confused(panel: Panel, limit: int) -> ConfusionMap:
-    """Return the heat map of the `limit` names with the most confusions, in the order of `order_names`. Of names with
+    """Return the heat map of the `limit` names with the most confusions, confused names side by side. Of names with
     equally many confusions, the first ones are taken. Names without any are left out, unless no name has any."""
     total = panel.total
     chosen = np.sort(np.argsort(-total, kind="stable")[:limit])
@@ -150,7 +150,7 @@ class _Layout(NamedTuple):
 
 def _layout(panels: Sequence[Panel], look: Look) -> _Layout:
     """Return the layout of the heat maps of the first MOST_PANELS panels, with as many names as there is room for.
-    look: the figure's size."""
+    look: the figure's size. All lengths are in inches."""
     room = look.room(PAGE_WIDTH)
     names_beside = _FEW if look.scale >= _LARGE else MOST_NAMES  # at least so many in each map, else no two in a row
     width_of_two = 2 * (_margin(panels) + _SCALE + _LINE * names_beside)
@@ -180,7 +180,7 @@ def _fitting_maps(panels: Sequence[Panel], width: float) -> list[ConfusionMap]:
 def _remark(panels: Sequence[Panel], maps: Sequence[ConfusionMap]) -> str:
     """Return the figure's remark about names and panels that are left out; "" if it shows all."""
     remarks = []
-    for panel, heat_map in zip(panels, maps, strict=False):
+    for panel, heat_map in zip(panels, maps, strict=False):  # the panels beyond the last map are left out
         confused, names = int((panel.total > 0).sum()), len(heat_map.names)
         if confused > names:
             remarks.append(f"{panel.title}: the {names} names with the most confusions of {confused}.")

@@ -135,7 +135,8 @@ def plot_curves(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
         _draw_curves(axes[0], curves_shown)
         _draw_thresholds(axes[1], curves_shown)
         _draw_reliability(axes[2], curves_shown)
-        add_legend(figure, axes[0].get_legend_handles_labels()[0], columns=3)
+        handles, _ = axes[0].get_legend_handles_labels()
+        add_legend(figure, handles, columns=3)
 
 
 def _has_few_predictions(line: CurveLine) -> bool:
@@ -174,7 +175,7 @@ def _draw_curves(ax: Axes, curves_shown: Mapping[str, CurveLine]) -> None:
 def _draw_thresholds(ax: Axes, curves_shown: Mapping[str, CurveLine]) -> None:
     """Draw values by score threshold into a panel: precision, recall and F1 for a single line, only F1 for several. The
     best F1 is a dot. Where fewer than FEW predictions reach the threshold, the line is thin."""
-    alone = len(curves_shown) == 1
+    alone = len(curves_shown) == 1  # then its lines, one for each metric, take the looks of LINES
     for (colour, _, stroke), line in zip(LINES, curves_shown.values(), strict=False):
         lines_drawn = line.by_threshold.items() if alone else [("F1", line.by_threshold.get("F1", ()))]
         for number, (metric, points) in enumerate(lines_drawn):
@@ -195,7 +196,7 @@ def _draw_reliability(ax: Axes, curves_shown: Mapping[str, CurveLine]) -> None:
     """Draw a reliability diagram into a panel: each line's share of right predictions by mean score, a point for each
     bin of scores with its 95 % interval."""
     ax.plot([0, 100], [0, 100], color="#888888", lw=0.8, linestyle=(0, (1, 2)))  # perfect calibration
-    for (colour, marker, stroke), line in zip(LINES, curves_shown.values(), strict=False):
+    for (colour, marker, stroke), line in zip(LINES, curves_shown.values(), strict=False):  # at most as many as LINES
         bins = sorted(line.bins)
         points = _split_points([(score, share) for score, share, _ in bins])
         ax.plot(*points, color=colour, marker=marker, ms=3, linestyle=stroke, lw=1.2)
@@ -246,7 +247,8 @@ def plot_pairs(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
         hide_frame(ax)
         ax.set(xlabel="pair recall (%)", ylabel="pair precision (%)")
         ax.locator_params(nbins=5, axis="x")
-        add_legend(figure, ax.get_legend_handles_labels()[0], columns=3)
+        handles, _ = ax.get_legend_handles_labels()
+        add_legend(figure, handles, columns=3)
         _separate_labels(threshold_labels, figure)
 
 

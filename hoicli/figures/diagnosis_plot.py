@@ -52,7 +52,7 @@ def plot_diagnosis(
         width = look.room(PAGE_WIDTH if compositions_shown else COLUMN_WIDTH)
         side_by_side = bool(compositions_shown) and width >= BESIDE
         title_width = (width / 2 if side_by_side else width) - _NAMES
-        bar_height = 0.19 if len(deltas) == 1 else 0.15
+        bar_height = 0.19 if len(deltas) == 1 else 0.15  # in inches, as all lengths here
         height_of_bars = max(bar_height * len(bars), 1.5) + 0.75
         height_of_panels = max(1.25 * len(compositions_shown), 1.7) + 0.45
         if side_by_side:
@@ -61,6 +61,8 @@ def plot_diagnosis(
         else:
             figure.set_size_inches(width, height_of_bars + (height_of_panels if compositions_shown else 0))
             grid = figure.add_gridspec(2, 1, height_ratios=(height_of_bars, height_of_panels))
+
+        # The bars, the panels, and a legend of the types of error that occur in the panels.
         ax = figure.add_subplot(grid[0] if compositions_shown else grid[:])
         draw_bars(ax, bars)
         ax.set_xlabel("\N{GREEK CAPITAL LETTER DELTA}mAP (points)")

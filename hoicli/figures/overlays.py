@@ -151,7 +151,7 @@ def draw_overlay(overlay: Overlay, picture: Image | None, longest: int) -> Image
     pen = ImageDraw.Draw(canvas)
     stroke = max(2, round(max(size) / 320))
     pairs = [(layer, pair) for layer in overlay.layers for pair in layer.pairs]
-    for layer, pair in pairs:
+    for layer, pair in pairs:  # the subject's box, and the object's dashed one with a line to it
         subject = _scale_box(pair.subject, scale, size)
         _rectangle(pen, subject, layer.ink, stroke)
         if pair.object is not None:

@@ -69,11 +69,13 @@ def plot_robustness(
         title_width = width / 2 - 1.2 if side_by_side else width - 1.8
         add_title(line_panel, title, title_width)
         add_title(bar_panel, "Mean over severities", title_width)
-        add_legend(figure, line_panel.get_legend_handles_labels()[0])
+        handles, _ = line_panel.get_legend_handles_labels()
+        add_legend(figure, handles)
 
 
 def _draw_lines(ax: Axes, lines: Mapping[str, Sequence[tuple[float, float]]]) -> None:
-    """Draw lines of means by severity into a panel. lines: as `_lines` returns them."""
+    """Draw lines of means by severity into a panel. lines: the points (severity, mean) of each line by its name, with
+    the clean images at severity 0."""
     for (colour, marker, stroke), (name, points) in zip(LINES, lines.items(), strict=False):
         severities, means = zip(*points, strict=True)
         ax.plot(severities, means, color=colour, marker=marker, ls=stroke, ms=4, lw=1.2, label=name)
@@ -86,6 +88,7 @@ def _draw_lines(ax: Axes, lines: Mapping[str, Sequence[tuple[float, float]]]) ->
 def _bars(models: Mapping[str, Means]) -> Iterator[Bar]:
     """Yield the bars of means over severities: for a single model one for each family and one for all, in the colours
     of its lines; for several models a heading for each family and for all, then a bar for each model."""
+    # means are by (corruption, family, severity), with "" and 0 for all
     families = [family for family in FAMILIES if any(("", family, 0) in means for means in models.values())]
     for family_style, family in zip(SERIES, [*families, ""], strict=False):
         family_title = FAMILIES.get(family, "All: MRI")
@@ -105,6 +108,7 @@ def _lines(models: Mapping[str, Means]) -> dict[str, list[tuple[float, float]]]:
         families = [family for family in FAMILIES if ("", family, 0) in means] if len(models) == 1 else []
         for family in [*families, ""]:
             name = model or "no name" if len(models) > 1 else FAMILIES.get(family, "All")
+            # keys are (corruption, family, severity), with "" and 0 for all
             points = [(level, value) for (*group, level), value in means.items() if level and group == ["", family]]
             lines[name] = sorted([*clean, *points])
     return lines

@@ -44,7 +44,7 @@ class Source:
         register = ImageRegister()
         limit = None if image_ids else limit
         any_sound = False
-        for line in self.stream.refuse_empty():
+        for line in self.stream.refuse_empty():  # the stream itself, unless it is empty
             with policy.item():
                 record = parse(line)
                 record_problems = problems(record, None, scored=self.scored, nulls=NULLS)
@@ -179,7 +179,7 @@ def picture_names(image_ids: Sequence[str]) -> list[str]:
 
 def write_pictures(path: str, overlays: Sequence[Overlay], pictures: Iterable[bytes]) -> None:
     """Write a folder with a PNG file for each image and the file LIST, completely or not at all. overlays: the images;
-    pictures: the bytes of their PNG files, in the same order. Raises `UsageError` as `check_shown` does."""
+    pictures: the bytes of their PNG files, in the same order. Raises `UsageError` for a folder with other files."""
     check_made_folder(path, "-o")
     names = picture_names([overlay.image_id for overlay in overlays])
     with atomic_folder(path) as folder:

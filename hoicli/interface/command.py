@@ -282,10 +282,12 @@ def check_arguments(parameters: Sequence[Parameter], values: Values) -> None:
                 raise UsageError(f"{parameter.option_text()}: the name is empty; give one (an unset variable?)")
             check.refuse(os.fspath(value), parameter.option_text())
             file_claims.register_output(os.fspath(value), parameter.option_text(), whole=check.whole)
+
     inputs: list[tuple[Parameter, str]] = []
     for parameter, check, value in checks:
         if isinstance(check, Read):
             inputs += [(parameter, path) for path in _input_files(parameter, check, value, values)]
+    # a path such as /dev/stdin has stdin's descriptor, 0, too
     if not IN_PYTHON.get() and sum(path == "-" or descriptor(path) == 0 for _, path in inputs) > 1:
         raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
     for parameter, path in inputs:

@@ -135,10 +135,11 @@ class Inputs:
             if path_given != "-" and not any(map(os.path.exists, parts_of(path_given))):
                 raise DataError(NO_SUCH_FILE, place=path_given, code="no-such-file")
         model_names = names_of(names)
+        # items in memory have no file's name: a, b, ... by their position
         default_names = [path or chr(ord("a") + index) for index, path in enumerate(paths)]
         streams_by_model = Predictions.name_models(default_names, model_names, self.opening.specialise(truth=False))
         for index, (model, path) in enumerate(zip(streams_by_model, paths, strict=True)):
-            if path is None:
+            if path is None:  # records or arrays in memory take the place of the stream of a file
                 place = name if len(streams_by_model) == 1 else f"{name}[{index}]"
                 items = self._items_in_memory(streams[index], place, scored=True)
                 streams_by_model[index] = Predictions([place], lines_held=items).with_name(

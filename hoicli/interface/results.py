@@ -82,7 +82,7 @@ class Result:
                 rows = policy.sign_skipped(rows)
             return list(rows)
 
-        if self.others:
+        if self.others:  # the rows of a file, which other calls have signed
             return self
         self.rows[:] = sign(self.rows)
         classes = self.classes
@@ -259,6 +259,7 @@ def look_of(plot: str | None, width: float | None, font_size: float | None, styl
         raise UsageError(f"{arg('style', style)}: choose {' or '.join(SHEETS)}")
     look = SHEETS[style]
     look = replace(look, width=width, font=font_size or look.font)
+    # the width that is left for the figure when it is enlarged (a slide's) must do for the narrowest one
     if look.width is not None and look.room(0.0) < NARROWEST:
         least_width = ceil(10 * NARROWEST * look.scale) / 10
         problem = f"print of {look.font:g} points needs at least {least_width:g} inches"

@@ -92,7 +92,7 @@ def application(command: Command) -> typer.Typer:
             for parameter in in_help
         ]
     )
-    run_command.__doc__ = command.about.replace("-", _FIXED_HYPHEN)
+    run_command.__doc__ = command.about.replace("-", _FIXED_HYPHEN)  # no line of the help ends at these hyphens
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(cls=type("Command", (ManualCommand,), {"page": command}))(run_command)
     return app
@@ -164,7 +164,7 @@ def _check_row_options(
     of another format than the rows have. function_values, shell_values: the options of the function, and those that
     only the shell has; output: the file's name."""
     if command.listed is not None and command.listed(function_values):
-        _notation(shell_values, output)  # raises
+        _notation(shell_values, output)  # raises for the wrong ending; the format is chosen when the rows are written
     elif row_options := [name for name in ("plot", "format") if shell_values.get(name) not in (None, "auto")]:
         raise UsageError(f"{' and '.join(map(arg, row_options))}: no rows are written here; leave it out")
 

@@ -51,6 +51,7 @@ def register_input(path: str | Path, name: str = "", *, is_kept: bool = True) ->
     claims = _CLAIMS.get()
     if claims is None:
         return
+    # claims.whole, claims.written: (option, path) of the folders that are replaced as a whole, and of all other outputs
     path, file = str(path), file_of(path)
     outputs = [output for folder, output in claims.whole.items() if _is_within(path, folder)]
     if file in claims.written:
@@ -70,6 +71,7 @@ def register_output(path: str, option: str, *, whole: bool = False) -> None:
         return
     # stdout counts under its name, and also as the file that it may be redirected to
     files = [file for file in ("stdout" if path == "-" else None, file_of(path, standard=1)) if file is not None]
+    # the outputs (option, path) of this call that are the same file, or a folder around it, or in it
     outputs = [claims.written[file] for file in files if file in claims.written]
     outputs += [output for folder, output in claims.whole.items() if _is_within(path, folder)]
     if whole:

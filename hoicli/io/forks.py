@@ -41,7 +41,7 @@ def shared_out(
     does all. tell: a function that is called with the number of each item that this process has done, for a progress
     bar. Items that a fork failed to do are done here in the end."""
     process_count = min(len(os.sched_getaffinity(0)), len(items)) if sys.platform == "linux" and worth else 1
-    remaining: Iterable[int] = range(1, len(items))
+    remaining: Iterable[int] = range(1, len(items))  # with forks a queue, from which each process takes the next
     pipes: list[IO[bytes]] = []
     done: dict[int, T] = {}
     parent = os.getpid()

@@ -111,6 +111,7 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
             raise IsADirectoryError
         else:
             raw = cast("io.BufferedReader", closing.enter_context(open(path, "rb", buffering=1 << 20)))
+
         magic, raw = peek(raw)
         if magic.startswith(GZIP_MAGIC):
             packed = _Packed(raw)
@@ -119,8 +120,9 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
         elif program := PROGRAMS.get(magic):
             problem = f"is compressed by {program}; pipe it in: {program} -dc FILE | hoicli ..."
             raise DataError(problem, place=name, code="unknown-format")
-        head, raw = peek(raw)
-        for encoding, marks in _OTHERS.items():
+
+        head, raw = peek(raw)  # of the unpacked content
+        for encoding, marks in _OTHERS.items():  # the byte order marks of UTF-16 and UTF-32
             if head.startswith(marks):
                 advice = f"make it UTF-8 first: iconv -f {encoding} -t UTF-8 FILE > NEW"
                 raise DataError(f"is {encoding}; {advice}", place=name, code="unknown-format")
@@ -232,7 +234,7 @@ def peek(stream: io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
         return head, stream
     head = stream.read(4)  # waits for four bytes, or the end
     chunks = chain([head], iter(partial(stream.read1, CHUNK), b""))
-    source = getattr(getattr(stream, "raw", None), "fileobj", stream)
+    source = getattr(getattr(stream, "raw", None), "fileobj", stream)  # of gzip: the packed file, whose position counts
     return head, io.BufferedReader(ChunkReader(chunks, source), 1 << 20)
 
 

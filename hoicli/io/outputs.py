@@ -322,7 +322,7 @@ def check_figure(path: str, option: str = "--plot") -> None:
     if find_spec("matplotlib") is None:
         raise UsageError("--plot needs matplotlib: pip install 'hoicli[plot]'", code="missing-package")
     if "MPLCONFIGDIR" not in os.environ:
-        temporary_folder()
+        temporary_folder()  # where matplotlib's cache may go; raises an error if there is none
     check_file(path, option)
 
 

@@ -281,7 +281,7 @@ class Stream:
         """Return how many processes should read the stream at once: one for each processor, but fewer for little data.
         It is 1 for pipes and compressed files, which can only be read from beginning to end, and on systems other than
         Linux."""
-        size = self.size
+        size = self.size  # SHARE: the bytes that justify a further process; SECOND: those that justify the second one
         if sys.platform != "linux" or size is None or size < min(SECOND, 2 * SHARE):
             return 1
         if not all(source.divisible for source in self._inputs):

@@ -262,7 +262,7 @@ class Interactions:
         Equal verb scores within an image are ordered by triplet score, then by place in the record, as in
         action_map_hicodet.py, which sorts an image's predictions by triplet score first; between images they are
         ordered by id, where the released code takes the order of the file."""
-        verb_of = _labels_to_classify(annotated.ground_truth.vocabulary)
+        verb_of = _labels_to_classify(annotated.ground_truth.vocabulary)  # by interaction
         recallable = self._recallable_interactions(annotated, as_released=as_released)
         interaction, code = self._ranked_outcomes(annotated, verb_of)
         means: dict[str, tuple[float | None, int]] = {}
@@ -275,6 +275,7 @@ class Interactions:
             ap, recall = per_class(code[in_subset], bounds, positives, annotated.protocol)
             in_mean = positives > 0
             if as_released:
+                # it leaves out verbs with predictions but no true positive
                 in_mean &= (recall > 0) | (np.diff(bounds) == 0)
             # without any prediction there is no mean, but the released compute_map prints 0
             has_mean = in_mean.any() and (as_released or self._has_predictions.any())

@@ -236,7 +236,17 @@ def pair_batch(
     )
     interacting = np.where(stated, interactiveness, scores.highest_verb_score[place])
     denied = int((scores.denied[place] & some_unstated[image]).sum())
-    return PairBatch(scenes, pair, first, verb_score, pairs, interacting, stated, scores_of_boxes, denied)
+    return PairBatch(
+        scenes=scenes,
+        pair=pair,
+        pair_first=first,
+        verb_score=verb_score,
+        pairs=pairs,
+        interacting=interacting,
+        stated=stated,
+        box_scores=scores_of_boxes,
+        denied=denied,
+    )
 
 
 def _verb_scores(raw: RawImages, in_record: Bools) -> Floats:

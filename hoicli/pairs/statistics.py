@@ -339,8 +339,8 @@ def pair_statistics(
     predictions: Stream, truth: GroundTruth, settings: Sequence[Sweep], policy: ErrorPolicy, **options: Any
 ) -> PairStatistics:
     """Return the pair statistics of one model from its predictions, read by several processes if the file is large.
-    settings: those of the sweep; options: the keywords of `PairStatistics`. Raises `DataError` as `read_pair_batches`
-    does."""
+    settings: those of the sweep; options: the keywords of `PairStatistics`. Raises `DataError` for a bad
+    record, unless the policy skips these."""
     statistics = PairStatistics(truth, settings, **options)
 
     def gather(lines: Iterable[Line], shared: ErrorPolicy) -> PairColumns:

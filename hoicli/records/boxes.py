@@ -124,6 +124,7 @@ def pair_nms(
 
     All small groups go through the same rounds: each round keeps the best remaining triplet of every group and drops
     what it suppresses. A group of more than SMALL_GROUP triplets is suppressed by itself."""
+    # the triplets group by group, the best-scored first
     survivors = np.zeros_like(keep)
     rows = np.flatnonzero(keep)
     group = _nms_groups(scenes, rows)
@@ -131,6 +132,8 @@ def pair_nms(
     order = np.lexsort((rows, tie_order, -scenes.score[rows], group))
     rows, group = rows[order], group[order]
     subjects, objects = scenes.boxes.T[:, scenes.subject], scenes.boxes.T[:, scenes.object]
+
+    # each large group by itself; size: of each group
     size = np.diff(np.r_[run_starts(group), len(group)])
     in_large_group = np.repeat(size > SMALL_GROUP, size)
     large_ends = np.cumsum(size[size > SMALL_GROUP])
@@ -140,6 +143,8 @@ def pair_nms(
             group_objects, object_power = group_subjects, 0.0  # x ** 0 is 1: objects count nothing
         surviving = _suppress_group(group_subjects, group_objects, threshold, alpha, object_power)
         survivors[group_rows[surviving]] = True
+
+    # all small groups, round by round
     rows, group = rows[~in_large_group], group[~in_large_group]  # from here on: the triplets that are undecided
     while len(rows):
         first = run_starts(group)
@@ -185,7 +190,8 @@ def _find_overlapping_widths(boxes: Floats, minimum_iou: float) -> Ints:
     """Return the positions of the boxes [4, N], except the first, that share enough width with the first box to have
     an IoU above `minimum_iou` with it."""
     if minimum_iou < 0:
-        return np.arange(1, boxes.shape[1])
+        return np.arange(1, boxes.shape[1])  # every box has, even one that does not overlap
+    # an IoU is at most the shared width divided by the first box's width
     x1, x2 = boxes[0], boxes[2]
     with np.errstate(over="ignore", invalid="ignore"):
         shared_width = np.minimum(x2[1:], x2[0]) - np.maximum(x1[1:], x1[0]) + 1

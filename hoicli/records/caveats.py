@@ -137,6 +137,7 @@ def words_of(row: Mapping[str, Any]) -> list[str]:
     """Return the sentences that tables print below a result row: those of the caveats in its signature, and its `note`
     (without one, PUBLISHED if the row is a paper's and not comparable)."""
     row_settings = settings_of(row)
+    # a number of SHOE may have been computed without the similarities of some pairs, as `missing` says
     words = [LACKING.format(row_settings["missing"])] if lacks_similarities(row_settings) else []
     words += [caveat.words for caveat in CAVEATS.values() if caveat.words and caveat.setting in row_settings.items()]
     if type(row.get("note")) is str:

@@ -98,7 +98,7 @@ def keep_good(
     for line in lines:
         with policy.item():  # takes a `DataError` of the block: raises or counts it
             record = parse(line)
-            for problem in check(record):
+            for problem in check(record):  # the first of these is raised
                 raise problem.error(line.place)
             register.add(str(record["image_id"]), line)
             yield line

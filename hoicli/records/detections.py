@@ -91,6 +91,7 @@ class Detections:
 
     def record(self, vocabulary: Vocabulary, *, scored: bool) -> Record:
         """Return the detections as an image record, with names for the numbers. scored: with the triplets' scores."""
+        # a label of -1 finds the last name, None; a role of 0 is the verb alone
         names, roles = [*vocabulary.objects, None], [None, *vocabulary.roles]
         columns = (getattr(self, name).tolist() for name in _OF_TRIPLETS)
         hois: list[Record] = []
@@ -197,7 +198,7 @@ def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool)
     that names the argument for what no record could hold: a wrong shape or type, or a number that is no id. Whether
     values make sense is checked later (`_is_sound`)."""
     nulls = bool(vocabulary.roles)  # V-COCO: labels, objects and roles may be missing
-    _check_names(arrays, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], nulls=nulls)
+    _check_names(arrays, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], nulls=nulls)  # the last is `score`
     boxes = box_corners(box_array(arrays["boxes"]), arrays.get("box_format") or "xyxy", arrays.get("size"))
     columns = {
         "boxes": boxes,
@@ -232,6 +233,7 @@ def _is_sound(detections_made: Detections, vocabulary: Vocabulary, *, scored: bo
         return False
     if not vocabulary.roles:
         return True
+    # the table has -1 for a role that the verb does not have; an object needs a role
     fits = (class_table(vocabulary)[detections_made.verb, detections_made.role] >= 0) & (
         (detections_made.role > 0) | (detections_made.object < 0)
     )
@@ -310,6 +312,7 @@ def _number_names(vocabulary: Vocabulary, what: str) -> tuple[Mapping[str | None
 
 def state_of(images: Sequence[Detections], vocabulary: Vocabulary) -> State:
     """Return the predictions of these images as a `State`."""
+    # surrogatepass: an id that Python made of a file name may hold a lone surrogate
     ids = [image.image_id.encode("utf-8", "surrogatepass") for image in images]
     state: State = {
         "dataset": np.full(len(images), _fingerprint(vocabulary), dtype=np.int64),
@@ -326,8 +329,8 @@ def state_of(images: Sequence[Detections], vocabulary: Vocabulary) -> State:
 
 
 def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[Detections]:
-    """Yield the images of a state, each checked as `detections` checks arrays from a network. place: what errors call
-    the state. Raises `DataError` for arrays that are no state, or an invalid image."""
+    """Yield the images of a state, each checked as strictly as arrays from a network. place: what errors call the
+    state. Raises `DataError` for arrays that are no state, or an invalid image."""
     for image_id, arrays in given_of(state, vocabulary, place):
         try:
             yield detections(image_id, arrays, vocabulary)
@@ -336,8 +339,8 @@ def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> I
 
 
 def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (id, arrays by name) of each image of a state, as `detections` takes them. place: what errors call the
-    state. Raises `DataError` for arrays that are no state, or one of another dataset."""
+    """Yield (id, arrays by the names of the fields of `Detections`) of each image of a state. place: what errors call
+    the state. Raises `DataError` for arrays that are no state, or one of another dataset."""
     missing = [key for key in NAMES if key not in state]
     if missing:
         raise DataError(f"no {missing[0]!r} in it; give what state() returned", place=place)

@@ -77,8 +77,8 @@ _RARE_FIELDS = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated"
 
 def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterable[Problem]:
     """Return the problems of the fields that few records have: image-level labels, caveats, and flags of boxes.
-    vocabulary, scored: as in `problems`. Fast readers call this for every record, so one comparison of sets passes over
-    a record without such a field."""
+    vocabulary: the labels that a record may use, None for any; scored: whether it is a prediction. Fast readers call
+    this for every record, so one comparison of sets passes over a record without such a field."""
     return () if record.keys().isdisjoint(_RARE_FIELDS) else _rare_field_problems(record, vocabulary, scored)
 
 

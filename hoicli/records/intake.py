@@ -91,7 +91,7 @@ class ErrorPolicy:
 def policies_of_call() -> Iterator[list[ErrorPolicy]]:
     """Give a list to the block, the call of a command, which gets every policy that `policy_of` makes in it."""
     policies: list[ErrorPolicy] = []
-    token = _OF_CALL.set(policies)
+    token = _OF_CALL.set(policies)  # the context variable to whose list `policy_of` adds
     try:
         yield policies
     finally:
@@ -129,6 +129,7 @@ class ImageRegister:
         first_location = self._locations.setdefault(image_id, location)
         if first_location != location:
             first_file, first_number = first_location
+            # a line of no file is known by its own words for its place, any other by file and number
             where = str(first_number) if first_file is None else Line(first_file, int(first_number), b"").where
             problem = f"image {image_id!r} is {where} already; keep one line {self._unit}"
             if first_file != location[0]:

@@ -288,7 +288,7 @@ _DECLARED = (
 
 
 _ONCE = ((f"{metric.name} of {command}", metric) for metric in _DECLARED for command in metric.commands)
-rows_by_name("_DECLARED (hoicli/records/metrics.py)", _ONCE)
+rows_by_name("_DECLARED (hoicli/records/metrics.py)", _ONCE)  # raises if a command has a name twice
 
 METRICS: Mapping[str, tuple[Metric, ...]] = {
     name: tuple(metric for metric in _DECLARED if metric.name == name)
@@ -367,6 +367,7 @@ def fault_of(name: str, keys: tuple[str, ...], unit: str, settings: frozenset[st
     row = dict.fromkeys(keys)
     fitting = ((metric, kind) for metric in metrics for kind in metric.kinds if kind.fits(row))
     metric, kind = next(fitting, (metrics[0], metrics[0].kinds[-1]))
+    # COMMON: the keys of every row; ANYWHERE: those that any row may have
     needed = dict.fromkeys((*COMMON, *kind.needs, *metric.needs))
     allowed = {*needed, *kind.told_by, *kind.may, *metric.may, *ANYWHERE}
     faults = [f"lacks {key}" for key in needed if key not in row]

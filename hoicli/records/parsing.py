@@ -75,6 +75,7 @@ def ending(write: Callable[[bytes], object], command: str) -> Iterator[None]:
     line."""
     try:
         yield
+    # nobody reads on, or the command was called wrongly: there is no output to mark
     except (BrokenPipeError, UsageError):
         raise
     except BaseException as error:

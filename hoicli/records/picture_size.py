@@ -20,6 +20,7 @@ def misfit(size: tuple[float, float] | None, boxes: Iterable[Sequence[float]], p
     if size is None:
         x = max(chain.from_iterable(box[0::2] for box in boxes), default=0.0)
         y = max(chain.from_iterable(box[1::2] for box in boxes), default=0.0)
+        # ours: a tenth beyond the picture is no rounding; turned, a box may reach a pixel beyond
         fits_turned = (x > 1.1 * width or y > 1.1 * height) and x <= height + 1 and y <= width + 1
         return f"the boxes reach to {x:g}, {y:g}, {file}{TURNED}" if fits_turned else ""
     if _have_same_shape(size, pixels):

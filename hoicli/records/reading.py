@@ -135,13 +135,14 @@ def named_scenes(
 ) -> RawImages:
     """Return the image records on the lines as columns, with numbers of the vocabulary for labels and verbs, and with
     the fields that `numbered_scenes` needs. scored: whether they are predictions. of_image, of_hoi: further fields to
-    keep, as `raw_images` takes them. Raises an exception that `columns.attempt` expects if any record is bad, except
-    for the problems that `numbered_scenes` finds."""
+    keep, of records, and of triplets with the value for one that lacks the field. Raises an exception that
+    `columns.attempt` expects if any record is bad, except for the problems that `numbered_scenes` finds."""
     has_roles = bool(vocabulary.roles)  # V-COCO: objects and their labels may be null
     objects: Mapping[Any, int] = vocabulary.object_ids
     if has_roles:
         objects = Spelled(dict(vocabulary.object_ids) | {None: -1})
     box_flags = () if scored else ("iscrowd",)
+    # FIELDS: V-COCO's own ones, whether a person is annotated and (of predictions alone) what is said of the unstated
     vcoco_fields = () if not has_roles else FIELDS if scored else ("annotated",)
 
     def check(record: Record) -> None:
@@ -283,14 +284,15 @@ def _complete(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored:
     """Return `scenes` with the triplets added that records of V-COCO imply, after those in the records: for an image
     with `unstated`, every (person, class) that has no triplet; for another image, the actions of people who only have
     triplets with roles. A statement is what a record says of a person and a class; those in `left_out` are not added.
-    raw: the same images, whose fields have been checked;
-    scored: whether they are predictions."""
+    raw: the same images, whose fields have been checked; scored: whether they are predictions."""
     unstated, classes = raw.each("unstated"), len(vocabulary.interactions)
     has_unstated = np.array([statement is not None for statement in unstated], dtype=bool)
     statements = [statement for statement in unstated if statement is not None]
     if statements:
+        # the object box that all unstated statements of an image share becomes a box of the image, without a label (-1)
         boxes = np.array([statement["object"] for statement in statements], dtype=np.float64)
         scenes, added_boxes, _ = add_boxes(scenes, np.flatnonzero(has_unstated), boxes, np.full(len(boxes), -1))
+
     table, verbs, roles = class_table(vocabulary), vocabulary.verb_ids, _role_ids(vocabulary)  # table[verb, role]
     left_out_keys = [  # a key stands for a subject box and a class: subject * classes + class
         (scenes.box_start[image] + item["subject"]) * classes + table[verbs[item["verb"]], roles[item.get("role")]]
@@ -300,6 +302,7 @@ def _complete(scenes: Scenes, raw: RawImages, vocabulary: Vocabulary, *, scored:
     left_out = np.array(left_out_keys, dtype=np.int64)
     if statements:
         image_of_box = scenes.image_of_box
+        # every (person, class) of these images that has neither a triplet nor was left out gets a triplet
         people = np.flatnonzero(are_subjects(scenes.labels, vocabulary) & has_unstated[image_of_box])
         every_key = (people[:, np.newaxis] * classes + np.arange(classes)).ravel()
         stated_keys = np.concatenate([scenes.subject * classes + scenes.interaction, left_out])
@@ -329,6 +332,7 @@ def _add_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out:
     verb_count = len(vocabulary.verbs)
     key = scenes.subject * verb_count + scenes.verb  # (subject, verb) of each triplet as one number
     is_action = is_agent[scenes.interaction]
+    # the agents among what was left out; len(is_agent) is the number of classes
     subject, left_out_class = np.divmod(left_out[is_agent[left_out % len(is_agent)]], len(is_agent))
     # what needs no triplet: the (subject, verb) that have one, and those that were left out
     taken = np.concatenate([key[is_action], subject * verb_count + verb_of[left_out_class]])

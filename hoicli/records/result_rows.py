@@ -142,7 +142,7 @@ def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str
     if bad:
         raise UsageError(f"{arg('tag', ', '.join(bad))}: write key=value, for example {arg('tag', 'model=cdn')}")
     try:
-        "".join(tags).encode()
+        "".join(tags).encode()  # raises for an argument that is no UTF-8
     except UnicodeEncodeError:
         raise UsageError(f"{arg('tag', ', '.join(tags))}: no UTF-8, so no row can hold it; write it in UTF-8") from None
     tags_found = dict(tag.split("=", 1) for tag in tags)

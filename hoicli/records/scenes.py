@@ -64,7 +64,7 @@ class Scenes(Images):
         once."""
         if len(rows) == len(self.score):
             return self
-        columns = {name: getattr(self, name)[rows] for name in _OF_TRIPLETS}
+        columns = {name: getattr(self, name)[rows] for name in _OF_TRIPLETS}  # the columns [T]
         new_start = np.searchsorted(rows, self.hoi_start)  # how many rows are kept before each old start
         return replace(self, hoi_start=new_start, **columns)
 

@@ -48,7 +48,7 @@ class Seen:
         for line in lines:
             with policy.item():
                 record = parse(line)
-                for problem in truth_problems(record, None):
+                for problem in truth_problems(record, None):  # the first of these is raised
                     raise problem.error(line.place)
                 register.add(str(record["image_id"]), line)
                 self._add(record, line.place)

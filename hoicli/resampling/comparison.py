@@ -114,6 +114,7 @@ def class_chances(
         classes = numbers[remaining]
         images = np.union1d(first.images_with(classes), second.images_with(classes))
         first_lists, second_lists = (lists.select_classes(classes, images) for lists in (first, second))
+        # no block of rounds has had a number so high (there are fewer blocks than rounds), so these swaps are new ones
         swaps = Resampling(more, resampling.seed, before=swaps_done)
         first_system, second_system = swap_outputs(first_lists, second_lists, swaps, label)
         swapped_sizes = np.abs(second_system.ap - first_system.ap)
@@ -160,7 +161,7 @@ def image_differences(first: RankedLists, second: RankedLists, members: Ints) ->
 
 def _image_contributions(lists: RankedLists, members: Ints) -> Floats | None:
     """Return [N] what each image contributes to a model's mAP over the classes numbered `members`: the mAP minus the
-    mAP without the image. None as in `image_differences`."""
+    mAP without the image. None if a class has too many images to leave out each."""
     map_without = lists.without_each_image(members)
     if map_without is None:
         return None

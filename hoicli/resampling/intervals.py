@@ -51,7 +51,8 @@ def _distances(rounds: Floats, images: int) -> Floats | None:
     estimates = np.sort(rounds[~np.isnan(rounds)])
     if len(estimates) < 2 or images < FEWEST_IMAGES:
         return None
-    # sorted and added up one by one, so that the order of rounds does not change the last digits
+    # the last of the running sums: sorted and added up one by one, which np.sum does not do, so that neither the
+    # order of rounds nor the machine changes the last digits
     mean = float(np.cumsum(estimates)[-1]) / len(estimates)
     distances: Floats = np.sort(np.abs(estimates - mean)) * widening(images)
     return distances

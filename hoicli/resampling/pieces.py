@@ -61,6 +61,7 @@ class Strips:
         self.place: Ints = layer * len(self.owner) + starts[strip_in_list] + list_number
         # from strips to those that continue them: first to second strips, second to third strips, ...
         self._steps: list[tuple[slice, slice]] = []
+        # strict=False: the last strips have none that continue them
         for (begin, next_begin), count in zip(pairwise(starts.tolist()), lists_with[1:].tolist(), strict=False):
             self._steps.append((slice(begin, begin + count), slice(next_begin, next_begin + count)))
         self._continued: Ints = np.concatenate(  # the strips that another one continues
@@ -188,9 +189,12 @@ class Piece:
         counts = np.diff(all_rows.bounds)[numbers]
         self.classes: Ints = numbers[counts > 0]
         counts = counts[counts > 0]
+        # the rows of these classes, list by list
         _, rows = expand_runs(all_rows.bounds[self.classes], counts)
         self._grid, self._cap, self._unit, self._area = lists.grid, lists.cap, lists.unit, lists.area
         self._strips = Strips(counts)
+
+        # first, end: of each row's true positives; begin: its first prediction
         first, end = all_rows.first[rows], all_rows.first[rows + 1]
         self._row_of_hit: Ints = np.repeat(self._strips.place, end - first)
         self._gain: NDArray[Any] | None = None
@@ -218,6 +222,7 @@ class Piece:
         """Return the counts at each row in each round. times: how often each image counts."""
         size, rows_cut = self._strips.size, self._sums.rows_cut
         sums = times.sum_products(self._sums.matrix, self._sums.largest)
+        # the sums: true positives of each row, predictions of its first part, predictions of all further parts
         copies = sums[:size].astype(times.type_of(self._most_hits), copy=False)
         width: NDArray[Any] = sums[size : 2 * size].astype(times.type_of(self._longest_list), copy=False)
         if len(rows_cut):  # reduceat adds up the further parts of each row
@@ -241,6 +246,7 @@ class Piece:
         # sums by (row, image), as one number
         cell, cells = row * images + image, rows * images
         worth_by_cell, predictions_by_cell = np.bincount(cell, worth, cells), np.bincount(cell, minlength=cells)
+        # in the types of the counts of all images, from which `others` takes these away
         hits = worth_by_cell.astype(self._all_images.hits.dtype).reshape(rows, -1)
         rank = predictions_by_cell.astype(self._all_images.rank.dtype).reshape(rows, -1)
         hits, rank = (self._strips.running(np.add, self._strips.layers(values)) for values in (hits, rank))
@@ -293,7 +299,7 @@ class Piece:
             precision += np.where(earlier_rank > 0, before, self._unit)
             precision /= 2
         else:  # the envelope: the largest precision from here on
-            self._strips.running(np.maximum, precision, backwards=True)
+            self._strips.running(np.maximum, precision, backwards=True)  # in place
         if not self._grid:  # the area under the curve: every copy is a step of recall
             total = self._strips.totals(precision, self._strips.steps(hits))
             return (total / (ground_truth * float(self._unit**2)) for ground_truth in annotated)

@@ -323,6 +323,7 @@ class Prepared:
         piece_starts = np.flatnonzero(np.diff(rows_before // ROWS_AT_ONCE)) + 1
         classes_of_pieces = np.split(classes, piece_starts) if len(classes) else []
         self.pieces = [Piece(lists[0], piece_classes) for piece_classes in classes_of_pieces]
+        # of each of the lists: [C, N] its ground truth by class and image, and [C, 1] by class
         self._truths = [(each.truth, each.annotated) for each in lists]
 
     @cached_property
@@ -331,7 +332,9 @@ class Prepared:
         images = self._truths[0][0].shape[1]
         results = self.ap(Times(np.ones((images, 1), dtype=np.int32)))
         return [
-            Observed(ap[:, 0], np.diff(truth.indptr)) for (ap, _), (truth, _) in zip(results, self._truths, strict=True)
+            # indptr of a sparse matrix [C, N]: its steps are how many images have ground truth of each class
+            Observed(ap[:, 0], np.diff(truth.indptr))
+            for (ap, _), (truth, _) in zip(results, self._truths, strict=True)
         ]
 
     def positives(self, times: Times) -> list[Ints]:
@@ -346,13 +349,13 @@ class Prepared:
         positives = self.positives(times) if annotated is None else annotated[: len(self._truths)]
         aps = [np.zeros(counts.shape) for counts in positives]
         for piece in self.pieces:
-            piece.rate(piece.count(times), positives, aps)
+            piece.rate(piece.count(times), positives, aps)  # writes the AP into `aps`
         return list(zip(aps, positives, strict=True))
 
     def ap_of_sides(self, coins: Times, annotated: Sequence[Ints] | None = None) -> list[Sides]:
         """Return what `ap` returns for two mixed systems, for each of the lists: with the weights `coins`, which are 0
-        or 1, and with the weights 1 - coins. annotated: the result of `positives` for the weights
-        `coins`, if it is known.
+        or 1, and with the weights 1 - coins. annotated: the result of `positives` for the weights `coins`, if it is
+        known.
 
         The counts of the second system are those of all images minus those of the first system.
         """

@@ -176,7 +176,7 @@ def over_blocks(
     true_positives: how much work a round takes; if it is worth it, several processes share the work. Without rounds,
     the last axis has the length 0."""
     # without rounds one empty block, so that `work` makes arrays at all
-    every = blocks(resampling) or [Block(resampling.seed, 0, 0)]
+    every = blocks(resampling) or [Block(resampling.seed, number=0, rounds=0)]
     tasks = [Blocks(every[start : start + BLOCKS_AT_ONCE]) for start in range(0, len(every), BLOCKS_AT_ONCE)]
     rounds_done = [*accumulate(task.rounds for task in tasks)]
     worth = true_positives * resampling.rounds >= WORTH_FORKING

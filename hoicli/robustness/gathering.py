@@ -134,7 +134,7 @@ class Gathering:
         fitting = [kind for kind in fitting if self.subset in (None, kind[1]) and self.protocol in (None, kind[2])]
         # of what is left, the paper's protocol and subset, if any rows are of them
         for usual in (VCOCO_PROTOCOL, VCOCO_SUBSET) if vcoco else (SUBSET,):
-            fitting = [kind for kind in fitting if usual in kind[1:]] or fitting
+            fitting = [kind for kind in fitting if usual in kind[1:]] or fitting  # kind[1:]: subset and protocol
         if len(fitting) != 1:
             kinds_text = list_names(" ".join(kind).strip() for kind in sorted(fitting or self._rows))
             options = f"{arg('metric')}, {arg('subset')} and {arg('protocol')}"

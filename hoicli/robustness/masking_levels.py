@@ -57,7 +57,12 @@ def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon:
     first_number = epochs[0].epoch if epochs else 0
     no_changes = (None, None, None)  # relative change, largest change and threshold of equation 5
     clean_only = [None]  # the only unlocked level, without a score yet
-    decisions_made = [_decision(first_number, 0, no_changes, False, epochs_at_level, clean_only)]
+    decisions_made = [
+        _decision(
+            first_number, level=0, changes=no_changes, upgrade=False, epochs_at_level=epochs_at_level,
+            level_scores=clean_only,
+        )
+    ]  # fmt: skip
     latest_scores: dict[int, float] = {}  # by level
     unlocked = 0
     largest_change = 0.0
@@ -90,9 +95,9 @@ def _decision(
     epoch: int, level: int, changes: Sequence[float | None], upgrade: bool, epochs_at_level: Sequence[int],
     level_scores: Sequence[float | None],
 ) -> Record:  # fmt: skip
-    """Return a decision as `decisions` describes it. epoch: the number of the epoch to train; level: the chosen one;
-    changes: the three numbers of equation 5; upgrade: whether a level was unlocked; level_scores: of the unlocked
-    levels, from clean on."""
+    """Return a decision: the level to train an epoch at, and the reasons. epoch: the number of the epoch; level: the
+    chosen one; changes: the three numbers of equation 5; upgrade: whether a level was unlocked; epochs_at_level: how
+    many were trained at each; level_scores: of the unlocked levels, from clean on."""
     unlocked_names = LEVELS[: len(level_scores)]
     return {
         "epoch": epoch,

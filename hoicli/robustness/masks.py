@@ -86,7 +86,7 @@ def masking(ratio: str, seed: int) -> Change:
         number = math.nan
     if not 0 <= number <= 1:
         raise UsageError(f"{arg('ratio', ratio)}: choose {', '.join(RATIOS)}, or a number from 0 to 1")
-    return Change("masks", partial(masks_of, ratio=number, seed=seed), blacken)
+    return Change(key="masks", choose=partial(masks_of, ratio=number, seed=seed), apply=blacken)
 
 
 def masks_of(

@@ -65,7 +65,8 @@ def _values(grid: Grid) -> Iterator[_Value]:
 
 
 def _overall_values(grid: Grid) -> Iterator[_Value]:
-    """Yield the values of the whole grid: clean, mri, cri, relative_drop and worst."""
+    """Yield the values of the whole grid: clean, mri, cri, relative_drop and worst. A value is (metric, the part of the
+    grid that it is about, {} for all of it, value, number of cells, unit)."""
     levels, count = grid.levels(), len(grid.cells)
     yield "clean", {}, grid.clean, int(grid.clean is not None), "%"
     yield "mri", {}, mri(levels), count, "%"
@@ -78,7 +79,8 @@ def _overall_values(grid: Grid) -> Iterator[_Value]:
 
 
 def _corruption_values(grid: Grid) -> Iterator[_Value]:
-    """Yield the values of each corruption, over its severities: mean, sigma, cri_term and relative_drop."""
+    """Yield the values of each corruption, over its severities: mean, sigma, cri_term and relative_drop. A value is
+    (metric, the part of the grid that it is about, value, number of cells, unit)."""
     for corruption, values in grid.levels().items():
         part = {"corruption": corruption, "family": family_of(corruption)}
         yield "mean", part, mean(values), len(values), "%"

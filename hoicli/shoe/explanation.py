@@ -24,7 +24,7 @@ def explain(shoe: Shoe, matching: Matching) -> Iterator[Record]:
     The keys of a record:
     - outcome: "matched"; "missed" (ground truth without a free prediction on its boxes); "false_positive" (a prediction
       that counts against the class of its most similar ground truth); "ignored" (a prediction that is less similar than
-      delta, or in an image without ground truth).
+      delta, the least similarity that counts against a class, or in an image without ground truth).
     - gt, prediction: the positions of the two triplets in their records' `hois`.
     - verb_similarity, object_similarity (null where neither triplet has an object), similarity (of both together).
     - better_prediction, better_similarity, better_taken_by: a prediction on the boxes of this ground truth that is more
@@ -33,7 +33,7 @@ def explain(shoe: Shoe, matching: Matching) -> Iterator[Record]:
     Predictions that `--min-score` or `--min-rank` left out have no record.
     """
     truths, predictions = shoe.truth, shoe.predictions
-    truth_places = shoe.places[0]
+    truth_places, _ = shoe.places  # of each triplet in its record
     # Ground truth and predictions number the images separately.
     predicted_image_of = {int(truth_image): image for image, truth_image in enumerate(shoe.image)}
     records = _Records(shoe, matching)
@@ -65,7 +65,7 @@ class _Records:
         paired = np.flatnonzero(self._partner >= 0)
         self._verb, self._object, self._both = (np.full(len(self._partner), np.nan) for _ in range(3))
         self._verb[paired], self._object[paired] = shoe.verb_and_object(self._partner[paired], paired)
-        self._both[paired] = shoe.similarities(self._partner[paired], paired) / UNIT
+        self._both[paired] = shoe.similarities(self._partner[paired], paired) / UNIT  # in [0, 1]
         self._truth_place, self._place = shoe.places
         # [G, 2]: the subject's and the object's IoU of each ground truth with the prediction it took
         self._overlap = np.full((len(matching.prediction_of), 2), np.nan)
@@ -139,7 +139,7 @@ class _Records:
 def _find_better_pairs(shoe: Shoe, matching: Matching) -> Ints:
     """Return [G]: for each ground truth the row of `shoe.overlapping_pairs` with a prediction that overlaps it, is more
     similar than its own prediction and was taken by another ground truth; -1 if the most similar prediction is no such
-    one."""
+    one. Only predictions that the filters keep are looked at."""
     pairs = shoe.overlapping_pairs
     # For each ground truth its pairs in the order of `greedy`: the most similar prediction first, then by rank.
     order = np.lexsort((shoe.rank[pairs.prediction], -pairs.similarity, pairs.truth))

@@ -265,7 +265,7 @@ class Interview:
 
     def ratings(self, questions_asked: Sequence[Question]) -> list[dict[str, int]]:
         """Return, for each question, {model: its rating} of the models that gave one; ask those that are still to be
-        asked."""
+        asked. What the screening model rates 0 (unrelated) is not asked of the others, and keeps that rating alone."""
         screen, related = self._screen, questions_asked
         if screen is not None:
             self._ask([(screen, question) for question in questions_asked], f"screening with {screen}")
@@ -285,6 +285,7 @@ class Interview:
         after the last line: stdout then has the lines of the other pairs, an output file is not written, and the cache
         has all answers. Only a note says so if the policy skips such questions."""
         ratings = self.ratings(questions(work.pairs))
+        # SETUP is the digest of the wording: answers to another one do not count
         days = {model: self._cache.days(model, SETUP) for model in self.models}
         failed = {(question.pos, question.a, question.b) for question, _ in self.failures}
 

@@ -87,8 +87,9 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
 def named_pairs(
     pair_names: Iterable[tuple[Name, Name]], table: GroundTruthSense, candidates: Candidates
 ) -> list[tuple[Name, Name]]:
-    """Return each pair (verb, object) with normalised labels and the sense of each, chosen as `classes_of` says. Both
-    are names: (label or None, sense or None)."""
+    """Return each pair (verb, object) with normalised labels and the sense of each: the one that its name states, else
+    the one that the dataset's `table` has for the pair, else the first of `candidates`. Verb and object are names:
+    (label or None, sense or None)."""
 
     def add_sense(name: Name, table_sense: str | None, pos: str) -> Name:
         """Return (normalised label, sense) of a name, NOTHING for one without a label."""
@@ -98,6 +99,7 @@ def named_pairs(
         label = normalise(label)
         if sense is None and table_sense is not None:
             return label, table_sense
+        # A stated sense is looked up, too, for its usual name; one that WordNet lacks stays as it is.
         return label, next(iter(candidates(sense or label, pos)), sense)
 
     pairs = []
@@ -123,9 +125,9 @@ def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]])
         other_object if name == UNLABELLED else objects.get(normalise(name[0] or ""), other_object)
         for name in predictions.objects
     ], dtype=np.int64)  # fmt: skip
-    class_of = np.full((other_verb + 1, other_object + 1), -1)
+    class_of = np.full((other_verb + 1, other_object + 1), -1)  # by the numbers of verb and object
     class_of[class_verb, class_object] = np.arange(len(classes))
-    return class_of[verb[:, np.newaxis], object_][predictions.verb, predictions.label]
+    return class_of[verb[predictions.verb], object_[predictions.label]]
 
 
 class Likeness:
@@ -195,6 +197,7 @@ class Likeness:
         senses whose similarity the other names need."""
         shared = np.zeros(len(self._row), dtype=bool)
         codes = [np.zeros(0, dtype=np.int64)]
+        # which: the place of two names in `_row` and `_column`; the others: the numbers of two of their senses
         for which, truth_sense, pool_sense in self._compare_pools():
             shared[which[truth_sense == pool_sense]] = True  # the predicted label may have the truth's sense
             apart = ~shared[which]
@@ -208,6 +211,7 @@ class Likeness:
         that the predicted name may have. Set `missing`."""
         self._table, numbers = table, table.numbers(self._names)
         codes = [np.zeros(0, dtype=np.int64)]
+        # which: the place of two names in `_row` and `_column`; the others: the numbers of two of their senses
         for which, truth_sense, pool_sense in self._compare_pools():
             similarity = table.look_up(numbers[truth_sense], numbers[pool_sense])
             absent = np.isnan(similarity)
@@ -248,7 +252,7 @@ class Likeness:
         (label, sense), pool = self._truth[row], self._pools[column]
         if sense is None or not pool:
             return None
-        if sense in pool or self._predicted[column] == (label, None):
+        if sense in pool or self._predicted[column] == (label, None):  # an equal label that states no other sense
             return sense
         return pool[int(np.argmax(np.nan_to_num(self._table.values([sense] * len(pool), pool))))]
 
@@ -257,6 +261,7 @@ def likenesses(
     truth: Triplets, predictions: Triplets, classes: TruthClasses, candidates: Candidates
 ) -> tuple[Likeness, Likeness]:
     """Return the likenesses of the verbs and of the objects that share an image; both still need `Likeness.rate`."""
+    # of verbs and of objects: the names of the truth, which one each triplet has, and the same of the predictions
     sides = (
         ("v", classes.verbs, classes.verb_row, predictions.verbs, predictions.verb),
         ("n", classes.objects, classes.object_row, predictions.objects, predictions.label),
@@ -274,12 +279,12 @@ def _distinct_pairs(truth: Triplets, predictions: Triplets, row: Ints, column: I
     image_number = {image_id: number for number, image_id in enumerate(truth.image_ids)}
     image = np.array([image_number[image_id] for image_id in predictions.image_ids], dtype=np.int64)
     width, height = int(row.max(initial=0)) + 1, int(column.max(initial=0)) + 1
-    # (image, row) and (image, column) as one number each, which sort by image
+    # (image, row) and (image, column) as one number each, which sort by image; each different one once
     truth_codes = distinct(truth.image_of_hoi * width + row)
     codes = distinct(image[predictions.image_of_hoi] * height + column, below=len(truth.image_ids) * height)
     truth_image = truth_codes // width
     starts = np.searchsorted(codes, truth_image * height)
-    counts = np.searchsorted(codes, (truth_image + 1) * height) - starts
+    counts = np.searchsorted(codes, (truth_image + 1) * height) - starts  # the predicted names of each one's image
     met = np.zeros((width, height), dtype=bool)
     for pair, partner in counterparts(starts, counts):
         met[truth_codes[pair] % width, codes[partner] % height] = True

@@ -197,6 +197,7 @@ class PairLines(TableWork):
 
             similarities = word_similarities(open_wordnet().graph, word_pairs).tolist()
             similarity_of_words = dict(zip(word_pairs, similarities, strict=True))
+        # what a line needs: pairs of senses (a list), the synsets of two words (a tuple), or nothing but its similarity
         for record, needs in self._lines:
             if isinstance(needs, list):
                 ratings = [rating_of[pair] for pair in needs if rating_of[pair].similarity is not None]
@@ -234,7 +235,7 @@ class PairLines(TableWork):
         if set(pools[0]) & set(pools[1]):
             return 1.0
         pairs = list(product(*pools))
-        if self._keeps_order:
+        if self._keeps_order:  # a WordNet measure, which need not be symmetric
             return [(pos, first, second) for first, second in pairs]
         return sorted({pair_of(pos, first, second) for first, second in pairs})
 

@@ -118,8 +118,9 @@ class Entries:
 
 
 def soft_entries(shoe: Shoe, matching: Matching) -> Entries:
-    """Return the lists for soft mAP: every matched prediction is in the list of its ground truth's class, and every
-    unmatched one that counts against a class is in that class's list, with a gain of 0."""
+    """Return the lists for soft mAP: every matched prediction is in the list of its ground truth's class, with its
+    similarity in UNITs as its gain, and every unmatched one that counts against a class (that of its most similar
+    ground truth) is in that class's list, with a gain of 0."""
     class_of, gain = np.full(len(matching.truth_of), -1), np.zeros(len(matching.truth_of), dtype=np.int64)
     taken, unmatched = np.flatnonzero(matching.truth_of >= 0), false_positives(shoe, matching)
     class_of[taken] = shoe.classes.class_of[matching.truth_of[taken]]
@@ -168,10 +169,10 @@ def _areas(shoe: Shoe, entries: Entries, positives: Ints) -> list[float]:
 
 
 def outcomes(shoe: Shoe, matching: Matching) -> tuple[Ints, Ints, Ints]:
-    """Return three columns (class, true, false): what each row adds to the TP and the FP of its class, in UNITs
-    (Algorithm 2, lines 15 to 28). There is a row for each ground truth, in order, and then one for each unmatched
-    prediction that counts against a class. A match of similarity s adds s to TP and 1 - s to FP; missed ground truth
-    adds to neither."""
+    """Return three columns (class, true, false): what each row adds to the TP and the FP of its class, in UNITs, of
+    which one is a perfect match (Algorithm 2, lines 15 to 28). There is a row for each ground truth, in order, and then
+    one for each unmatched prediction that counts against a class. A match of similarity s adds s to TP and 1 - s to FP;
+    missed ground truth adds to neither."""
     truth_class = shoe.classes.class_of
     true = np.zeros(len(truth_class), dtype=np.int64)
     matched = np.flatnonzero(matching.prediction_of >= 0)
@@ -213,8 +214,8 @@ def _f1(shoe: Shoe, matching: Matching, class_count: int) -> list[float]:
 
 def average_precision(gain: Ints, positives: int, area: str) -> float:
     """Return the average precision of a class in [0, 1], the area under its curve of soft precision and recall
-    (Algorithm 1, lines 35 to 39). gain: of each prediction in UNITs, best score first; positives: the number of the
-    class's ground-truth triplets; area: a key of AREAS, the way to measure the area."""
+    (Algorithm 1, lines 35 to 39). gain: of each prediction, best score first, UNIT for a perfect match; positives:
+    the number of the class's ground-truth triplets; area: a key of AREAS, the way to measure the area."""
     rank = np.flatnonzero(gain) + 1  # precision is highest at gains, and only they change recall
     if len(rank) == 0 or positives == 0:
         return 0.0
@@ -332,7 +333,8 @@ class _Weighting:
             sum_by_image(outcome_class, outcome_image, false, shape),
             sum_by_image(truth_class, truth_image, missed, shape),
         ]
-        return ImageSums(parts, sum_by_image(truth_class, truth_image, np.ones_like(truth_image), shape), f1_of)
+        positives = sum_by_image(truth_class, truth_image, np.ones_like(truth_image), shape)
+        return ImageSums(parts, positives, f1_of)
 
     def truth_miss_rate(self) -> ImageSums:
         """Return the share of the ground truth that no prediction is matched to."""

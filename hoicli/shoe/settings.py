@@ -112,6 +112,8 @@ class ShoeOptions:
         """Return {name: text} of the settings that say how matches are made and what they are worth. All are written,
         as none has a standard value, except that `assign` and `minsim` are left out where they follow the paper's
         algorithms."""
+        # against: an unmatched prediction counts against a class of its image; ties: of equally similar predictions the
+        # one of the higher score is matched first, then that of the lower values
         signed = {"delta": write_number(self.deltas[0]), "against": "image", "combine": self.combine}
         signed |= {} if self.combine == "min" else {"verb": write_number(self.verb_weight)}
         signed |= {"ap": self.ap, "ties": "higher-score,values"}

@@ -62,6 +62,7 @@ class Evaluation:
         empty ground truth."""
         self._vocabulary, self._options, self._policy, self._sim = load(dataset), options, policy, sim
         with no_garbage_collection():
+            # None if one process is to read both, which then reads the tables only if the ground truth is usable
             truth_and_table = None if isinstance(sim, str) else _read_in_parallel(gt, sim)
             if truth_and_table is not None:
                 self._truth, self._table = truth_and_table
@@ -79,11 +80,15 @@ class Evaluation:
         """Return the evaluation of one model's predictions; notes go to stderr. Raises `DataError` for a bad line,
         `UsageError` for an option that needs scores where a prediction has none."""
         options = self._options
+
+        # The predictions, and whether they can be evaluated.
         roles = bool(self._vocabulary.roles)
         predictions_read = read_predictions(predictions, self._policy, self._known, unlabelled=roles)
         check_scores(options, predictions_read)
         self._check_fit(predictions_read, predictions.name)
         unscored = int(np.isnan(predictions_read.score).sum())
+
+        # The triplets and classes that the options ask for.
         truth, predictions_read, places = self._select_triplets(predictions_read)
         classes = classes_of(truth, senses_of(self._vocabulary), candidates)
         if options.single_hoi:
@@ -92,12 +97,16 @@ class Evaluation:
                 f"pair (boxes of one label that overlap at IoU > {ONE_BOX_IOU:g} are one) and show "
                 f"{len(classes.classes):,} classes"
             )
+
+        # How similar their verbs and objects are.
         verbs_and_objects = likenesses(truth, predictions_read, classes, candidates)
         table, table_signature = self._make_table(verbs_and_objects)
         for likeness in verbs_and_objects:
             likeness.rate(table)
         shoe = Shoe(truth, predictions_read, classes, verbs_and_objects, options)
         shoe.places = places  # in the records, from which triplets may have been left out
+
+        # The matching, of the predictions that pass the filters.
         keep = filter_predictions(options, predictions_read)
         missing = self._count_missing_pairs(shoe)
         _report(shoe, unscored)
@@ -138,7 +147,8 @@ class Evaluation:
         signature |= {"images": f"one-pair,boxes-as-one-above-iou-{ONE_BOX_IOU:g}"} if options.single_hoi else {}
         signature |= {"missing": str(missing)} if missing else {}
         signature |= {"noint": "left-out"} if options.ignore_no_interaction else {}
-        # Each record's caveats are the bits of a number; any bit that some record has is named.
+        # Each record's caveats, facts about its origin that affect numbers, are the bits of a number; any bit that some
+        # record has and that SHOE depends on is named.
         all_caveats = int(np.bitwise_or.reduce(np.concatenate([shoe.truth.caveats, shoe.predictions.caveats])))
         signature |= options.filter_signature() | caveats.settings(all_caveats & _CAVEATS)
         return signature | ({"unlabelled": "by-verb"} if shoe.unlabelled else {})
@@ -161,7 +171,7 @@ class Evaluation:
 
     def _select_triplets(self, predictions: Triplets) -> tuple[Triplets, Triplets, tuple[Ints, Ints]]:
         """Return the ground truth and the predictions that the options ask for, and the position of each of their
-        triplets in its record. The ground truth is in the order of `_choosing_order`."""
+        triplets in its record. The ground truth is in the order in which it chooses predictions."""
         truth = self._truth
         if self._options.single_hoi:
             truth = truth.select_images(single_pair_images(truth))
@@ -221,10 +231,7 @@ def _read_in_parallel(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTabl
     def read_truth() -> Triplets:
         """Return the ground truth."""
         truth = merge(triplet_batches(gt, policy=ErrorPolicy(), truth=True))
-        # Look its labels up in WordNet only for `candidates` to remember them: most predictions have them, too.
-        for pos, names in (("v", truth.verbs), ("n", truth.objects)):
-            for name in names:
-                pool_of(name, pos, candidates)
+        _remember_senses(truth)
         return truth
 
     def read_table() -> SimilarityTable:
@@ -240,6 +247,13 @@ def _read_in_parallel(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTabl
 
 _CAVEATS = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_TOKENS, caveats.ALL_ONES])
 """The caveats that SHOE's numbers depend on: which triplets there are, where they are, and what ranks them."""
+
+
+def _remember_senses(truth: Triplets) -> None:
+    """Make `candidates` cache the senses of all labels of the ground truth: most predictions have these labels, too."""
+    for pos, names in (("v", truth.verbs), ("n", truth.objects)):
+        for name in names:
+            _ = pool_of(name, pos, candidates)  # only the cache is wanted
 
 
 def _report(shoe: Shoe, unscored: int) -> None:

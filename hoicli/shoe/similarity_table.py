@@ -110,10 +110,8 @@ class SimilarityTable:
         (digests of what they were asked), merge (how several ratings were combined)."""
         self._ids, self._sources = senses, sources
         order = np.argsort(key)
-        self._key, self._similarity = (
-            key[order],
-            similarity[order] + 0.0,
-        )  # + 0.0 turns -0.0, whose digest differs, into 0.0
+        self._key = key[order]
+        self._similarity = similarity[order] + 0.0  # turns -0.0, whose digest differs, into 0.0
 
     @classmethod
     def read(cls, lines: Iterable[Line], policy: ErrorPolicy, canonical: Callable[[str], str] = str) -> SimilarityTable:
@@ -181,7 +179,8 @@ class SimilarityTable:
         names = sorted(self._ids)
         rank = np.empty(len(names), dtype=np.int64)
         rank[[self._ids[name] for name in names]] = np.arange(len(names))
-        key = _keys(rank[self._key // MOST_SENSES], rank[self._key % MOST_SENSES], len(names))
+        first, second = np.divmod(self._key, MOST_SENSES)  # a key is two numbers of senses as one
+        key = _keys(rank[first], rank[second], len(names))
         order = np.argsort(key, kind="stable")
         content = hashlib.sha256("\n".join(names).encode())
         content.update(key[order].astype("<i8").tobytes())
@@ -208,7 +207,7 @@ class _Reading:
     def add_batch(self, lines: Sequence[Line]) -> bool:
         """Add many lines at once, checked together as columns, and return True. Only plain lines can be added in this
         fast way: those that say no more than the similarity and the measure. For any other line among them, and for a
-        pair with two ratings, raise an exception that `columns.attempt` turns into None."""
+        pair with two ratings, raise an exception (as `require` does) that `columns.attempt` turns into None."""
         require(b'"scores"' not in lines[0].data)  # a table with scores: do not try
         records = [orjson.loads(line.data) for line in lines]
         require(set().union(*records) <= _KEYS)

@@ -126,7 +126,7 @@ class Shoe:
 
     def similarities(self, truth: Ints, prediction: Ints) -> Ints:
         """Return [M]: the similarity of each ground-truth triplet to a predicted one (rows), verb and object combined
-        as the options say, in UNITs."""
+        as the options say, in whole UNITs, of which one is the similarity 1: sums of whole numbers are exact."""
         verb, object_ = self.verb_and_object(truth, prediction)
         weight = self.options.verb_weight
         if self.options.combine == "mean":
@@ -142,7 +142,7 @@ class Shoe:
     def verb_and_object(self, truth: Ints, prediction: Ints) -> tuple[Floats, Floats]:
         """Return the similarity of the verbs [M] and that of the objects [M] of each ground-truth triplet to a
         predicted one (rows). An object's similarity is NaN where neither triplet has an object or the predicted one has
-        no label."""
+        no label, but 0 where a predicted one without a label stands against none."""
         label, truth_label = self.predictions.label[prediction], self.classes.object_row[truth]
         verb = self.verbs.look_up(self.classes.verb_row[truth], self.predictions.verb[prediction])
         object_ = self.objects.look_up(truth_label, label)
@@ -225,10 +225,10 @@ class Shoe:
     def _find_overlapping(self) -> OverlappingPairs:
         """Compare all triplets, image by image. Return the overlapping pairs, and set `nearest`, the ground truth that
         is most similar to each prediction (the first of equally similar ones), and `nearest_similarity`."""
-        nothing = np.zeros(0, dtype=np.int64)
-        parts = [OverlappingPairs(nothing, nothing, np.zeros(0), np.zeros(0), nothing)]
+        nothing, no_ious = np.zeros(0, dtype=np.int64), np.zeros(0)
+        parts = [OverlappingPairs(nothing, nothing, iou_subject=no_ious, iou_object=no_ious, similarity=nothing)]
         for block in self._blocks():
-            overlap, count = self._overlap(block), 0
+            overlap, count = self._overlap(block), 0  # the function that looks IoUs up, and the block's pairs so far
             for prediction, truth in self._pairs(block):
                 similarity = self.similarities(truth, prediction)
                 best = first_largest(prediction, similarity)

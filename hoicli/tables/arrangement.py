@@ -51,7 +51,7 @@ def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> 
     if not fitting:
         raise DataError(f"no row fits the layout {layout.name} ({layout.description}): they are {describe_rows(rows)}")
     keys = [key for key in layout.lines if any(row.get(key) is not None for row, _ in fitting)]
-    tags = _tags((row for row, _ in fitting), showing.over)
+    tags = _tags((row for row, _ in fitting), showing.over)  # but not the one that values are averaged over
     check_tag_columns([row for row, _ in fitting], tags, keys)
     placed = _by_usual_protocol([(_name_of(row, tags, keys), row, slot) for row, slot in fitting])
     placed_ids, columns = {id(row) for *_, row in placed}, {column for _, column, _ in placed}
@@ -247,6 +247,7 @@ def _assemble(
     grid = _Grid.from_rows(placed, columns)
     check_not_sparse(len(grid.names), len(heads) + len(columns), len(grid.rows))
     cells = {place: value(cell_rows) for place, cell_rows in grid.rows.items()}
+    # the values made with other settings, and those whose rows do not say in which order the ground truth is listed
     apart = made_otherwise(grid.rows, columns, settings_shown) if compared else {}
     order_notes = dict.fromkeys(of_unknown_order(grid.rows) if compared else (), (UNKNOWN_ORDER,))
     notes = {place: (*cell.notes, *order_notes.get(place, ())) for place, cell in cells.items()}
@@ -335,7 +336,7 @@ def _text_table(grid: _Grid, heads: Sequence[str], columns: Sequence[Head], cell
         [""] * len(heads) + above,
         [*heads, *(head for _, head in columns)],
         lines,
-        len(heads),
+        names=len(heads),
         cites={line: row["cite"] for line, row in enumerate(grid.first_rows) if "cite" in row},
         own_lines=published_lines if published_lines < len(lines) else 0,
     )
@@ -353,7 +354,7 @@ def _rank_values(table: TextTable, cells: Mapping[Place, Value], senses: Sequenc
     second: list[Place] = []
     for number_by_place in numbers.values():
         highest = sorted(set(number_by_place.values()), reverse=True) if len(number_by_place) > 1 else []
-        for places, rank_number in zip((best, second), highest, strict=False):
+        for places, rank_number in zip((best, second), highest, strict=False):  # the two highest, or all if fewer
             places += [place for place, number in number_by_place.items() if number == rank_number]
     return replace(table, best=frozenset(best), second=frozenset(second))
 

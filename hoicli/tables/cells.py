@@ -165,7 +165,7 @@ def compared_value(rows: Sequence[Row], showing: Showing) -> Value:
     first = rows[0]
     has_tag = _check_told_apart(rows, showing.over)
     digits = digits_of(first)
-    counted = first.get("unit") not in _SHARES
+    counted = first.get("unit") not in _SHARES  # a share is never whole, so 50 is 50.0
     values = [row["value"] if counted else float(row["value"]) for row in rows if row["value"] is not None]
     if len(rows) == 1 or not values:
         value = values[0] if values else None
@@ -183,6 +183,7 @@ def compared_value(rows: Sequence[Row], showing: Showing) -> Value:
     text = number_text(value, digits)
     comparable = all(row.get("comparable") is not False and not lacks_similarities(settings_of(row)) for row in rows)
     competes = same_settings and value is not None and comparable
+    # The number that competes is the printed one: values that look equal are ranked as equal.
     return Value(text, behind, float(text.replace(",", "")) if competes else None, notes)
 
 

@@ -89,6 +89,7 @@ class _UsualSettings(NamedTuple):
     def among(cls, every_settings: Collection[Mapping[str, str]], settings_shown: Collection[str]) -> _UsualSettings:
         """Return the usual settings of a group of columns. every_settings: the settings of each of its values;
         settings_shown: the keys that name lines and columns."""
+        # not compared: settings that change no value, those that are a part of a method (such as nms), those in names
         ignored = {*_INERT, *_MODELS_OWN, *settings_shown}
         counts = Counter(_drop_keys(settings, ignored) for settings in every_settings)
         # the most frequent settings; of equally frequent ones the fewest, then the first by name
@@ -119,8 +120,8 @@ class _UsualSettings(NamedTuple):
     def otherwise(
         self, settings: Mapping[str, str], own_settings: Mapping[str, str], usual: Mapping[str, str]
     ) -> Otherwise:
-        """Return how a value was made otherwise. settings: all settings of the value; own_settings, usual: what
-        `both_sides` returns for them."""
+        """Return how a value was made otherwise. settings: all settings of the value; own_settings, usual: those
+        of them that are compared, and the usual ones."""
         only_own, only_usual = _drop_shared(own_settings, usual), _drop_shared(usual, own_settings)
         note = _difference_text(only_own, only_usual)
         if self.truth and ("gt" in only_usual or "published" in settings):

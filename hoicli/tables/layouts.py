@@ -80,7 +80,14 @@ def _zero_shot(rows: Sequence[Row]) -> list[Slot]:
     splits = dict.fromkeys(settings_of(row).get("split", "") for row in rows if row["subset"] == "unseen")
     in_order = sorted(splits, key=lambda split: [*_SPLITS, split].index(split))
     return [
-        Slot(_SPLITS.get(split, split), head, "mAP", subset, ("hico", *_STAND_INS), split=split)
+        Slot(
+            group=_SPLITS.get(split, split),
+            head=head,
+            metric="mAP",
+            subset=subset,
+            protocols=("hico", *_STAND_INS),
+            split=split,
+        )
         for split, (subset, head) in product(in_order, (("unseen", "Unseen"), ("seen", "Seen"), ("full", "Full")))
     ]
 
@@ -98,7 +105,7 @@ def _diagnose(rows: Sequence[Row]) -> list[Slot]:
     subset, protocols = _subset_and_protocols(row for row in rows if row["metric"] == "delta_mAP")
     protocols = protocols or ("diag",)
     gains = [
-        Slot("mAP gained by repairing", oracle.head, "delta_mAP", subset, protocols, oracle.name)
+        Slot("mAP gained by repairing", oracle.head, "delta_mAP", subset, protocols, oracle=oracle.name)
         for oracle in ORACLES.values()
     ]
     return [Slot("", "mAP", "mAP", subset, protocols), *gains]

@@ -52,6 +52,7 @@ def add_notes(
     for mark, note in marked_notes:
         for place in places_of_marks(places[note]):
             marks[place] = marks.get(place, "") + mark
+    # the group and head of each column of values, and the name of each line
     columns = list(zip(spread(table.above), table.heads, strict=True))[table.names :]
     lines = [" ".join(name for name in line[: table.names] if name != "-") for line in table.lines]
     return replace(
@@ -204,7 +205,8 @@ def _name_test(rows: Iterable[Row], settings_shown: Collection[str]) -> Callable
 
 def _name_places(places: Collection[Place], axes: Sequence[_Axis]) -> str:
     """Return words for some values of a table: the names of the groups, or columns, or lines that consist of them; if
-    there are none such, "some of" the lines they are in. axes: the names of groups, of columns and of lines."""
+    there are none such, "some of" the lines they are in. axes: of groups, of columns and of lines their names, which
+    item of a place (line, column) is an index of these, and how many values each name has."""
     inside: list[str] = []
     for names, axis, totals in axes:
         inside = list(dict.fromkeys(names[number] for number in sorted({place[axis] for place in places})))

@@ -29,7 +29,8 @@ SETS: Mapping[str, str] = {name: table["title"] for name, table in _BOOK["tables
 
 
 def published_rows(name: str) -> Iterator[Row]:
-    """Yield the rows of a published table, line by line as it is printed. name: one of SETS."""
+    """Yield the rows of a published table, line by line as it is printed. name: one of SETS. A line of published.json
+    (_BOOK) has its values by group of columns, in the order of the group's columns, null for what was not printed."""
     for line in _BOOK["tables"][name]["lines"]:
         for group, values in line["values"].items():
             columns = _BOOK["columns"][group]
@@ -41,7 +42,7 @@ def published_rows(name: str) -> Iterator[Row]:
 def _row(line: Mapping[str, Any], columns: Mapping[str, Any], column: Mapping[str, Any], value: float) -> Row:
     """Return the result row of a printed value. line, columns, column: the objects of published.json that describe the
     method's line, the value's group of columns, and its column."""
-    source = _BOOK["sources"][line["source"]]
+    source = _BOOK["sources"][line["source"]]  # where it was published
     facts = {**source, **columns, **line}  # what a line says overrides its group of columns, and that its source
     settings = {**columns["settings"], **column.get("settings", {}), "published": line["source"]}
     row = {key: entry for key, entry in column.items() if key not in ("n", "unit", "settings")}

@@ -30,7 +30,7 @@ def parse_result_row(line: Line) -> PlacedRow:
     for problem in result_problems(row):
         raise problem.error(line.place)
     row.setdefault("unit", "%")
-    if not _NUMBERS.isdisjoint(row):
+    if not _NUMBERS.isdisjoint(row):  # most rows have no such key, and there are many rows
         for key in sorted(_NUMBERS & row.keys()):
             if not (row[key] is None or is_number(row[key])):
                 raise DataError("no finite number; null where there is none", place=line.place, field=key)

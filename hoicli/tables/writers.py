@@ -218,12 +218,12 @@ def _latex(table: TextTable) -> str:
         _latex_line(heads),
         r"\midrule",
         *map(_latex_line, body[: table.own_lines]),  # published lines, which a rule separates from one's own
-        *[r"\midrule"] * bool(table.own_lines),
+        *([r"\midrule"] if table.own_lines else ()),
         *map(_latex_line, body[table.own_lines :]),
         r"\bottomrule",
         r"\end{tabular}",
         *(rf"\par{{\footnotesize {text}}}" for text in _below(replace(table, settings=""), _latex_mark)),
-        *([f"% {table.settings}"] * bool(table.settings)),
+        *([f"% {table.settings}"] if table.settings else ()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -293,11 +293,11 @@ def _csv(table: TextTable) -> str:
     """Return the table as CSV, with one heading per column. The notes of each line and the settings of the table are in
     columns at its end, instead of marks, which would turn numbers into text."""
     settings = table.settings.removeprefix("settings: ")
-    last_heads = ["note"] * bool(table.notes) + ["settings"] * bool(table.settings)
+    last_heads = (["note"] if table.notes else []) + (["settings"] if settings else [])
     lines = []
     for line, line_notes in zip(table.lines, _notes_by_line(table), strict=True):
         values = ["" if cell == "-" else cell for cell in line[table.names :]]
-        last_cells = ["; ".join(line_notes)] * bool(table.notes) + [settings] * bool(settings)
+        last_cells = (["; ".join(line_notes)] if table.notes else []) + ([settings] if settings else [])
         lines.append([*line[: table.names], *values, *last_cells])
     return csv_text([*_merge_headings(table.above, table.heads), *last_heads], lines)
 

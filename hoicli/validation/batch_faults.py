@@ -25,8 +25,9 @@ the file and line of the first case's record, and returns a text that describes 
 def faults(
     batch: Checked, vocabulary: Vocabulary | None, truth_sizes: Sequence[Size | None], *, scored: bool
 ) -> Iterator[Cases]:
-    """Yield each check with its cases in a batch. truth_sizes [N]: the sizes of the images in the ground truth, None
-    where they are not known; scored: whether the records are predictions."""
+    """Yield each check with its cases in a batch: the check's code, the image of each case, and a function that
+    describes the first case, given the file and line of its record. truth_sizes [N]: the sizes of the images
+    in the ground truth, None where they are not known; scored: whether the records are predictions."""
     sizes = [record_size or truth_size for record_size, truth_size in zip(batch.sizes, truth_sizes, strict=True)]
     yield from _label_faults(batch, vocabulary, scored=scored)
     yield from _size_faults(batch, truth_sizes)
@@ -36,7 +37,7 @@ def faults(
 
 def _label_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Cases]:
     """Yield the check for labels that the vocabulary does not have, with its cases in the batch."""
-    image = np.repeat(np.arange(len(batch.unknown)), batch.unknown)
+    image = np.repeat(np.arange(len(batch.unknown)), batch.unknown)  # of each label or verb that is not known
 
     def describe_first(place: str) -> str:
         """Return the message of the first unknown label. place: the file and line of its record."""
@@ -68,7 +69,7 @@ def _box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]
     sizes [N]: the sizes of the images, None where they are not known."""
     boxes = batch.boxes
     size = pixels(sizes)[batch.image_of_box]
-    is_checked = ~batch.whole[batch.image_of_box]
+    is_checked = ~batch.whole[batch.image_of_box]  # not those that stand for the whole image
     is_inverted = find_inverted(boxes) & is_checked
     is_upright = is_checked & ~is_inverted
     inverted = np.flatnonzero(is_inverted)
@@ -148,7 +149,7 @@ def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bo
     can_act[[batch.labels[label] for label in subjects if label in batch.labels]] = True
     is_other_subject = ~can_act[batch.label[batch.subject]]
     yield cases("subject-no-person", is_other_subject, lambda hoi, labels: f".subject: a {labels[hoi['subject']]}")
-    if vocabulary is not None and not vocabulary.roles:
+    if vocabulary is not None and not vocabulary.roles:  # with roles, a verb may have any object
         is_no_class = _no_interactions(batch, vocabulary)
         yield cases("no-such-interaction", is_no_class, lambda hoi, labels: f": {_triplet_text(hoi, labels)}")
 

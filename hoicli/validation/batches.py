@@ -169,6 +169,8 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
     labels = Names(known_vocabulary.objects, known_vocabulary.object_ids, nulls=has_roles)
     verbs = Names(known_vocabulary.verbs, known_vocabulary.verb_ids)
     details = _RecordDetails(vocabulary, scored=scored, sound=sound)
+
+    # Read the lines; `details` checks and gathers, record by record, what columns do not hold.
     raw = raw_images(
         lines,
         check=details.add,
@@ -179,7 +181,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         verb=verbs.__getitem__,
         of_hoi={"role": None, "verb_score": 0.0},
     )
-    if not sound:
+    if not sound:  # of the optional fields of triplets
         check_types(raw.of_hoi["verb_score"], float, int)
         check_types(raw.of_hoi["role"] if has_roles else (), str, type(None))
     role, roles = _numbered_roles(raw)
@@ -260,7 +262,7 @@ def _size(record: Record) -> Size | None:
 
 def _check_besides(record: Record, size: Size | None, vocabulary: Vocabulary | None, *, scored: bool) -> None:
     """Raise an exception that `columns.attempt` expects for a problem in fields that `raw_images` does not read. size:
-    what `_size` returns for the record; vocabulary: None unless it has roles."""
+    of the record's image, None unless it is two numbers above 0; vocabulary: None unless it has roles."""
     require(not any(seldom_problems(record, vocabulary, scored=scored)))
     for key in ("width", "height") if size is None else ():
         require(key not in record or (is_number(record[key]) and record[key] > 0))

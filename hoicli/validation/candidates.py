@@ -39,7 +39,7 @@ class Rules:
         """Return the rules with a number of votes in place of None. models: how many there are. Raises `UsageError` for
         more votes than models, and for rules about models if there is none."""
         votes = (models + 1) // 2 if self.votes is None else self.votes
-        if not models and self != Rules(self.same):
+        if not models and self != Rules(self.same):  # any other rule than `same` was given
             raise UsageError(f"{arg('votes')} and {arg('sure')} are about models: give predictions, too")
         if models and not 1 <= votes <= models:
             raise UsageError(f"{arg('votes', votes)}: give a whole number from 1 to {models}, the number of models")
@@ -95,14 +95,17 @@ def gather_evidence(truth: GroundTruth, opinions: Sequence[Opinion]) -> Evidence
     pairs, pair_of = np.unique(pair_keys, return_inverse=True)
     subject, object_ = (box - 1 for box in np.divmod(pairs, len(scenes.boxes) + 1))
     classes = len(truth.vocabulary.interactions)
-    annotated = _AnnotatedPairs(subject, object_, pair_of, scenes.interaction[rows], classes)
+    interaction = scenes.interaction[rows]
+    annotated = _AnnotatedPairs(subject, object_, pair_of=pair_of, interaction=interaction, classes=classes)
     columns = zip(*(_evidence_of_model(opinion, annotated) for opinion in opinions), strict=True)
     other_class, sure, score, own_score = map(np.stack, columns)
     return Evidence(rows, other_class, sure, score, own_score)
 
 
 def _evidence_of_model(opinion: Opinion, annotated: _AnnotatedPairs) -> tuple[Ints, Floats, Floats, Floats]:
-    """Return the columns `other_class`, `sure`, `score` and `own_score` [N] of `Evidence` for one model."""
+    """Return four columns [N] about one model, for the N annotated triplets: of the classes that are not annotated on
+    the triplet's pair, the one that it is surest of (-1 for none); how sure it is of that rather than of the annotated
+    one; the score of that class; and that of the annotated class (NaN if it is not predicted)."""
     count, classes = len(annotated.pair_of), annotated.classes
     # each class predicted on an annotated pair (pair * classes + class, ascending), and its best prediction there
     class_keys, best = _best_predictions(opinion, annotated)
@@ -135,8 +138,8 @@ def _best_predictions(opinion: Opinion, annotated: _AnnotatedPairs) -> tuple[Int
 
 def _surest_strays(opinion: Opinion, annotated: _AnnotatedPairs, class_keys: Ints, best: Ints) -> tuple[Ints, Ints]:
     """Return two columns: each annotated triplet on whose pair the model predicts a class of which nothing is annotated
-    near, and the position of the surest such prediction in `class_keys` and `best`, the columns that
-    `_best_predictions` returns."""
+    near, and the position of the surest such prediction in `class_keys` and `best` [K]: the classes that are predicted
+    on each pair, as pair * classes + class, ascending, and the row of the best-scored prediction of each."""
     start = np.searchsorted(class_keys, annotated.pair_of * annotated.classes)
     end = np.searchsorted(class_keys, (annotated.pair_of + 1) * annotated.classes)
     triplet, place = expand_runs(start, end - start)
@@ -148,7 +151,7 @@ def _surest_strays(opinion: Opinion, annotated: _AnnotatedPairs, class_keys: Int
 
 def find_contradicted(truth: GroundTruth, evidence: Evidence, rules: Rules) -> Contradicted:
     """Return the annotated triplets on whose pair of boxes at least `rules.votes` models predict another class, each at
-    least as sure as `rules.sure`. evidence: what `gather_evidence` returns."""
+    least as sure as `rules.sure`. evidence: of which other class each model is surest there."""
     scenes, rows = truth.scenes, evidence.truth
     contradicts = (evidence.other_class >= 0) & (evidence.sure >= rules.sure)
     models = contradicts.sum(axis=0)
@@ -158,7 +161,7 @@ def find_contradicted(truth: GroundTruth, evidence: Evidence, rules: Rules) -> C
     by_id = rank_by_id(scenes.image_ids)[scenes.image_of_hoi[rows[chosen]]]
     values = (*scenes.ends(rows[chosen]), scenes.interaction[rows[chosen]])
     chosen = chosen[np.lexsort((rows[chosen], *values, by_id, -mean[chosen], -models[chosen]))]
-    chosen_columns: Any = (column[..., chosen] for column in evidence)
+    chosen_columns: Any = (column[..., chosen] for column in evidence)  # [N] or [models, N]: triplets come last
     return Contradicted(Evidence(*chosen_columns), contradicts[:, chosen], models[chosen], sure=mean[chosen])
 
 
@@ -230,6 +233,8 @@ def find_missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) 
     values = (*strays.boxes.reshape(8, -1), -strays.score)
     strays = strays.reorder(np.lexsort((strays.row, *values, strays.model, -strays.sure, strays.class_, by_id)))
     first, other, overlap = strays.overlapping(truth, protocol, min(rules.same, protocol.threshold))
+
+    # Which models predict the same triplet as each of these predictions, and how sure they are.
     shape = len(opinions), len(strays.row)  # what each model predicts of the triplet that a stray prediction stands for
     score, sure = np.full(shape, np.nan), np.zeros(shape)
     # The surest prediction of a model comes first; in reverse order it is written last, and stays.
@@ -239,6 +244,8 @@ def find_missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) 
     sure[model, first[agree]] = strays.sure[other[agree]]
     models = (~np.isnan(score)).sum(axis=0)
     mean = sure.sum(axis=0) / np.maximum(models, 1)
+
+    # Of those with enough votes that overlap each other, only the best one is kept.
     order = np.lexsort((np.arange(len(models)), -mean, -models))
     order = order[models[order] >= votes]
     rank = np.full(len(models), len(models))
@@ -258,7 +265,7 @@ def _strays(opinions: Sequence[Opinion], rules: Rules) -> Strays:
         # Only by a person-first protocol (V-COCO) a box of zeros means that there is no object.
         without_object = opinion.batch.empty_object[row] & opinion.protocol.person_first
         boxes_of_pair = np.stack([scenes.subject[row], np.where(without_object, -1, scenes.object[row])])
-        boxes = np.vstack([scenes.boxes, np.full((1, 4), np.nan)])
+        boxes = np.vstack([scenes.boxes, np.full((1, 4), np.nan)])  # the last one, box -1, is no object
         parts.append(
             Strays(
                 model=np.full(len(row), model),

@@ -39,7 +39,7 @@ class Duplicates:
 def near_duplicates(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol, threshold: float) -> Duplicates:
     """Return every two boxes of one image and label with an IoU of at least `threshold`, by the protocol's convention
     for boxes. Raises `DataError` for an image with thousands of boxes."""
-    kinds = box_kinds(scenes.labels, vocabulary)
+    kinds = box_kinds(scenes.labels, vocabulary)  # labels, but one for all that a subject may have; -1 for none
     place = np.arange(len(kinds))
     boxes_after = scenes.box_start[scenes.image_of_box + 1] - place - 1  # each box is compared with those after it
     check_pairs(boxes_after, scenes.image_of_box, scenes.image_ids, "boxes")
@@ -59,10 +59,10 @@ def kept_boxes(scenes: Scenes, duplicates: Duplicates) -> Ints:
     of the lowest class, the order of official annotations, then by the first by corners."""
     boxes, pair_boxes = len(scenes.boxes), (duplicates.first, duplicates.second)
     group = groups(*pair_boxes, boxes)
-    boxes_of_pairs, ious = np.concatenate(pair_boxes), np.tile(duplicates.iou, 2)
+    boxes_of_pairs, ious = np.concatenate(pair_boxes), np.tile(duplicates.iou, 2)  # the IoU counts for both boxes
     order = np.argsort(ious)  # a sum of floats depends on their order
     total_iou = np.bincount(boxes_of_pairs[order], weights=ious[order], minlength=boxes)
-    first_class = np.full(boxes, np.iinfo(np.int64).max)
+    first_class = np.full(boxes, np.iinfo(np.int64).max)  # the lowest class of each box's triplets
     for boxes_of_triplets in (scenes.subject, scenes.object):
         np.minimum.at(
             first_class, boxes_of_triplets[boxes_of_triplets >= 0], scenes.interaction[boxes_of_triplets >= 0]
@@ -95,7 +95,7 @@ def merge_duplicates(scenes: Scenes, duplicates: Duplicates) -> Scenes:
     stays = replacement == np.arange(len(replacement))
     row_after = np.cumsum(stays) - 1  # where each box that stays will be
     moved = np.append(row_after[replacement], -1)  # index -1, no object, reads the last entry and stays -1
-    annotated = np.zeros(len(replacement), dtype=bool)
+    annotated = np.zeros(len(replacement), dtype=bool)  # whether the actions of the person in a box were annotated
     np.logical_or.at(annotated, replacement, scenes.annotated)
     merged = replace(
         scenes,
@@ -127,7 +127,7 @@ def add_missing(scenes: Scenes, missing: Missing, vocabulary: Vocabulary, protoc
     grown, added, moved = add_boxes(scenes, image[order], new_boxes[order], label[order])
     added_box = np.empty(len(order), dtype=np.int64)
     added_box[order] = added
-    boxes_of_triplets = moved[predictions.near]
+    boxes_of_triplets = moved[predictions.near]  # moved: where each annotated box stands now
     boxes_of_triplets[needs_box] = added_box
     grown = add_triplets(
         grown,

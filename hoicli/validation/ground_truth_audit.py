@@ -100,6 +100,7 @@ class Audit:
         outcomes, tally = batch.match(protocol, self.filters), Tally([protocol], len(vocabulary.interactions))
         tally.add_batch(batch, {protocol.key: outcomes})
         tally.add_truth(truth)
+        # An error, unless allowed, if most predictions do not count for the protocol.
         check_counted(tally, vocabulary, stream.name, allowed=self.filters.allow_uncounted)
         coverage.report(truth, [protocol], stream.name, model=noted_name)
         return Opinion(name, batch, outcomes, tally, protocol)
@@ -152,7 +153,7 @@ class Audit:
         if kind == DUPLICATE:
             return settings | {"audit": same}
         votes_text = f"sure-{write_number(rules.sure)}/{rules.votes}-of-{len(self.opinions)}"
-        return settings | self.signed | {"audit": f"{votes_text}/{same}"}
+        return settings | self.signed | {"audit": f"{votes_text}/{same}"}  # signed: what predictions add, as filters
 
     def change_truth(self, kinds: Sequence[str]) -> Scenes:
         """Return the annotations with the candidates of these kinds resolved: contradicted triplets are removed,
@@ -335,9 +336,10 @@ class Audit:
         """Return, model by model, the rows of the mAP on one version of the annotations. tallies: the outcomes of each
         model on it; name: the value of the rows' tag `annotations`; kinds: the kinds of candidates that are resolved.
         """
-        settings = self.signed
+        settings = self.signed  # what predictions add to signatures, such as how they were filtered
         if kinds:
             settings["audit"] = "/".join([name, *dict.fromkeys(self.settings(kind)["audit"] for kind in kinds)])
+        # CIRCULAR: annotations that were changed after these models' own predictions measure no model
         note = {"note": CIRCULAR} if {CONTRADICTED, MISSING} & set(kinds) else {}
         rows_by_model = []
         for opinion, tally in zip(self.opinions, tallies, strict=True):

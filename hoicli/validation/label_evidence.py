@@ -109,14 +109,16 @@ class LabelEvidence:
         """Add the classes of a batch of good records to the counts."""
         names, place = batch.classes
         self.counts.triplets += len(place)
+        # sure predictions count more; whole numbers, so that sums do not depend on their order
         weights = 1 + np.floor(1000 * np.clip(_scores(batch), 0, 1))
         total = np.bincount(place, weights=weights, minlength=len(names))
         self.counts.weigh(zip(names, map(int, total), strict=True))
 
     def compare(self, batch: Checked, rows: Sequence[int | None]) -> Ints:
-        """Count in how many images the best prediction is of an annotated class, under each reading. Return the
-        predictions that were compared: the best one of each image whose ground truth has any annotation. rows [N]: the
-        images' rows in the ground truth, None for an image it lacks."""
+        """Count in how many images the best prediction is of an annotated class, under each reading (a way in
+        which its label may have been misread; the first is that it was not). Return the predictions that were compared:
+        the best one of each image whose ground truth has any annotation. rows [N]: the images' rows in the ground
+        truth, None for an image it lacks."""
         best = first_largest(batch.image_of_hoi, _scores(batch))
         names, place = batch.classes
         compared = []
@@ -148,8 +150,8 @@ class LabelEvidence:
         return [(name, TripletClass(name.verb)) for name in classes]  # who fills a role of an action does the action
 
     def _meanings(self, name: TripletClass) -> dict[TripletClass, list[int]]:
-        """Return the classes that a predicted class may mean, each with the numbers of the readings by which it
-        does."""
+        """Return the classes that a predicted class may mean, each with the numbers of the readings (ways in which
+        labels may have been misread) by which it does."""
         if name not in self._meanings_by_class:
             if len(self._meanings_by_class) >= DISTINCT:
                 self._meanings_by_class.clear()  # bounds the memory
@@ -176,6 +178,7 @@ class LabelEvidence:
             reading, why, count = explanation
             fix = reading.option and f"convert the file again with {reading.option}: as it is, mAP will be near zero"
             return reading.check, f"{name}: {why}", count, fix
+        # matched[0]: by the first reading, the labels as they are
         if self.counts.images >= ENOUGH_IMAGES and self.counts.matched[0] < self.counts.images / 20:
             matched = f"in {self.counts.matched[0]:,} of {self.counts.images:,} images"
             text = f"{name}: {matched} the best prediction is of an annotated class"
@@ -231,6 +234,7 @@ class LabelEvidence:
         if self.vocabulary.roles or self.counts.triplets < ENOUGH_TRIPLETS:
             return None
         shares = [self._interaction_weight(reading) / self._total for reading in self._readings]
+        # the first reading is that of the labels as they are
         own_share, best = shares[0], max(range(1, len(shares)), key=lambda number: shares[number])
         # Numbers that are off by one name an object of the same kind, so many triplets still fit as they are.
         neighbours = shares[best] >= 0.9 and own_share <= 0.75
@@ -256,7 +260,7 @@ class LabelEvidence:
         if self.counts.images < ENOUGH_IMAGES:
             return None
         best = max(range(1, len(self._readings)), key=lambda number: self.counts.matched[number])
-        matched = self.counts.matched[best]
+        matched = self.counts.matched[best]  # matched[0]: by the first reading, the labels as they are
         if matched < max(self.counts.images / 5, 2 * self.counts.matched[0]):
             return None
         reading = self._readings[best]

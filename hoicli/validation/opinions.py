@@ -44,7 +44,8 @@ class Opinion:
         that score no higher, times the precision among the predictions of the class that score higher or the same. Both
         shares are computed with one more example of each kind, so that a model is not sure after a few examples."""
         higher_right, right = self._count_higher(self.outcomes.code == TRUE_POSITIVE, equal=False)
-        higher_wrong = self._higher_wrong[0] - (self.outcomes.code == FALSE_POSITIVE)  # without the prediction itself
+        higher_or_same_wrong, _ = self._higher_wrong
+        higher_wrong = higher_or_same_wrong - (self.outcomes.code == FALSE_POSITIVE)  # without the prediction itself
         share_not_higher = (right - higher_right) / (right + 1)
         sure: Floats = share_not_higher * (higher_right + 1) / (higher_right + 2 + higher_wrong)
         return sure
@@ -65,7 +66,7 @@ class Opinion:
     def _count_higher(self, counted: Bools, *, equal: bool) -> tuple[Ints, Ints]:
         """Return for each prediction [T] how many predictions of its class are `counted` [T] and score higher than it
         (or the same, if `equal`), and how many of its class are counted at all."""
-        ranked, run = self._ranking
+        ranked, run = self._ranking  # by class and score; the number of each one's run of equal scores in its class
         class_ = self.scenes.interaction
         # how many counted predictions are ranked before each class, and before each run of equal scores
         before_class = starts_of(counted[ranked.order])[ranked.bounds]
@@ -100,7 +101,7 @@ class Opinion:
         by_truth = truth_box[order]
         start = np.searchsorted(by_truth, subject)
         count = np.searchsorted(by_truth, subject, side="right") - start
-        rows = np.flatnonzero(self.outcomes.code <= TRUE_POSITIVE)
+        rows = np.flatnonzero(self.outcomes.code <= TRUE_POSITIVE)  # or FALSE_POSITIVE, 0; the others do not count
         rows = rows[sorted_by(scenes.subject[rows], len(scenes.boxes))]
         subjects = scenes.subject[rows]
         # each such two boxes as one number, by which it is looked up whether two objects overlap enough
@@ -114,7 +115,8 @@ class Opinion:
             object_keys = scenes.object[row] * (len(self.batch.truth.scenes.boxes) + 1) + object_[pair]
             neither_has_object = (scenes.object[row] < 0) & (object_[pair] < 0)
             both_have_object = (scenes.object[row] >= 0) & (object_[pair] >= 0)
-            keep = neither_has_object | (both_have_object & find(match_keys, object_keys)[1])
+            _, objects_overlap = find(match_keys, object_keys)
+            keep = neither_has_object | (both_have_object & objects_overlap)
             pairs_found.add(pair=pair[keep], row=row[keep])
         return pairs_found["pair"], pairs_found["row"]
 
@@ -132,7 +134,7 @@ class Opinion:
         enough, else -1; among equal overlaps the first by corners. boxes: an array of predicted boxes of any shape."""
         box, truth_box = self._matched
         kinds, truth_kinds = self.scenes.labels, self.batch.truth.scenes.labels
-        same_label = (kinds[box] == truth_kinds[truth_box]) | (kinds[box] < 0)
+        same_label = (kinds[box] == truth_kinds[truth_box]) | (kinds[box] < 0)  # -1: no label, which fits any
         box, truth_box = box[same_label], truth_box[same_label]
         overlap = self.batch.iou_of(self.protocol, box, truth_box)
         best = np.lexsort((*self.batch.truth.scenes.corners(truth_box), -overlap, box))

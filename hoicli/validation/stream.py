@@ -179,7 +179,7 @@ class Checker:
         if "metric" in record:
             self.found.results = True
             return partial(result_problems, record), False
-        if "predictions" in record and "gt" in record:
+        if "predictions" in record and "gt" in record:  # `tuple` finds none: without a vocabulary, any name is right
             return tuple if self._vocabulary is None else partial(match_problems, record, self._vocabulary), False
         if self.found.scored is None:
             self.found.scored = _says_scores(record)
@@ -202,10 +202,12 @@ class Checker:
             if len(image):
                 place = batch.lines[int(image[0])].place
                 checking.findings.add(check, partial(describe_first, place), len(image))
+
+        # What is judged once the whole stream is known (`_conclude`). Boxes of the whole image were not checked.
         checking.boxes += int(np.count_nonzero(~batch.whole[batch.image_of_box]))
         checking.triplets += len(batch.score)
         if scored and len(batch.score):
-            if checking.score is None:
+            if checking.score is None:  # as the record spells it, for a message
                 checking.score = batch.record(int(batch.image_of_hoi[0]))["hois"][0]["score"]
             checking.varied = checking.varied or bool((batch.score != checking.score).any())
         if self._labels is not None:

@@ -185,7 +185,7 @@ def _add_row(
     if why := failure_in(row):
         answers.odd.count("batch results without an answer", f"{place}: {why}")
         return
-    answer = answer_in(row)[1]
+    _, answer = answer_in(row)  # its key is of no interest here
     if "options" in row:
         labels = _labels(row["options"], question)
     if released:
@@ -205,7 +205,8 @@ def _add_row(
 def _find_question(row: Record, place: str, answers: Answers) -> Question | None:
     """Return the question with the image and the name that a row gives (an image's only question needs no name). Count
     an oddity and return None if the bank has no such question."""
-    image_id = str(image_named_in(row)[0])
+    image_name, _ = image_named_in(row)
+    image_id = str(image_name)
     questions_of_image = answers.bank.by_image.get(image_id, {})
     name = row.get("question", FIRST if len(questions_of_image) < 2 else None)
     if name is None:
@@ -293,7 +294,7 @@ def _read_dump_entry(entry: Any) -> Detected:
         if not isinstance(entry.get(key), list) or len(entry[key]) != len(entry["h_boxes"]):
             raise DataError("missing, or no list of as many as h_boxes; a row is a prediction", field=key)
     people, others, scores, names = (entry[key] for key in _DUMP_KEYS)
-    for key in _DUMP_KEYS[:2]:
+    for key in _DUMP_KEYS[:2]:  # the two of boxes
         for number, box in enumerate(entry[key]):
             box_of(box, f"{key}[{number}]")
     for number, (score, name) in enumerate(zip(scores, names, strict=True)):
@@ -312,6 +313,7 @@ def _read_record(record: Record) -> Detected:
     people, others = ([boxes[hoi[side]] for hoi in hois] for side in ("subject", "object"))
     interactions = []
     for hoi in hois:
+        # some of V-COCO's verbs with a role have a name of their own in the options: ("sit", "instr") is sit_on
         verb = _ROLES.get((str(hoi["verb"]), hoi.get("role", "")), str(hoi["verb"]))
         interactions.append((verb.replace(" ", "_"), labels[hoi["object"]].replace(" ", "_")))
     return Detected(*_arrays(people, others, [hoi["score"] for hoi in hois]), interactions)
@@ -343,7 +345,7 @@ def _choose_options(
         for question in questions.values():
             matches_boxes = _matches_boxes(question, bank.setting, detected, released=released)
             rows = np.flatnonzero(matches_boxes & is_among_best).tolist()
-            if not released or not detected.words:
+            if not released or not detected.words:  # words: the interactions as a released dump spells them
                 chosen = [question.by_class.get(detected.interactions[row], "") for row in rows]
             else:
                 chosen = [detected.words[row] for row in rows]

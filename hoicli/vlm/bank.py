@@ -144,9 +144,9 @@ class Bank:
         verb, object_ = interaction
         if self.dataset == "hico":
             return interaction in load("hico").interaction_ids
-        if self.dataset == "swig":
+        if self.dataset == "swig":  # whose options are verbs alone, done to another person
             return object_ == SUBJECT and verb in load("swig").verb_ids
-        return self.dataset != "vcoco" or interaction not in MISSPELT
+        return self.dataset != "vcoco" or interaction not in MISSPELT  # three misspelt ones
 
 
 def read_bank(path: str, policy: ErrorPolicy) -> Bank:

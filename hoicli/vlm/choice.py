@@ -61,6 +61,7 @@ def tally_answers(answers: Answers, *, released: bool = False) -> Tallied:
     """
     bank = answers.bank
     counts = _count_answers(answers, released=released)
+    # counted: 1 for each question that counts, 0 for those of an image without predictions of a detector, if `released`
     images, image, counted = len(bank.by_image), counts.image, counts.counted
     f1_or_nan = _f1(counts.tp, counts.fp, counts.right)
     # Where no option is right, choosing nothing is the right answer: F1 is 1 for it, else 0.
@@ -107,7 +108,7 @@ def _count_answers(answers: Answers, *, released: bool) -> _AnswerCounts:
     image = np.array([place[question.image_id] for question in questions], dtype=np.int64)
     tp, fp, right, exact, counted, is_empty = np.zeros((6, len(questions)), dtype=np.int64)
     answered = {image_id for image_id, _ in answers.choices}
-    counts_by_class: dict[Class, Floats] = {}
+    counts_by_class: dict[Class, Floats] = {}  # of each interaction [3, images]: tp, fp and right options
     for number, question in enumerate(questions):
         named = answers.choices.get(question.key, [])
         is_empty[number], exact[number], option_counts = _count_answer(question, named, released=released)

@@ -71,8 +71,8 @@ def _spellings(option: str) -> Iterator[str]:
     """Yield the ways in which an option may be written out, in the form of `_plain`: as the file has it, as the
     benchmark shows it, and with any article."""
     yield _plain(option)
-    verb, separator, name = option.partition(BETWEEN)
-    if separator and NOTHING in verb:
+    verb, separator, name = option.partition(BETWEEN)  # "ride a/an bicycle"
+    if separator and NOTHING in verb:  # "no_interaction"
         yield _plain(f"{NOTHING} {name}")
         verb = f"{NOTHING} with"
     if separator:
@@ -93,7 +93,8 @@ class Reader:
         known."""
         self.labels = labels
         self.order = list(dict.fromkeys((*options, *labels.values())))
-        self.padding_is_option = PADDING in options  # three questions of SWIG-HOI have it among their own
+        # PADDING, "None", fills short lists and says that none is right;
+        self.padding_is_option = PADDING in options  # but three questions of SWIG-HOI have it among their own
         self.option_of_words: dict[str, str] = {}
         for option in self.order:
             for words in _spellings(option) if option != PADDING or self.padding_is_option else ():
@@ -103,7 +104,7 @@ class Reader:
         """Return the choice of an answer: a text, a list of texts, or an object with one of these under a key like
         "answer". Raises `RefusedError` for anything else, and `DataError` for letters if it is not known what they
         stand for."""
-        if isinstance(answer, dict):
+        if isinstance(answer, dict):  # with one key of _KEYS, such as "answer", beside reasons (_BESIDE) alone
             inner = [value for key, value in answer.items() if str(key).lower() in _KEYS]
             strange = any(str(key).lower() not in _KEYS | _BESIDE for key in answer)
             if len(inner) != 1 or strange or isinstance(inner[0], dict):

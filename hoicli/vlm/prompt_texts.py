@@ -199,6 +199,7 @@ _REPLY = (
 def _question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[float, float] | None) -> Record:
     """Return the prompt (a line) for a multiple-choice question. size: the image's width and height, None if not known;
     raises `DataError` if the boxes cannot be written without it."""
+    # SWIG-HOI's options are verbs alone, done to another person
     wording = (_AMONG_PEOPLE if bank.dataset == "swig" else _ASKED)[bank.setting]
     lines = []
     if bank.setting != "scene":

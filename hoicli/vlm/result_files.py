@@ -123,11 +123,11 @@ def _check_row(row: Any) -> Mapping[str, Any]:
     """Return the row itself; raises `DataError` if it is no object, or has a key by which it may deny what it says."""
     if not isinstance(row, dict):
         raise DataError(f"{short(row)} is no row of results; a row is an object")
-    _refuse_denials(row)
+    _check_no_denial(row)
     return row
 
 
-def _refuse_denials(item: Mapping[str, Any], field: str = "") -> None:
+def _check_no_denial(item: Mapping[str, Any], field: str = "") -> None:
     """Raise `DataError` if a row or a pair has a key that may say that the thing is not there, such as "not_present".
     field: where a pair stands in its row, "" for a row."""
     for key in sorted(_DENYING & item.keys()):
@@ -191,7 +191,7 @@ def _pairs(row: Mapping[str, Any], key: str) -> list[Pair | None]:
         field = f"{key}[{index}]"
         if not isinstance(pair, dict):
             raise DataError(f"{short(pair)} is no pair; one has person_bbox and object_bbox", field=field)
-        _refuse_denials(pair, field)
+        _check_no_denial(pair, field)
         names = [f"{side}_bbox" if f"{side}_bbox" in pair else f"{side}_box" for side in ("person", "object")]
         if any(pair.get(name) in (None, []) for name in names):
             pairs.append(None)
@@ -249,6 +249,8 @@ def measure_grounding(rows: Sequence[Grounding], *, released: bool = False) -> M
         problem = f"the predicted boxes look like {scale} of the picture, and are read as pixels"
         note(f"{problem}: convert them to pixels")
     thresholds = RELEASED_THRESHOLDS if released else THRESHOLDS
+
+    # The share of each question's true pairs that are found.
     rows_with_truth = [row for row in rows if row.truth]
     images = {name: number for number, name in enumerate(sorted({row.image for row in rows_with_truth}))}
     image = np.array([images[row.image] for row in rows_with_truth], dtype=np.int64)
@@ -260,12 +262,14 @@ def measure_grounding(rows: Sequence[Grounding], *, released: bool = False) -> M
     values = {"AR": recall[:, 2:].mean(axis=1), "AR@0.5": recall[:, 0], "AR@0.75": recall[:, 1]}
     n = {(metric, "full"): len(image) for metric in values}
     shares = [Shares(image, {(metric, "full"): (value, np.ones_like(image)) for metric, value in values.items()})]
+
+    # The true pairs of each size of object, of all questions together.
     for size, has_size in _sizes(rows_with_truth).items():
         image_of_pair = image[question[has_size]]
         share_of_thresholds = hits[has_size, 2:].sum(axis=1) / len(thresholds)  # at which each pair is found
         shares.append(Shares(image_of_pair, {("AR", size): (share_of_thresholds, np.ones_like(image_of_pair))}))
         n["AR", size] = len(image_of_pair)
-    settings = {**asked_settings(rows), "match": "mean"}
+    settings = {**asked_settings(rows), "match": "mean"}  # of the person's and the object's IoU, for a pair's overlap
     return Measured(len(images), n, shares, "hoi-grounding", settings, empty=0.0 if released else None)
 
 
@@ -281,9 +285,9 @@ def _hits(rows: Sequence[Grounding], thresholds: Sequence[float]) -> Bools:
     prediction, true_pair = expand_runs(truth_starts[question], np.diff(truth_starts)[question])
     people, others = (
         iou(predicted[side][:, prediction], truth[side][:, true_pair], inclusive=False) for side in (0, 1)
-    )
+    )  # [M] each: the IoU of the persons' boxes, and that of the objects'
     score = (people + others) / 2.0
-    rank = (np.arange(len(question)) - predicted_starts[question])[prediction]
+    rank = (np.arange(len(question)) - predicted_starts[question])[prediction]  # its place in its answer
     hits = np.zeros((len(truth[0].T), len(thresholds)), dtype=bool)
     for number, threshold in enumerate(thresholds):
         close = np.flatnonzero(score >= threshold)

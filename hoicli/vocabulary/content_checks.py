@@ -58,7 +58,7 @@ def _check_content(content: Any) -> None:
         raise _error("name", f"{_value_text(name)} is no name; {fix}")
     if box_convention not in BOXES:
         raise _error("box", f"{_value_text(box_convention)} is no convention of boxes; choose {', '.join(BOXES)}")
-    for keys, required_type, problem in _KINDS:
+    for keys, required_type, problem in _KINDS:  # the fields that must be texts, lists and the like
         for key in keys:
             if key in content and type(content[key]) is not required_type:
                 raise _error(key, f"{_value_text(content[key])} {problem}")
@@ -105,7 +105,7 @@ def _check_label_lists(content: Mapping[str, Any]) -> None:
         raise _error("objects", "an object of labels needs the WordNet 3.0 noun of each, as n02084071")
     lists = {**content, "objects": list(listed) if type(listed) is dict else listed}
     for key in ("subjects", "verbs", "objects", "roles"):
-        if key in lists and (key, lists[key]) != ("objects", "coco"):
+        if key in lists and (key, lists[key]) != ("objects", "coco"):  # "coco" stands for COCO's 80 objects
             _check_labels(key, lists[key], needed=key != "roles")
 
 
@@ -152,6 +152,7 @@ def label_fault(label: Any, *, signed: bool = True) -> str:
 def _check_pairs(listed: Any, verbs: list[str], objects: list[str], roles: list[str]) -> tuple[Pair, ...]:
     """Check the field `interactions`, and return it as a tuple of (verb, object), or of (verb, role) in a dataset with
     roles. listed: the field's value: a list of pairs by name, a list of pairs by number, or verbs by object."""
+    # with roles (V-COCO), "" is the action itself, without a role
     second_name, second_labels = ("role", ["", *roles]) if roles else ("object", objects)
     if len(verbs) * len(second_labels) > MOST_PAIRS:
         raise _error("verbs", f"{len(verbs):,} x {len(objects):,} objects; hoicli takes {MOST_PAIRS:,} pairs")
@@ -255,7 +256,7 @@ def _check_interaction_numbers(content: Any, pairs: Sequence[Pair], field: str) 
 def _check_class_sets(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> None:
     """Check the fields `groups`, `subsets` and `splits`, which are named sets of interactions. Each interaction must be
     in exactly one of the groups. ids: the number of each interaction."""
-    group_of: dict[int, str] = {}
+    group_of: dict[int, str] = {}  # the first group that each interaction is in
     groups = content.get("groups", {})
     for name, classes in groups.items():
         field = f"groups.{name[:_LONGEST]}"
@@ -293,7 +294,7 @@ def _check_class_set(field: str, name: str, classes: Any, ids: Mapping[Pair, int
     numbers = set[int]()
     for index, member in enumerate(classes):
         number = _class_number(member, ids)
-        if number < 0:
+        if number < 0:  # -1: it is no interaction
             interactions_text = f"`interactions`, of which there are {len(ids)}, counted from 0"
             raise _error(f"{field}[{index}]", f"{_value_text(member)} is none of {interactions_text}")
         if number in numbers:
@@ -311,7 +312,7 @@ def _check_counts(content: Mapping[str, Any], classes: int) -> None:
         return
     if not counts or content.get("groups"):
         raise _error("cuts", "cut training_counts into groups: needs those, and no groups; drop it")
-    limits = list(cuts.values()) if type(cuts) is dict else [0]
+    limits = list(cuts.values()) if type(cuts) is dict else [0]  # [0] is refused below, as its last is not null
     names_fit = type(cuts) is dict and cuts and not any(label_fault(name) or name in RESERVED for name in cuts)
     limits_fit = bool(limits) and limits[-1] is None and all(map(_is_count, limits[:-1]))
     if not names_fit or not limits_fit or any(low >= high for low, high in pairwise(limits[:-1])):

@@ -148,6 +148,7 @@ def numbers(rule: Mapping[str, Any], entries: Sequence[Any]) -> dict[int, int]:
 
     rule: an entry of the field `numbering`: {"ids": {label: number}}, for interactions {"ids": {number: pair}}; or
     {"order": "listed" (the default), "alphabetical", or a list of the entries, "base": the first number, else 0}."""
+    # verbs and objects are texts; an interaction is a pair, a list in JSON and here a tuple
     ids = {tuple(entry) if isinstance(entry, list) else entry: number for number, entry in enumerate(entries)}
     if "ids" in rule and isinstance(entries[0], str):
         return {number: ids[label] for label, number in rule["ids"].items()}

@@ -239,6 +239,7 @@ class Vocabulary:
         everything = frozenset(range(len(self.interactions)))
         sets = {"full": everything}
         if self.roles:
+            # a class of V-COCO is (verb, role), with the role "" for the action by itself
             agent = frozenset(number for number in everything if not self.interactions[number][1])
             verbs_with_roles = {self.interactions[number][0] for number in everything - agent}
             no_roles = frozenset(number for number in agent if self.interactions[number][0] not in verbs_with_roles)
@@ -253,6 +254,7 @@ class Vocabulary:
         """Return the name that this dataset has for a zero-shot split. name: that name in any case, or the papers'
         (RF-UC or UC-RF, NF-UC, UO, UV). Raises `UsageError` for a split that this dataset does not have."""
         lower_name = name.lower()
+        # the papers' names have hyphens, as rf-uc, and the dataset's own have underscores
         split_name = self.split_aliases.get(lower_name.replace("_", "-"), lower_name.replace("-", "_"))
         if split_name not in self.unseen:
             known_splits = ", ".join(self.unseen) or "no zero-shot splits"
@@ -267,7 +269,7 @@ class Vocabulary:
     def check_split(self, name: str | None) -> None:
         """Raise `UsageError` if a zero-shot split is named (not None) that this dataset does not have."""
         if name:
-            self.split(name)
+            self.split(name)  # raises the error; the name that it returns is not needed here
 
 
 def normalise(name: str) -> str:

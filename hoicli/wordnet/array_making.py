@@ -60,6 +60,8 @@ def compile_arrays(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
     for lemma, offsets_by_pos in reader._lemma_pos_offset_map.items():
         places[lemma] = list(chain.from_iterable(product((pos,), offsets_by_pos.get(pos, ())) for pos in POS))
     arrays = lemma_arrays(places, rows)
+
+    # `_smallest` makes an array of the smallest type of integers that holds the numbers, `_text` one of lines of text
     number = {lemma: place for place, lemma in enumerate(sorted(reader.all_lemma_names()))}
     # the lemmas of each synset, as numbers
     words = [[number[word] for word in dict.fromkeys(entry.words) if word in number] for entry in entries]
@@ -119,13 +121,14 @@ def lemma_arrays(table: Mapping[str, Iterable[Place]], rows: dict[Place, int]) -
 
 
 def _pointers_of(synset: Any) -> tuple[dict[str, list[Any]], list[tuple[str, Any, int]]]:
-    """Return the pointers and the antonyms of one of nltk's synsets, in the form of `Entry`. Pointers of its single
-    words count as its own."""
+    """Return two things about one of nltk's synsets: its pointers, {symbol of the relation: places of synsets}, where
+    those of its single words count, too; and its antonyms, (word, place of the antonym's synset, the antonym's number
+    among the words of that)."""
     pointers = {symbol: list(targets) for symbol, targets in synset._pointers.items()}
     antonyms = []
     for (word, symbol), targets in synset._lemma_pointers.items():
         pointers.setdefault(symbol, []).extend((kind, offset) for kind, offset, _ in targets)
-        if symbol == "!":
+        if symbol == "!":  # WordNet's symbol of antonyms
             antonyms += [(word.lower(), (kind, offset), place) for kind, offset, place in targets]
     return pointers, antonyms
 
@@ -212,7 +215,9 @@ def _hierarchy_arrays(arrays: Arrays, tag_counts: list[int] | None) -> dict[str,
     if tag_counts is None:
         return depths
     # the count of each synset goes to itself and to all of its ancestors
-    above = ancestors(graph, np.arange(size), root=False)
+    above = ancestors(
+        graph, np.arange(size), root=False
+    )  # of synset i: above.node[above.start[i] : above.start[i + 1]]
     weights = np.repeat(np.array(tag_counts[:size]), np.diff(above.start))
     total = np.bincount(above.node, weights=weights, minlength=size)
     return depths | {"concordance": _smallest(total.astype(np.int64))}

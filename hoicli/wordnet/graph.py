@@ -171,7 +171,7 @@ class Graph:
     def __init__(self, arrays: Arrays) -> None:
         """Use compiled arrays {name: array}, as `array_making.compile_arrays` makes them. `counted`: whether they have
         counts of tagged senses; `ranges`: {part of speech: the rows of its synsets}."""
-        self.array = cache(arrays.__getitem__)
+        self.array = cache(arrays.__getitem__)  # an .npz file would unpack an array at each look-up
         self.counted = "concordance" in arrays
         bounds = starts_of(arrays["sizes"]).tolist()
         self.size: int = bounds[-1]
@@ -185,7 +185,7 @@ class Graph:
 
     def row(self, name: str) -> int:
         """Return the row of a synset by its own name, "ride.v.10"; raise `KeyError` for any other text."""
-        lemma, *rest = name.rsplit(".", 2)
+        lemma, *rest = name.rsplit(".", 2)  # rest: part of speech and number
         for row in self.lemmas[lemma] if len(rest) == 2 else ():
             if self.names[row] == name:
                 return row
@@ -237,6 +237,7 @@ class Graph:
         """Return (sources, targets), two columns of rows: all pointers of the named RELATIONS, sorted by source. A
         pointer between two words counts as one between their synsets."""
         start = starts_of(self.array("edge_count"))  # the arrays have one relation after the other
+        # where the pointers of each of the named relations are: RELATIONS has the order of the arrays
         spans = [slice(*start[number : number + 2]) for number in map(list(RELATIONS).index, kinds)]
         sources, targets = (
             np.concatenate([self.array(side)[span] for span in spans]).astype(np.int64)

@@ -71,6 +71,7 @@ def similarities(graph: Graph, pairs: Ints) -> Floats:
         synsets, position = np.unique(np.sort(pairs[of_pos], axis=1), return_inverse=True)
         position = position.reshape(-1, 2)
         dot_product = _products(_vectors(graph, synsets, pos), position)
+        # ANTONYM < 1 pushes opposites apart; the root brings the values near those of people's ratings
         dot_product *= np.where(_are_antonyms(graph, synsets, position, pos), ANTONYM, 1.0)
         similarity = np.round(np.sqrt(np.clip(dot_product, 0.0, 1.0)), DECIMALS)
         result[of_pos] = np.where(position[:, 0] == position[:, 1], 1.0, similarity)
@@ -114,9 +115,10 @@ def _products(vectors: sparse.csr_array, pairs: Ints) -> Floats:
 
 
 def _vectors(graph: Graph, synsets: Ints, pos: str) -> sparse.csr_array:
-    """Return [S, features]: the vectors of S senses, of five parts (see the top of this module): place, gloss and
-    derivation of the sense itself; then place and derivation again, averaged over all senses of its lemmas. synsets:
-    their rows, ascending, all of one part of speech (pos)."""
+    """Return [S, features]: the vectors of S senses, of five parts: place (what is above the sense), gloss (its words)
+    and derivation (the place of words derived from it); then place and derivation again, averaged over all senses of
+    its lemmas. synsets: their rows, ascending, all of one part of speech (pos)."""
+    # PLACE, GLOSS, DERIVATION: the weights of these three parts; LEMMAS: that of the averages over the lemmas' senses
     meant, average = _lemma_senses(graph, synsets, pos)  # rows of these M senses; their weights, [S, M]
     ancestry = _ancestry(graph)
     place = _unit(_with_relatives(graph, meant, RELATED) @ ancestry)
@@ -165,7 +167,8 @@ def _are_antonyms(graph: Graph, synsets: Ints, pairs: Ints, pos: str) -> npt.NDA
     antonym_pos, first, second = graph.array("antonyms").astype(np.int64)
     of_pos = antonym_pos == POS.index(pos)
     antonyms = _matrix(np.ones(np.count_nonzero(of_pos)), first[of_pos], second[of_pos], (size, size))
-    # [S, S]: above 0 where some lemma of one synset is the antonym of some lemma of another one
+    # [S, S]: above 0 where some lemma of one synset is the antonym of some lemma of another one; two positions in
+    # `synsets` are looked up as one number
     row, column = (has_lemma @ antonyms @ has_lemma.T).nonzero()
     are_opposed: npt.NDArray[np.bool_] = np.isin(pairs[:, 0] * len(synsets) + pairs[:, 1], row * len(synsets) + column)
     return are_opposed
@@ -180,6 +183,7 @@ def _ancestry(graph: Graph) -> sparse.csr_array:
     weights = np.array([DECAY**steps for steps in range(int(above.distance.max()) + 1)])[above.distance]
     pos_size = np.array([len(graph.ranges[pos]) for pos in POS])[_part_of_speech(graph)]
     count_below = np.bincount(above.node, minlength=size)  # how many synsets have each one as an ancestor or self
+    # Seco, Veale and Hayes 2004: the fewer synsets are below one, the more it says; np.maximum: no division by log(1)
     content = 1.0 - np.log(count_below) / np.log(np.maximum(pos_size, 2))
     return sparse.csr_array((weights * content[above.node], above.node, above.start), shape=(size, size))
 

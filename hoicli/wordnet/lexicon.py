@@ -124,7 +124,7 @@ class Lexicon:
             return sense
         shared_keys: Counter[str] = Counter()
         for lemma in embedded.reader.synset(sense).lemmas():
-            same_word = self.reader.lemmas(lemma.name(), sense.rsplit(".", 2)[1])
+            same_word = self.reader.lemmas(lemma.name(), sense.rsplit(".", 2)[1])  # of the sense's part of speech
             shared_keys.update({other.synset().name() for other in same_word if other.key() == lemma.key()})
         return max(shared_keys, key=shared_keys.__getitem__, default=None)
 

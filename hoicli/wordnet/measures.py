@@ -173,7 +173,8 @@ def _common(graph: Graph, first: Ints, second: Ints, *, root: bool) -> tuple[Int
     start, node, distance = ancestors(graph, synsets, root=root)
     count, base = np.diff(start), graph.size + 1
     first_place, second_place = np.searchsorted(synsets, first), np.searchsorted(synsets, second)
-    # Look up each ancestor of the first synset among those of the second one.
+    # Look up each ancestor of the first synset among those of the second one, by (place in `synsets`, ancestor) as one
+    # number. entry, entry_of_second: the rows of an ancestor in `node`, for the first synset and for the second one.
     pair, entry = expand_runs(start[first_place], count[first_place])
     entry_of_second, is_common = find(runs_of(start) * base + node, second_place[pair] * base + node[entry])
     pair, entry, entry_of_second = pair[is_common], entry[is_common], entry_of_second[is_common]
@@ -193,7 +194,7 @@ def _have_common_ancestor(graph: Graph, pos: str, pairs: Ints) -> Bools:
 def _distances(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
     """Return [P]: the steps of the shortest way between first[i] and second[i] over a common ancestor, which they must
     have."""
-    # many pairs have the same subsumer, so each two synsets are compared once
+    # many pairs have the same subsumer, so each two synsets, as one number, are compared once
     pairs, pair_number = np.unique(first * (graph.size + 1) + second, return_inverse=True)
     first, second = np.divmod(pairs, graph.size + 1)
     pair, _, length = _common(graph, first, second, root=pos == "v")
@@ -220,7 +221,7 @@ def _lch(graph: Graph, pos: str, pairs: Ints) -> Floats:
 
 def _wup(graph: Graph, pos: str, pairs: Ints) -> Floats:
     """Return [P]: the similarity of Wu and Palmer, twice the depth of the subsumer over the sum of both synsets' depths
-    through it, with nltk's conventions (the top of this module)."""
+    through it. As in nltk, the subsumer is chosen by its shortest way to a root, but its depth is the longest one."""
     first, second = pairs[:, 0], pairs[:, 1]
     subsumer = _subsumers(graph, pos, first, second)
     longest = np.zeros(graph.size + 1, np.int64)  # 0 for the simulated root, the last row

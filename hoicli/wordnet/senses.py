@@ -207,7 +207,7 @@ def _join_words(words: SplitLabel) -> list[str]:
 
 def _base_forms(wordnet: Lexicon, form: str, pos: str) -> list[str]:
     """Return the lemmas of which a word may be a form: WordNet's, then those that only the curated table has."""
-    added = _table()["added"][pos]
+    added = _table()["added"][pos]  # {lemma: its senses} that hoicli's own table has beside WordNet's
     endings = wordnet.reader.MORPHOLOGICAL_SUBSTITUTIONS[pos]
     possible_bases = [form, *(form[: -len(old)] + new for old, new in endings if form.endswith(old))]
     added_bases = [base for base in possible_bases if base in added]

@@ -167,8 +167,8 @@ def _head(data: bytes, start: int, end: int) -> bytes:
 
 def _element(data: bytes, start: int, end: int, stored: int) -> bytes:
     """Return all bytes, decompressed, of the variable that the file's bytes from `start` to `end` hold. stored: the
-    size of the file on the disk in bytes. Raises ValueError if it unpacks to more than a file of that size justifies
-    (DENSEST), or if the compressed data is cut off; bytes that follow its end do not count."""
+    size of the file on the disk in bytes. Raises ValueError if it unpacks to more than LARGEST, or than both DENSE
+    (bytes) and DENSEST times its compressed size, or if it is cut off; bytes that follow its end do not count."""
     element_type, _ = TAG(data, start)
     if element_type == MATRIX:
         return data[start:end]
@@ -178,6 +178,7 @@ def _element(data: bytes, start: int, end: int, stored: int) -> bytes:
     for position in range(start + 8, end, PACKED_PIECE):
         pieces.append(stream.decompress(data[position : min(end, position + PACKED_PIECE)]))
         unpacked += len(pieces[-1])
+        # compressed bytes used so far: up to the end of this piece, without what follows the end of the data in it
         packed_bytes = min(stored, position + PACKED_PIECE - start - len(stream.unused_data))
         if unpacked > min(LARGEST, max(DENSE, DENSEST * packed_bytes)):
             raise ValueError(f"unpacks to more than {unpacked >> 20} MiB, as no file of {stored:,} bytes does")
@@ -203,8 +204,9 @@ class _MatrixReader:
         self.empty = b"", (NOTHING,)
 
     def head(self) -> tuple[str, str, tuple[int, ...]]:
-        """Return the variable's name, kind (as in `Variable`) and shape. They are in its first elements: at byte 8 the
-        flags, at 24 the dimensions, whose numbers begin at 32, and then the name."""
+        """Return the variable's name, kind ("numbers", "cell", or "class N" for another class of MATLAB's) and shape.
+        They are in its first elements: at byte 8 the flags, at 24 the dimensions, whose numbers begin at 32, and then
+        the name."""
         _, _, flags, _, _, dimension_size, *_ = FLAGS_AND_SHAPE(self.data, 8)
         matrix_class = flags & 0xFF  # the lowest byte; the others say whether it is complex, global or logical
         kind = "numbers" if matrix_class in NUMBERS else "cell" if matrix_class == CELL else f"class {matrix_class}"
@@ -224,7 +226,8 @@ class _MatrixReader:
             raise ValueError(f"a matrix goes beyond its end at byte {start}")
         self.take_places(OF_A_MATRIX)
         if not size:
-            return NOTHING, end
+            return NOTHING, end  # MATLAB's []
+        # type, size and content of the flags; type and size of the dimensions; the first two dimensions
         flags_type, flags_size, flags, _, second_type, dimension_size, *shape = FLAGS_AND_SHAPE(data, start + 8)
         if (flags_type, flags_size) != FLAGS or second_type != DIMENSIONS or dimension_size < 8:
             raise ValueError(f"no matrix header at byte {start}")
@@ -234,9 +237,8 @@ class _MatrixReader:
             shape = [*struct.unpack_from(f"<{dimension_size // 4}I", data, start + 32)]
         position = start + 32 + _size_with_padding(dimension_size)
         name_type, name_size = TAG(data, position)
-        position += (
-            8 if name_type >> 16 else 8 + _size_with_padding(name_size)
-        )  # a short name is inside its tag (`content`)
+        # a name of up to four bytes is inside its tag of eight bytes; the upper half of the type then has its length
+        position += 8 if name_type >> 16 else 8 + _size_with_padding(name_size)
         matrix_class = flags & 0xFF
         if matrix_class in NUMBERS:
             return self.numbers(position, end, tuple(shape)), end
@@ -306,7 +308,7 @@ class _MatrixReader:
         not for all that the file declares. levels: how many matrices may lie within each other, this one included."""
         self.take_places(min(count * width, (end - position) // 8))  # each takes eight bytes at least
         rows: list[tuple[Any, ...]] = []
-        for _ in range(count if width else 0):
+        for _ in range(count if width else 0):  # structs without fields have no values
             empty_bytes, empty_row = self.empty
             if empty_bytes and width == 1 and self.data.startswith(empty_bytes, position):
                 rows.append(empty_row)  # detections have millions of empty cells with equal bytes

@@ -29,7 +29,7 @@ def items_of(data: bytes, start: int, parse: Callable[[bytes], Any], *, to_end: 
     begin = after = cut = _skip_space(data, start)
     first_key = _FIRST_KEY.match(data, begin)
     while data[after : after + 1] != b"]":
-        item, end = None, -1
+        item, end = None, -1  # -1: the item was not read yet
         if first_key and 0 <= cut <= begin:
             cut = data.find(first_key.group(), begin + 1)
             body = data[begin:cut].rstrip(b" \t\r\n,") if cut >= 0 else b""
@@ -72,9 +72,10 @@ def _find_end(data: bytes, begin: int) -> int:
             raise ValueError(BROKEN_OFF)
         return scalar.end()
     depth, position = 0, begin
+    # a match goes on to the next bracket outside of strings; over many strings it ends without one, b""
     while (bracket := _TO_BRACKET.match(data, position)) and bracket.end() > position:
         position = bracket.end()
-        depth += (bracket[1] in b"[{(") - (bracket[1] in b"]})")  # +1 if it opens, -1 if it closes
+        depth += (bracket[1] in b"[{(") - (bracket[1] in b"]})")  # opens +1, closes -1; b"" is in both: 0
         if depth == 0:
             return position
     raise ValueError(BROKEN_OFF)

@@ -81,7 +81,7 @@ class _Machine(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         """Return what hoicli puts in place of a class or function that the pickle names; the unpickler calls this.
         Raises `DataError` for a name that is not in _NAMES."""
-        if global_name == "CacheTemplate":
+        if global_name == "CacheTemplate":  # a dict of UPT's and related code, in a module of any name
             return _DICTIONARY
         replacement = _NAMES.get((module_name, global_name))
         if replacement is not None:

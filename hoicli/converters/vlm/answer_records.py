@@ -81,7 +81,7 @@ class _Image:
         record |= {"boxes": self.table.boxes, "labels": self.table.labels}
         if self.detections is not None and len(self.detections.get("scores") or ()) == len(self.table.boxes):
             record["scores"] = self.detections["scores"]
-        elif self.caveat == ALL_ONES:
+        elif self.caveat == ALL_ONES:  # --scores ones: each box has a score of 1, too
             record["scores"] = [1.0] * len(self.table.boxes)
         record["hois"] = [
             {"subject": subject, "object": object_, "verb": verb, **({} if score is None else {"score": score})}
@@ -132,7 +132,7 @@ class _AnswerReader:
         claims = read_answer(answer, verbs, label, self._may_act)
         for reason in claims.reports:
             self._drop(reason)
-        if not claims.form:
+        if not claims.form:  # the answer is refused
             self._refused += 1
             return
         frame = find_frame(row, key, answer, claims.tokens, self._frame, self._context)
@@ -198,6 +198,7 @@ class _AnswerReader:
         with the boxes of its record there, which answers name by their index. Raises `DataError` if the row names none.
         """
         image_id, file_name = image_named_in(row)
+        # an id that is only the file's base name may be that of other folders' files, too: then the path counts
         path = path_of(file_name) if file_name is not None and image_id == image_id_of(file_name) else ""
         id_text = str(image_id)
         image = self._images.get(path or id_text)
@@ -265,6 +266,7 @@ class _AnswerReader:
         """Add one triplet for each verb of a claim to its image, and its two boxes. Raises `_NotPlacedError`, and adds
         nothing, if one of the boxes or the object's name cannot be used. frame: the convention of the boxes' numbers.
         """
+        # of_box: the name is that of a box which the answer lists; acts: the subject's name, if the answer has one
         label_for = self._box_name if claim.of_box else self._object_name
         label = None if claim.label is None else label_for(label_of(claim.label))
         subject_place = self._locate(image, claim.subject, self._subject_label(claim.acts), frame)

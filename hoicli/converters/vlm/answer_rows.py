@@ -76,11 +76,11 @@ def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
     image_id: str | int
     if stated_id is None and stem is None:
         raise DataError("names no image; put its file_name or image_id into the row")
-    if stem is None or (isinstance(stated_id, int) and image_number(stem) == stated_id):
-        image_id = stated_id if stated_id is not None else ""
+    if stem is None or (isinstance(stated_id, int) and image_number(stem) == stated_id):  # there is no other, or fits
+        image_id = stated_id if stated_id is not None else ""  # never "": without a stem, the row states an id
     elif isinstance(stated_id, str) and "image_id" in row:
         image_id = stated_id
-    else:  # such an id is that of the row or the question, and not of the image
+    else:  # a number or `id` that does not fit is that of the row or the question, and not of the image
         image_id = stem
     if isinstance(image_id, str) and PurePosixPath(image_id).suffix.lower() in PICTURE_ENDINGS:
         return image_id_of(image_id), file_name or image_id

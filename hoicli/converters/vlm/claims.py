@@ -150,10 +150,15 @@ class Claims:
             phrase_verbs, phrase_object = split_phrase(verb_value)
             if phrase_object == label:  # the phrase names the object, too: "riding a bicycle"
                 verbs = phrase_verbs
-        subject_box, object_box = (numbers_of(_value_of(entry, _BOX)) for entry in (first, second))
-        label, acts, score = label or self.label, _name_of(first), self._score(second)
-        claim = Claim(subject_box, object_box, label, tuple(verbs), score, acts=acts)
-        self._add(claim, verb_value, _value_of(second, _NAME))
+        claim = Claim(
+            subject=numbers_of(_value_of(first, _BOX)),
+            object=numbers_of(_value_of(second, _BOX)),
+            label=label or self.label,
+            verbs=tuple(verbs),
+            score=self._score(second),
+            acts=_name_of(first),
+        )
+        self._add(claim, verb_value, label_value=_value_of(second, _NAME))
 
     def _read_triplet(self, entry: dict[str, Any]) -> None:
         """Add the triplet of a JSON object that has keys of a subject, or of an object and its verb. A triplet whose
@@ -184,7 +189,8 @@ class Claims:
             verbs, label = split_phrase(verb_value)
             label_value = verb_value
         label = self.label if label is None else label_of(label)
-        claim = Claim(_place_of(subject), object_place, label, tuple(verbs), self._score(entry), acts=acts)
+        place, score = _place_of(subject), self._score(entry)
+        claim = Claim(place, object_place, label, verbs=tuple(verbs), score=score, acts=acts)
         self._add(claim, verb_value, label_value)
 
     def _add(self, claim: Claim, verb_value: Any, label_value: Any) -> None:
@@ -194,6 +200,7 @@ class Claims:
         label = claim.label
         if not claim.verbs:
             self.reports.append("a pair without a verb that can be read")
+        # without a readable name, the object can still be a box that is named elsewhere, by its index or its id
         elif label is None or type(claim.object) is int or label in self.ids or is_name(label):
             spans = tuple(span_of(verb_value, verb) for verb in claim.verbs)
             self.triplets.append(replace(claim, spans=spans, label_span=span_of(label_value, label or "")))

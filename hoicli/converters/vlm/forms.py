@@ -39,6 +39,7 @@ def read_answer(
     answers that are only boxes. persons: the function that tells whether a name may be that of a subject."""
     claims = Claims(persons, verbs, label)
     try:
+        # _SIGN: any box token; _MENTION: tokens of one kind with the name beside them, of which `_kind` tells the kind
         text = final_part(answer) if isinstance(answer, str) else Spoken.starting_at("", 0)
         kinds = {_kind(match) for match in _MENTION.finditer(text)} if _SIGN.search(text) else set()
         if kinds:
@@ -79,6 +80,7 @@ def _read_tokens(text: str, claims: Claims) -> None:
     """Add what an answer in box tokens states. If the question named the verbs and the object, boxes come in pairs,
     person and object, and each is a triplet; else they are only listed with their names. Raises `NotReadError` if the
     answer has other words than names."""
+    # _BETWEEN: what may stand between mentions (tokens with their name); words are not among it
     if not _BETWEEN.fullmatch(_MENTION.sub(" ; ", text)):
         raise NotReadError(OTHER_WORDS)
     mentions = [_named_places(match) for match in _MENTION.finditer(text)]  # each a name with its boxes
@@ -105,9 +107,10 @@ def _kind(match: re.Match[str]) -> str:
 
 
 def _named_places(match: re.Match[str]) -> tuple[str, list[Place]]:
-    """Return (name, places) of what a match of _MENTION is about: the name, "" without one, and its boxes, or for Groma
-    the index of one of --boxes. Names stand in a tag, or, without one, before the tokens (Florence-2) or behind them
-    (PaliGemma). Raises `NotReadError` if the words before the tokens are no name."""
+    """Return (name, places) of what a match of _MENTION (box tokens, and a name beside them) is about: the name, ""
+    without one, and its boxes, or for Groma the index of one of --boxes. Names stand in a tag, or, without one, before
+    the tokens (Florence-2) or behind them (PaliGemma). Raises `NotReadError` for words before the tokens that are none.
+    """
     kind = _kind(match)
     name_texts = [match[group] for group in ("tag", "qwen", "before", "after") if match[group]]
     label = label_of(name_texts[0] if name_texts else "")

@@ -260,6 +260,7 @@ class Tokens:
         token_indices: set[int] = set()
         for span in spans:
             first_byte, end_byte = (len(_encode_text(self._answer[:position])) for position in span)
+            # from the token in which the first byte is to that in which the last one is
             token_indices.update(range(bisect_right(self._ends, first_byte), bisect_left(self._ends, end_byte) + 1))
         return math.exp(math.fsum(self._logs[index] for index in token_indices))
 
