@@ -19,6 +19,7 @@ from hoicli.errors import DataError
 from tests.support.arrays import GT, PREDICTIONS, arrays, records
 from tests.support.project import EIGHT, FIXTURES, PATIENCE, ROOT, Hoicli
 
+SAMPLE = FIXTURES / "sample"
 PHOTO = EIGHT / "images/HICO_test2015_00000001.jpg"
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed (hoicli[dev-torch])")
 
@@ -159,3 +160,18 @@ def test_arrays_on_a_device() -> None:
         evaluator.update(record["image_id"], **given | {"boxes": OnDevice(given["boxes"])})
     evaluator.update(record["image_id"], **given | {"boxes": WithCpu(given["boxes"]), "score": WithCpu(given["score"])})
     assert np.array_equal(evaluator.state()["boxes"], given["boxes"])
+
+
+def test_classes_in_place_of_released_evaluators() -> None:
+    """INP-CC's prints what `hoicli eval` gives; QPIC's and CDN's agree."""
+    lines = run("drop_in.py", SAMPLE / "gt.jsonl.gz", SAMPLE / "baseline.jsonl.gz").splitlines()
+    printed = [line for line in lines if line.startswith("mAP: ")]
+    assert len(printed) == 2
+    assert printed[0] == printed[1]
+    rows = hoicli.evaluate(
+        SAMPLE / "gt.jsonl.gz", SAMPLE / "baseline.jsonl.gz", protocol="inp-cc", split="rare_first"
+    ).rows
+    values = {row["subset"]: f"{row['value']:.2f}" for row in rows}
+    assert [line for line in lines if ": " in line and "mAP:" in line and not line.startswith("mAP")] == [
+        f"zero-shot mAP: {values['unseen']}", f"seen mAP: {values['seen']}", f"full mAP: {values['full']}",
+    ]  # fmt: skip
