@@ -16,7 +16,7 @@ from tests.support.project import FIXTURES, Hoicli, Result
 NAMES = [f"{folder}{name}.jpg" for folder in ("", "a/", "a/b/", "b\\", "test2015/") for name in ("x_1", "x_2", "y_3")]
 NUMBERED = "the file numbers its images, --image-list names them"
 WITHOUT_NAMES = {
-    **dict.fromkeys(("logits", "detections_mat", "inpcc", "swig_inpcc", "inpcc_json"), NUMBERED),
+    **dict.fromkeys(("logits", "detections_mat", "rows_mat", "hoidet", "inpcc", "swig_inpcc", "inpcc_json"), NUMBERED),
     "state": "the file has ids of images, no names of files",
     "label_studio": "each name begins with the number of an upload",
     **dict.fromkeys(("vcoco_ids", "vcoco_instances", "vcoco_vsrl", "vcoco_official", "vcoco_cache"), "COCO's numbers"),
