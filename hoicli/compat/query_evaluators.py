@@ -74,15 +74,15 @@ class QueryEvaluator:
         if self._nms is None:
             return self.predictions
         vocabulary = load(self.dataset)
-        kept: dict[str, Arrays] = {}
+        remaining_by_image: dict[str, Arrays] = {}
         for name, arrays in self.predictions.items():
             scenes = scenes_of_detections([detections(name, arrays, vocabulary)], vocabulary)
             nms = Filters.from_options(None, self._nms, False).nms
             assert nms is not None
             is_kept = pair_nms(scenes, np.ones(len(scenes.score), dtype=bool), **nms._asdict())
             columns = {key: arrays[key][is_kept] for key in ("subject", "object", "verb", "score")}
-            kept[name] = arrays | columns
-        return kept
+            remaining_by_image[name] = arrays | columns
+        return remaining_by_image
 
     def _evaluate_classes(self) -> list[dict[str, Any]]:
         """Return the rows of single classes, and keep those of the means as `rows`."""

@@ -52,8 +52,8 @@ class VCOCOeval:
         for verb in self._roles:
             ap, count = aps[verb, ""]
             print(f"{verb: >20}: AP = {ap:0.2f} (#pos = {count:d})")
-        known = [ap for ap, _ in aps.values() if ap == ap]
-        print(f"Average Agent AP = {sum(known) / len(self._roles):.2f}", "-" * 45, sep="\n")
+        aps_with_truth = [ap for ap, _ in aps.values() if ap == ap]
+        print(f"Average Agent AP = {sum(aps_with_truth) / len(self._roles):.2f}", "-" * 45, sep="\n")
 
     def _print_roles(self, aps: Mapping[tuple[str, str], ApAndCount], scenario: str) -> None:
         """Print the table of roles, whose mean is over those with ground truth."""

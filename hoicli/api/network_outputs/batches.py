@@ -72,8 +72,8 @@ def triplets(
         _refuse({"matching": matching, "correct_mat": correct_mat}, "UPT's lists of dictionaries")
         if vocabulary.roles:
             _refuse({"last_pixels": last_pixels or None}, "V-COCO, whose boxes UPT's cache_vcoco writes as they are")
-        most = top_k if isinstance(top_k, int) else None
-        return pair_triplets(outputs, sizes, vocabulary, most=most, last_pixels=last_pixels, pairing=pairing)
+        limit = top_k if isinstance(top_k, int) else None
+        return pair_triplets(outputs, sizes, vocabulary, limit=limit, last_pixels=last_pixels, pairing=pairing)
     if not isinstance(outputs, Mapping):
         kind = type(outputs).__name__
         raise DataError(f"is {kind}; give a model's outputs by name, or a list of UPT's dictionaries", field="outputs")
@@ -89,8 +89,8 @@ def triplets(
         )
         warnings.warn(message, HoicliWarning, stacklevel=3)
     allowed = None if correct_mat is None else read_correct_mat(correct_mat)
-    most = MOST_TRIPLETS if top_k is None else top_k if isinstance(top_k, int) else None
-    return query_triplets(outputs, sizes, Heads(vocabulary, matching=bool(matching), allowed=allowed, most=most))
+    limit = MOST_TRIPLETS if top_k is None else top_k if isinstance(top_k, int) else None
+    return query_triplets(outputs, sizes, Heads(vocabulary, matching=bool(matching), allowed=allowed, limit=limit))
 
 
 def _refuse(arguments: Mapping[str, Any], reason: str) -> None:

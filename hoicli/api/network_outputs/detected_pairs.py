@@ -39,12 +39,12 @@ def pair_triplets(
     sizes: Any,
     vocabulary: Vocabulary,
     *,
-    most: int | None,
+    limit: int | None,
     last_pixels: bool,
     pairing: str | None,
 ) -> list[Arrays]:
     """Return the triplets of each image as the arguments of `Evaluator.update`. outputs, sizes, last_pixels, pairing:
-    as the user gave them to `triplets`; most: how many triplets an image gets, None for all. Raises `DataError`."""
+    as the user gave them to `triplets`; limit: how many triplets an image gets, None for all. Raises `DataError`."""
     image_sizes = read_sizes(sizes, len(outputs))
     images = [_read_image(output, f"outputs[{place}]", vocabulary) for place, output in enumerate(outputs)]
     arrays, pairings = [], [image.pairing for image in images]
@@ -54,7 +54,9 @@ def pair_triplets(
         if ((rows < 0) | (rows >= len(image.boxes))).any():
             problem = f"has a row outside 0 to {len(image.boxes) - 1}, the image's boxes"
             raise DataError(problem, field=f"outputs[{place}].pairing")
-        arrays.append(_image_arrays(image, subject, object_, original, vocabulary, last_pixels=last_pixels, most=most))
+        arrays.append(
+            _image_arrays(image, subject, object_, original, vocabulary, last_pixels=last_pixels, limit=limit)
+        )
     return arrays
 
 
@@ -124,7 +126,7 @@ def _image_arrays(
     vocabulary: Vocabulary,
     *,
     last_pixels: bool,
-    most: int | None,
+    limit: int | None,
 ) -> Arrays:
     """Return the arrays of one image. subject, object_ [P]: rows of its boxes; original: height and width of the image
     before it was resized. The other arguments are those of `pair_triplets`."""
@@ -133,19 +135,27 @@ def _image_arrays(
     boxes = image.boxes * scale[[1, 0, 1, 0]]
     if last_pixels:
         boxes[:, 2:] -= 1
-    kept = np.arange(len(image.score))
-    if most is not None and most < len(kept):
-        kept = np.sort(np.argsort(-image.score, kind="stable")[:most])
-    subject, object_, label, verb = subject[kept], object_[kept], image.label[kept], image.verb[kept]
+    rows = np.arange(len(image.score))
+    if limit is not None and limit < len(rows):
+        rows = np.sort(np.argsort(-image.score, kind="stable")[:limit])
+    subject, object_, label, verb = (
+        subject[rows],
+        object_[rows],
+        image.label[rows],
+        image.verb[rows],
+    )
     if vocabulary.roles:  # the released cache has a detected person for each triplet
         action, role = (numbers[verb] for numbers in _pocket_actions())
-        person, pair = np.full(len(kept), vocabulary.object_ids[vocabulary.subjects[0]]), np.arange(len(kept))
+        person, pair = (
+            np.full(len(rows), vocabulary.object_ids[vocabulary.subjects[0]]),
+            np.arange(len(rows)),
+        )
         return {
             "boxes": np.concatenate([boxes[subject], boxes[object_]]),
             "labels": np.concatenate([person, label]),
-            "subject": pair, "object": pair + len(pair), "verb": action, "role": role, "score": image.score[kept],
+            "subject": pair, "object": pair + len(pair), "verb": action, "role": role, "score": image.score[rows],
         }  # fmt: skip
-    return label_boxes(boxes, subject, object_, label, vocabulary) | {"verb": verb, "score": image.score[kept]}
+    return label_boxes(boxes, subject, object_, label, vocabulary) | {"verb": verb, "score": image.score[rows]}
 
 
 @cache

@@ -34,12 +34,12 @@ VERBS, INTERACTIONS, MATCHING = "pred_verb_logits", "pred_hoi_logits", "pred_mat
 class Heads(NamedTuple):
     """How the outputs of a network become triplets. vocabulary: the dataset. matching: whether the probability that a
     query's boxes belong together is a factor of its scores. allowed: the factor of each verb and object label, None for
-    1. most: how many triplets an image gets, None for all."""
+    1. limit: how many triplets an image gets, None for all."""
 
     vocabulary: Vocabulary
     matching: bool
     allowed: NDArray[Any] | None
-    most: int | None
+    limit: int | None
 
 
 def query_triplets(outputs: Mapping[str, Any], sizes: Any, heads: Heads) -> list[Arrays]:
@@ -113,7 +113,7 @@ def _image_triplets(outputs: dict[str, Floats], size: Any, heads: Heads) -> Arra
     if INTERACTIONS in outputs:
         scores, object_scores = sigmoid(outputs[INTERACTIONS]), sigmoid(outputs["pred_obj_logits"])
         if not heads.vocabulary.roles:
-            ranked = best_of_interactions(scores, object_scores, heads.vocabulary, heads.most)
+            ranked = best_of_interactions(scores, object_scores, heads.vocabulary, heads.limit)
             return interaction_pairs(subject_boxes, object_boxes, ranked, heads.vocabulary)
         scores = score_actions(scores, object_scores)
     else:
@@ -123,12 +123,12 @@ def _image_triplets(outputs: dict[str, Floats], size: Any, heads: Heads) -> Arra
     if heads.allowed is not None:
         scores = scores * heads.allowed[:, label].T
     if heads.vocabulary.roles:
-        ranked = best_of_queries(scores, heads.most)
+        ranked = best_of_queries(scores, heads.limit)
         return state_roles(_query_pairs(subject_boxes, object_boxes, label, ranked, heads.vocabulary))
     is_interaction: Bools = class_table(heads.vocabulary)[:, label].T >= 0
-    ranked = best_of_queries(np.where(is_interaction, scores, -1.0), heads.most)
-    kept = ranked.score >= 0
-    ranked = Ranked(ranked.query[kept], ranked.number[kept], ranked.score[kept])
+    ranked = best_of_queries(np.where(is_interaction, scores, -1.0), heads.limit)
+    is_class = ranked.score >= 0
+    ranked = Ranked(ranked.query[is_class], ranked.number[is_class], ranked.score[is_class])
     return _query_pairs(subject_boxes, object_boxes, label, ranked, heads.vocabulary)
 
 

@@ -52,14 +52,15 @@ class Ranked(NamedTuple):
     score: Floats
 
 
-def best_of_queries(scores: NDArray[Any], most: int | None = MOST_TRIPLETS) -> Ranked:
+def best_of_queries(scores: NDArray[Any], limit: int | None = MOST_TRIPLETS) -> Ranked:
     """Return the best triplets of an image, of equal scores the first. scores [Q, K]: those of each class for each
-    query; most: how many to return, None for all."""
+    query; limit: how many to return, None for all."""
     flat = scores.ravel()
     candidates = np.arange(flat.size)
-    if most is not None and most < flat.size and not np.isnan(flat).any():
-        candidates = np.flatnonzero(flat >= np.partition(flat, -most)[-most])  # to sort all takes several times as long
-    best = candidates[np.argsort(-flat[candidates], kind="stable")[:most]]
+    if limit is not None and limit < flat.size and not np.isnan(flat).any():
+        # to sort all takes several times as long
+        candidates = np.flatnonzero(flat >= np.partition(flat, -limit)[-limit])
+    best = candidates[np.argsort(-flat[candidates], kind="stable")[:limit]]
     query, number = np.divmod(best, max(scores.shape[-1], 1))
     return Ranked(query, number, flat[best])
 
@@ -80,13 +81,13 @@ def score_actions(scores: NDArray[Any], object_scores: NDArray[Any]) -> NDArray[
 
 
 def best_of_interactions(
-    scores: NDArray[Any], object_scores: NDArray[Any], vocabulary: Vocabulary, most: int | None = MOST_TRIPLETS
+    scores: NDArray[Any], object_scores: NDArray[Any], vocabulary: Vocabulary, limit: int | None = MOST_TRIPLETS
 ) -> Ranked:
     """Return the best triplets of an image by GEN-VLKT's scores, as its HICO-DET evaluator takes them: of equal scores
     the first, as often as there are such (`np.where(...)[0][0]`). The arguments are those of `score_interactions` and
     `best_of_queries`."""
     combined = score_interactions(scores, object_scores, verbs_and_objects(vocabulary)[1])
-    ranked = best_of_queries(combined, most)
+    ranked = best_of_queries(combined, limit)
     is_new = np.append(True, np.diff(ranked.score) != 0)[: len(ranked.score)]
     first = np.maximum.accumulate(np.where(is_new, np.arange(len(is_new)), 0))
     return Ranked(ranked.query[first], ranked.number[first], ranked.score)
