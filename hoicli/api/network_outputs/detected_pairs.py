@@ -138,18 +138,11 @@ def _image_arrays(
     rows = np.arange(len(image.score))
     if limit is not None and limit < len(rows):
         rows = np.sort(np.argsort(-image.score, kind="stable")[:limit])
-    subject, object_, label, verb = (
-        subject[rows],
-        object_[rows],
-        image.label[rows],
-        image.verb[rows],
-    )
+    subject, object_, label, verb = (column[rows] for column in (subject, object_, image.label, image.verb))
     if vocabulary.roles:  # the released cache has a detected person for each triplet
         action, role = (numbers[verb] for numbers in _pocket_actions())
-        person, pair = (
-            np.full(len(rows), vocabulary.object_ids[vocabulary.subjects[0]]),
-            np.arange(len(rows)),
-        )
+        pair = np.arange(len(rows))
+        person = np.full(len(rows), vocabulary.object_ids[vocabulary.subjects[0]])
         return {
             "boxes": np.concatenate([boxes[subject], boxes[object_]]),
             "labels": np.concatenate([person, label]),
