@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from hoicli.api.network_outputs.ranking_rules import Arrays
 from hoicli.compat import query_evaluators
+from hoicli.compat.files import write_file
 from hoicli.compat.query_evaluators import Outputs, Triplet, nms_of
 
 
@@ -57,7 +57,7 @@ def write_json_file(evaluator: query_evaluators.HICODETEvaluator, path: str | No
         {"filename": name, "annotations": _boxes(arrays, shift), "hoi_annotation": _hois(arrays)}
         for name, arrays in evaluator.truth.items()
     ]
-    Path(path).write_text(json.dumps(str({"preds": preds, "gts": gts})))
+    write_file(path, "json_file", json.dumps(str({"preds": preds, "gts": gts})).encode())
 
 
 def _boxes(arrays: Arrays, shift: float = 0.0) -> list[dict[str, Any]]:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from hoicli.api.network_outputs.ranking_rules import (
+    NO_OBJECT,
+    VCOCO_INTERACTIONS,
     Arrays,
     best_of_interactions,
     interaction_pairs,
@@ -15,7 +17,7 @@ from hoicli.api.network_outputs.ranking_rules import (
 )
 from hoicli.compat import query_evaluators
 from hoicli.compat.cdn import write_json_file
-from hoicli.compat.query_evaluators import Outputs, Triplet, nms_of, read_outputs
+from hoicli.compat.query_evaluators import Outputs, Triplet, check_query_boxes, nms_of, option_of, read_outputs
 from hoicli.errors import UsageError
 
 GROUPS = {"default": ("rare", "non-rare"), "unseen_object": ("unseen-obj", "seen-obj")}
@@ -42,7 +44,7 @@ class HICOEvaluator(query_evaluators.HICODETEvaluator):
     ) -> None:
         if getattr(args, "eval_location", False):
             raise UsageError("eval_location: an evaluation of boxes without classes is not served; leave it out")
-        rare, non_rare = GROUPS.get(args.zero_shot_type, ("unseen", "seen"))
+        rare, non_rare = GROUPS.get(str(option_of(args, "zero_shot_type")), ("unseen", "seen"))
         self.means = {"rare": f"mAP {rare}", "non_rare": f"mAP {non_rare}"}
         self.line = self.line.replace("non-rare", non_rare).replace("mAP rare", f"mAP {rare}")
         super().__init__(preds, gts, rare_triplets, non_rare_triplets, correct_mat, nms_of(args))
@@ -54,7 +56,9 @@ class HICOEvaluator(query_evaluators.HICODETEvaluator):
 
     def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
         names = ("boxes", "hoi_scores", "obj_scores", "sub_ids", "obj_ids")
-        boxes, scores, object_scores, subject, object_ = read_outputs(outputs, names, place)
+        widths = {"hoi_scores": len(self._vocabulary.interactions), "obj_scores": len(self._vocabulary.objects)}
+        boxes, scores, object_scores, subject, object_ = read_outputs(outputs, names, place, widths)
+        check_query_boxes(boxes, subject, object_, place)
         ranked = best_of_interactions(scores, object_scores, self._vocabulary)
         return interaction_pairs(boxes[subject], boxes[object_], ranked, self._vocabulary)
 
@@ -69,6 +73,7 @@ class VCOCOEvaluator(query_evaluators.VCOCOEvaluator):
         super().__init__(preds, gts, correct_mat)
 
     def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
-        scores, object_scores = read_outputs(outputs, ("hoi_scores", "obj_scores"), place)
+        widths = {"hoi_scores": VCOCO_INTERACTIONS, "obj_scores": NO_OBJECT + 1}
+        scores, object_scores = read_outputs(outputs, tuple(widths), place, widths)
         verb_scores = score_actions(scores, object_scores).astype(np.float64)  # theirs stand in an array of doubles
         return super()._predicted_arrays({**outputs, "verb_scores": verb_scores}, place)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 import hoicli
+from hoicli.compat.files import read_list, write_file
 from hoicli.compat.means import mean_of
-from hoicli.records.interaction_arrays import row_arrays
+from hoicli.errors import DataError, UsageError
+from hoicli.interface.command import python_call
+from hoicli.records.interaction_arrays import ROW, row_arrays
+from hoicli.records.parsing import short
 from hoicli.vocabulary.datasets import load
 
 Pair = tuple[int, list[float]]
@@ -26,22 +30,35 @@ class _Evaluator:
 
     protocol: str
     dataset: str
+    pairs_key: str
+    """Where an image's annotated pairs are in the released file."""
     shift = 0.0
     """What the released ground truth adds to every coordinate, beside hoicli's records."""
 
     def __init__(self, anno_file: str, output_dir: str) -> None:
         """anno_file: the released annotations. output_dir: the folder for `preds.pkl` and other files."""
+        if not isinstance(output_dir, str | os.PathLike):
+            raise UsageError(f"output_dir={output_dir!r}: is no path; give a folder", code="bad-output")
         self.output_dir = output_dir
         self.rows: list[dict[str, Any]] = []
         self.truth: dict[str, dict[str, Any]] = {}
         self.predictions: dict[str, list[list[Any]]] = {}
         self._vocabulary = load(self.dataset)
         self._image_ids: dict[str, Any] = {}
-        with open(anno_file, encoding="utf-8") as file:
-            for image in json.load(file):
-                name = str(image["img_id"])
-                self._image_ids[name] = image["img_id"]
-                self.truth[name] = pair_arrays(self._annotated_pairs(image), -self.shift)
+        has_pairs = False
+        for number, image in enumerate(read_list(anno_file, "anno_file")):
+            place = f"{os.fspath(anno_file)}: [{number}]"
+            has_pairs = has_pairs or (isinstance(image, dict) and self.pairs_key in image)
+            with as_data_error(place, f"is no image of {self.dataset}'s released annotations", "give their file"):
+                image_id = image["img_id"]
+                pairs = list(self._annotated_pairs(image))
+                if not isinstance(image_id, int | str) or str(image_id) in self.truth:
+                    raise DataError(f"{image_id!r} is no id of its own; number the images", place=place, field="img_id")
+                self._image_ids[str(image_id)] = image_id
+                self.truth[str(image_id)] = pair_arrays(pairs, -self.shift)
+        if not has_pairs:
+            problem = f"no image has {self.pairs_key!r}; give {self.dataset}'s released annotations"
+            raise DataError(problem, place=os.fspath(anno_file), code="another-dataset")
         size = self._size()
         self._ap, self._recall = np.zeros(size), np.zeros(size)
 
@@ -56,8 +73,23 @@ class _Evaluator:
     def update(self, predictions: Mapping[Any, Sequence[Sequence[Any]]]) -> None:
         """Add predictions. predictions: by image, rows of an interaction's number, a score, and eight numbers: the
         corners of the person's and the object's box."""
+        if not isinstance(predictions, Mapping):
+            raise UsageError(f"update: {type(predictions).__name__}; give a dictionary with the rows of each image")
+        added: dict[str, list[list[Any]]] = {}
         for image_id, image_rows in predictions.items():
-            self.predictions.setdefault(str(image_id), []).extend(map(list, image_rows))
+            place = f"update: image {short(image_id)}"
+            if str(image_id) not in self.truth:
+                raise DataError("is not in the annotations; give those of its set", place=place, code="unknown-image")
+            with as_data_error(place, "its rows are not 10 numbers", f"give {ROW}"):
+                rows = list(map(list, image_rows))
+                row_arrays([[float(number) for number in row] for row in rows])
+                wrong = [row[0] for row in rows if not 0 <= row[0] < self._size()]
+                if wrong:
+                    problem = f"interaction {wrong[0]}, but they are numbered 0 to {self._size() - 1}"
+                    raise DataError(f"{problem}; give {self.dataset}'s numbers")
+                added[str(image_id)] = rows
+        for name, rows in added.items():
+            self.predictions.setdefault(name, []).extend(rows)
 
     def accumulate(self) -> None:
         """Compute AP and recall of each interaction, in [0, 1]."""
@@ -81,21 +113,24 @@ class _Evaluator:
                 columns["scores"][number].append(score)
                 columns["boxes"][number].append(boxes)
                 columns["keys"][number].append(self._image_ids.get(name, name))
-        with open(os.path.join(self.output_dir, "preds.pkl"), "wb") as file:
-            pickle.dump(columns, file)
+        write_file(os.path.join(self.output_dir, "preds.pkl"), "output_dir", pickle.dumps(columns))
 
 
 class HICOEvaluator(_Evaluator):
     """Takes the place of the class of this name; `hico_ap` and `hico_rec` [600] are the results of each interaction."""
 
-    protocol, dataset, shift = "inp-cc", "hico", 1.0
+    protocol, dataset, pairs_key, shift = "inp-cc", "hico", "hoi_annotation", 1.0
 
     def __init__(self, anno_file: str, output_dir: str, zero_shot_type: str, ignore_non_interaction: bool) -> None:
         """zero_shot_type: a split of HICO-DET (`rare_first`, `uc0`, ...), or `default` for none.
         ignore_non_interaction: whether the means are without the no_interaction classes."""
         super().__init__(anno_file, output_dir)
+        if not isinstance(zero_shot_type, str):
+            raise UsageError(f'zero_shot_type={zero_shot_type!r}: give a split of HICO-DET, or "default"')
         is_default = zero_shot_type == "default"
-        unseen = frozenset[int]() if is_default else self._vocabulary.unseen[self._vocabulary.split(zero_shot_type)]
+        with python_call():
+            split = None if is_default else self._vocabulary.split(zero_shot_type)
+        unseen = self._vocabulary.unseen[split] if split else frozenset[int]()
         ignored = self._vocabulary.no_interaction_ids if ignore_non_interaction else frozenset[int]()
         self._averaged = sorted(set(range(self._size())) - ignored)
         self._unseen = sorted(unseen - ignored)
@@ -105,9 +140,9 @@ class HICOEvaluator(_Evaluator):
     def _annotated_pairs(self, image: Mapping[str, Any]) -> Iterable[Pair]:
         names = {number: name for name, number in self._vocabulary.coco_ids.items()}
         boxes = image.get("annotations", [])
-        for hoi in image.get("hoi_annotation", []):
-            subject, object_ = boxes[hoi["subject_id"]], boxes[hoi["object_id"]]
-            verb = self._vocabulary.verbs[hoi["category_id"] - 1]
+        for hoi in image.get(self.pairs_key, []):
+            subject, object_ = at(boxes, hoi["subject_id"]), at(boxes, hoi["object_id"])
+            verb = at(self._vocabulary.verbs, hoi["category_id"] - 1)
             number = self._vocabulary.interaction_ids[verb, names[object_["category_id"]]]
             yield number, [*subject["bbox"], *object_["bbox"]]
 
@@ -120,7 +155,7 @@ class HICOEvaluator(_Evaluator):
 class SWiGEvaluator(_Evaluator):
     """Takes the place of the class of this name; `swig_ap` and `swig_rec` have the results by interaction."""
 
-    protocol, dataset = "swig", "swig"
+    protocol, dataset, pairs_key = "swig", "swig", "hoi_annotations"
 
     def __init__(self, anno_file: str, output_dir: str) -> None:
         super().__init__(anno_file, output_dir)
@@ -132,9 +167,12 @@ class SWiGEvaluator(_Evaluator):
 
     def _annotated_pairs(self, image: Mapping[str, Any]) -> Iterable[Pair]:
         boxes = image.get("box_annotations", [])
-        for hoi in image.get("hoi_annotations", []):
-            subject, object_ = boxes[hoi["subject_id"]], boxes[hoi["object_id"]]
-            verb, name = self._vocabulary.verbs[hoi["action_id"]], self._vocabulary.objects[object_["category_id"]]
+        for hoi in image.get(self.pairs_key, []):
+            subject, object_ = at(boxes, hoi["subject_id"]), at(boxes, hoi["object_id"])
+            verb, name = (
+                at(self._vocabulary.verbs, hoi["action_id"]),
+                at(self._vocabulary.objects, object_["category_id"]),
+            )
             yield self._vocabulary.interaction_ids[verb, name], [*subject["bbox"], *object_["bbox"]]
 
     def summarize(self, ckpt_num: str = "") -> None:
@@ -147,8 +185,26 @@ class SWiGEvaluator(_Evaluator):
         indices = {"eval": self.eval_hois, "zero": groups["zero_shot"]}
         indices |= {"rare": groups["rare"], "nonrare": groups["non_rare"]}
         content = {"aps": self._ap} | {f"{key}_hoi_idxs": np.asarray(numbers) for key, numbers in indices.items()}
-        with open(os.path.join(self.output_dir, f"aps{ckpt_num}.pkl"), "wb") as file:
-            pickle.dump(content, file)
+        write_file(os.path.join(self.output_dir, f"aps{ckpt_num}.pkl"), "output_dir", pickle.dumps(content))
+
+
+def at(values: Sequence[Any], number: int) -> Any:
+    """Return the value of a number; raise `IndexError` for a negative one, too."""
+    if number < 0:
+        raise IndexError(number)
+    return values[number]
+
+
+@contextmanager
+def as_data_error(place: str, problem: str, mend: str) -> Iterator[None]:
+    """Raise `DataError` at `place` for anything in the block that is not what it should be. problem, mend: what is
+    wrong, and what to do."""
+    try:
+        yield
+    except DataError as error:
+        raise error.add_place(place) from None
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{problem} ({type(error).__name__}: {error}); {mend}", place=place) from None
 
 
 def pair_arrays(pairs: Iterable[Pair], shift: float) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
+
 from hoicli.compat import query_evaluators
 from hoicli.compat.query_evaluators import Outputs, Triplet
 from hoicli.errors import UsageError
@@ -48,5 +50,5 @@ class VCOCOEvaluator(query_evaluators.VCOCOEvaluator):
 
 def check_subject(subject_category_id: int) -> None:
     """Raise `UsageError` if persons have another label than 0."""
-    if subject_category_id != PERSON:
-        raise UsageError(f"subject_category_id={subject_category_id}: persons are label {PERSON} here")
+    if np.ndim(subject_category_id) or subject_category_id != PERSON:
+        raise UsageError(f"subject_category_id={subject_category_id}: persons are label {PERSON} here; give {PERSON}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -16,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hoicli
-from hoicli.api.network_outputs.ranking_rules import Arrays, allow_no_object, best_of_queries, state_roles
+from hoicli.api.network_outputs.ranking_rules import NO_OBJECT, Arrays, allow_no_object, best_of_queries, state_roles
 from hoicli.compat.means import mean_of
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.filters import Filters
+from hoicli.interface.command import python_call
 from hoicli.records.arrays import read_array
 from hoicli.records.boxes import pair_nms
 from hoicli.records.detections import detections
@@ -30,6 +32,13 @@ Outputs = Mapping[str, Any]
 """The tensors, or arrays, of one image by their released names."""
 Triplet = tuple[int, int, int]
 """A class as the released code names it: the numbers of the subject's label, of the object's label, and of the verb."""
+
+ROWS = {"boxes": "boxes", "labels": "boxes", "hois": "triplets"} | dict.fromkeys(
+    ("verb_scores", "hoi_scores", "obj_scores", "sub_ids", "obj_ids"), "queries"
+)
+"""What the rows of each tensor of an image are: tensors of the same rows have as many."""
+WHOLE = ("labels", "hois", "sub_ids", "obj_ids")
+"""The tensors of integers."""
 
 HICO_DATASET_SHIFT = 1.0
 """HICO-DET's boxes count pixels from 1, and the released datasets give them so; hoicli's count from 0."""
@@ -47,6 +56,9 @@ class QueryEvaluator:
     def __init__(self, preds: Sequence[Outputs], gts: Sequence[Outputs], nms: str | None = None) -> None:
         """preds, gts: the images in one order, as the released code has them. nms: suppresses pairs, as `hoicli eval
         --nms` does."""
+        for name, images in (("preds", preds), ("gts", gts)):
+            if not isinstance(images, Sequence):
+                raise UsageError(f"{name}: {type(images).__name__}; give a list with a dictionary for each image")
         if len(preds) != len(gts):
             raise UsageError(f"{len(preds):,} images in preds, {len(gts):,} in gts; give the same images in one order")
         names = name_images(gts)
@@ -112,17 +124,23 @@ class HICODETEvaluator(QueryEvaluator):
     ) -> None:
         """rare_triplets, non_rare_triplets: the classes of the two means beside that of all. correct_mat [verbs,
         objects]: the factor of the score of each verb with each object, 1 or 0."""
-        self._rare, self._non_rare = set(map(tuple, rare_triplets)), set(map(tuple, non_rare_triplets))
-        self._allowed = read_array(correct_mat, "correct_mat")
+        self._rare = read_triplets(rare_triplets, "rare_triplets")
+        self._non_rare = read_triplets(non_rare_triplets, "non_rare_triplets")
+        self._correct_mat = correct_mat
         self._vocabulary = load("hico")
         super().__init__(preds, gts, nms)
 
+    @cached_property
+    def _allowed(self) -> NDArray[Any]:
+        """The factors of scores; not every network has a use for them."""
+        return read_correct_mat(self._correct_mat, len(self._vocabulary.verbs), len(self._vocabulary.objects))
+
     def _truth_arrays(self, gt: Outputs, place: str) -> Arrays:
-        arrays = truth_arrays(gt, place)
+        arrays = truth_arrays(gt, place, len(self._vocabulary.verbs), len(self._vocabulary.objects))
         return arrays | {"boxes": arrays["boxes"] - HICO_DATASET_SHIFT}
 
     def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
-        return best_verbs(outputs, self._allowed, place)
+        return best_verbs(outputs, self._allowed, place, len(self._vocabulary.objects))
 
     def _predicted_triplets(self, person: int) -> set[Triplet]:
         """Return the classes that have predictions, after pair NMS. person: the label of every subject."""
@@ -165,17 +183,18 @@ class VCOCOEvaluator(QueryEvaluator):
 
     def __init__(self, preds: Sequence[Outputs], gts: Sequence[Outputs], correct_mat: Any) -> None:
         """correct_mat [29 verbs, 80 objects]: the factor of the score of each verb with each object, 1 or 0."""
-        self._allowed = allow_no_object(read_array(correct_mat, "correct_mat"))
+        self._allowed = allow_no_object(read_correct_mat(correct_mat, len(self.verb_classes), NO_OBJECT))
         self._truth_counts: Counter[str] = Counter()
         super().__init__(preds, gts)
 
     def _truth_arrays(self, gt: Outputs, place: str) -> Arrays:
-        arrays = state_roles(truth_arrays(gt, place))
-        self._truth_counts.update(self.verb_classes[number] for number in read_array(gt["hois"], "hois")[:, 2].tolist())
+        stated = truth_arrays(gt, place, len(self.verb_classes), NO_OBJECT + 1, lowest_object=-1)
+        self._truth_counts.update(self.verb_classes[number] for number in stated["verb"].tolist())
+        arrays = state_roles(stated)
         return arrays | {"boxes": arrays["boxes"] - (0.0, 0.0, 1.0, 1.0)}  # theirs are COCO's x + width, y + height
 
     def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
-        return state_roles(best_verbs(outputs, self._allowed, place))
+        return state_roles(best_verbs(outputs, self._allowed, place, NO_OBJECT + 1))
 
     def evaluate(self) -> dict[str, float]:
         """Compute and print the APs and their means, as the released code does, and return them, in [0, 1]."""
@@ -200,38 +219,126 @@ def nms_of(args: Any) -> str | None:
     """Return the pair NMS that the arguments of a released main.py ask for, as `hoicli eval --nms` takes it."""
     if not getattr(args, "use_nms_filter", False):
         return None
-    return f"{args.thres_nms}/{args.nms_alpha}/{args.nms_beta}"
+    nms = "/".join(str(option_of(args, name)) for name in ("thres_nms", "nms_alpha", "nms_beta"))
+    try:
+        with python_call():
+            Filters.from_options(None, nms, False)  # before anything is computed or written
+    except UsageError as error:
+        raise UsageError(error.problem, place="args: thres_nms/nms_alpha/nms_beta") from None
+    return nms
+
+
+def option_of(args: Any, name: str) -> Any:
+    """Return an option of a released main.py. Raises `UsageError` if `args` has none of this name."""
+    if not hasattr(args, name):
+        raise UsageError(f"args: no {name} in it; give the options of the released main.py")
+    return getattr(args, name)
 
 
 def name_images(gts: Sequence[Outputs]) -> list[str]:
     """Return a name for each image: its `filename`, or its place in the list if a name is missing or comes twice."""
-    names = [str(gt.get("filename", "")) for gt in gts]
-    return names if all(names) and len(set(names)) == len(names) else [str(place) for place in range(len(gts))]
+    names = [str(gt.get("filename", "")) if isinstance(gt, Mapping) else "" for gt in gts]
+    return (
+        names
+        if all(map(str.strip, names)) and len(set(names)) == len(names)
+        else [str(place) for place in range(len(gts))]
+    )
 
 
-def read_outputs(outputs: Outputs, names: Iterable[str], place: str) -> list[NDArray[Any]]:
-    """Return the tensors of one image as NumPy's arrays, in the order of `names`. Raises `DataError` at `place` for one
-    that is missing."""
+def read_outputs(
+    outputs: Outputs, names: Iterable[str], place: str, widths: Mapping[str, int] | None = None
+) -> list[NDArray[Any]]:
+    """Return the tensors of one image as NumPy's arrays, in the order of `names`. widths: how many scores a query has,
+    by name. Raises `DataError`, which names the tensor at `place`, for one that is missing, has another shape than the
+    released code's, or is not of finite numbers."""
+    if not isinstance(outputs, Mapping):
+        raise DataError(f"{type(outputs).__name__}; give a dictionary of the image's arrays", place=place)
     missing = [name for name in names if name not in outputs]
     if missing:
         raise DataError(f"no {missing[0]!r} in it; it has {', '.join(map(str, outputs))}", place=place)
-    return [read_array(outputs[name], f"{place}[{name!r}]") for name in names]
+    columns = {"boxes": 4, "hois": 3} | dict(widths or {})
+    arrays, first_of = [], dict[str, tuple[str, int]]()
+    for name in names:
+        field, rows = f"{place}[{name!r}]", ROWS[name]
+        array, width = read_array(outputs[name], field), columns.get(name)
+        if not array.size and array.ndim <= 2 and 0 in array.shape[:1]:  # of nothing, any shape and type
+            array = np.zeros((0,) if width is None else (0, width), array.dtype if array.dtype.kind == "f" else "f4")
+            array = array.astype(np.int64) if name in WHOLE else array
+        is_wide = array.ndim == 2 and (
+            array.shape[1] == width or (name == "obj_scores" and array.shape[1] > (width or 0))
+        )
+        if not (is_wide or (array.ndim == 1 and width is None)):
+            problem = f"has shape {array.shape}, wants ({rows}{',' if width is None else f', {width}'})"
+            raise DataError(problem, place=field)
+        if array.dtype.kind not in ("iu" if name in WHOLE else "iuf"):
+            wanted = "integers" if name in WHOLE else "numbers"
+            raise DataError(f"has dtype {array.dtype}, wants {wanted}", place=field)
+        if name not in ("boxes", *WHOLE) and not np.isfinite(array).all():
+            where = np.argwhere(~np.isfinite(array))[0].tolist()
+            raise DataError(f"{array[tuple(where)]} at {where}; give finite scores", place=field)
+        before, count = first_of.setdefault(rows, (name, len(array)))
+        if len(array) != count:
+            raise DataError(f"{len(array)} {rows}, but {before!r} has {count}; give as many of each", place=field)
+        arrays.append(array)
+    return arrays
 
 
-def truth_arrays(gt: Outputs, place: str) -> Arrays:
+def check_numbers(numbers: NDArray[Any], lowest: int, end: int, place: str, what: str) -> None:
+    """Raise `DataError` at `place` for a number below `lowest`, or not below `end`. what: what they are numbers of."""
+    wrong = np.flatnonzero((numbers < lowest) | (numbers >= end))
+    if len(wrong):
+        problem = f"{what} {numbers[wrong[0]]} in row {wrong[0]}; there are {max(end, 0)}, numbered from 0"
+        raise DataError(problem, place=place)
+
+
+def truth_arrays(gt: Outputs, place: str, verbs: int, labels_end: int, lowest_object: int = 0) -> Arrays:
     """Return the ground truth of an image as a released dataset gives it: boxes [B, 4], labels [B], and hois [T, 3] of
-    subject, object and verb."""
+    subject, object and verb. verbs, labels_end: how many verbs and labels there are; lowest_object: -1 if a triplet may
+    have no object."""
     boxes, labels, hois = read_outputs(gt, ("boxes", "labels", "hois"), place)
-    subject, object_, verb = hois.reshape(-1, 3).astype(np.int64).T
-    return {"boxes": boxes.reshape(-1, 4).astype(np.float64), "labels": labels.astype(np.int64), "subject": subject,
+    subject, object_, verb = hois.astype(np.int64).T
+    check_numbers(labels, 0, labels_end, f"{place}['labels']", "label")
+    for numbers, lowest, end, what in ((subject, 0, len(boxes), "subject box"), (verb, 0, verbs, "verb"),
+                                       (object_, lowest_object, len(boxes), "object box")):  # fmt: skip
+        check_numbers(numbers, lowest, end, f"{place}['hois']", what)
+    return {"boxes": boxes.astype(np.float64), "labels": labels.astype(np.int64), "subject": subject,
             "object": object_, "verb": verb}  # fmt: skip
 
 
-def best_verbs(outputs: Outputs, allowed: NDArray[Any], place: str) -> Arrays:
+def read_correct_mat(correct_mat: Any, verbs: int, objects: int) -> NDArray[Any]:
+    """Return the factor of the score of each verb with each object. Raises `DataError` for another shape."""
+    array = read_array(correct_mat, "correct_mat")
+    is_table = array.ndim == 2 and len(array) == verbs and array.shape[1] >= objects and array.dtype.kind in "bfiu"
+    if not is_table or not np.isfinite(array).all():
+        problem = f"has shape {array.shape} and dtype {array.dtype}, wants finite numbers ({verbs}, {objects})"
+        raise DataError(problem, place="correct_mat")
+    return array
+
+
+def read_triplets(triplets: Any, name: str) -> set[Triplet]:
+    """Return a list of classes as a set. name: the argument's. Raises `DataError` for anything but three integers
+    each."""
+    array = read_array(list(triplets) if isinstance(triplets, Collection) else triplets, name)
+    if (array.size and (array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "iu")) or not array.ndim:
+        problem = f"has shape {array.shape} and dtype {array.dtype}, wants (n, 3) integers: subject, object and verb"
+        raise DataError(problem, place=name)
+    return set(map(tuple, array.tolist()))
+
+
+def check_query_boxes(boxes: NDArray[Any], subject: NDArray[Any], object_: NDArray[Any], place: str) -> None:
+    """Raise `DataError` if a query's boxes are none of the image's."""
+    for name, rows in (("sub_ids", subject), ("obj_ids", object_)):
+        check_numbers(rows, 0, len(boxes), f"{place}[{name!r}]", "box")
+
+
+def best_verbs(outputs: Outputs, allowed: NDArray[Any], place: str, labels_end: int) -> Arrays:
     """Return the best triplets of an image, best first. outputs: boxes [B, 4], labels [B], verb_scores [Q, verbs],
-    sub_ids [Q] and obj_ids [Q], the boxes of each query. allowed [verbs, objects]: the factor of each score."""
+    sub_ids [Q] and obj_ids [Q], the boxes of each query. allowed [verbs, objects]: the factor of each score.
+    labels_end: how many labels there are."""
     names = ("boxes", "labels", "verb_scores", "sub_ids", "obj_ids")
-    boxes, labels, scores, subject, object_ = read_outputs(outputs, names, place)
+    boxes, labels, scores, subject, object_ = read_outputs(outputs, names, place, {"verb_scores": len(allowed)})
+    check_numbers(labels, 0, labels_end, f"{place}['labels']", "label")
+    check_query_boxes(boxes, subject, object_, place)
     # the product has the precision of the scores, as in place there
     scores = (scores * allowed[:, labels[object_]].T).astype(scores.dtype) if len(subject) else scores
     query, verb, score = best_of_queries(scores)

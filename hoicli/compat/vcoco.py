@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import hoicli
+from hoicli.compat.files import read_list
 from hoicli.compat.means import mean_of
+from hoicli.errors import DataError
 
 ApAndCount = tuple[float, int]
 """The AP of a class in percent, NaN without ground truth, and how many people do it."""
+
+NO_TRUTH = (float("nan"), 0)
+"""Those of an action that no image is annotated with."""
 
 
 class VCOCOeval:
@@ -21,8 +25,12 @@ class VCOCOeval:
         """vsrl_annot_file, coco_annot_file, split_file: V-COCO's annotations, COCO's boxes, the ids of the images."""
         print("loading vcoco annotations...")
         self.truth = list(hoicli.convert([vsrl_annot_file, coco_annot_file, split_file], dataset="vcoco"))
-        with open(vsrl_annot_file, encoding="utf-8") as file:
-            self._roles = {action["action_name"]: action["role_name"][1:] for action in json.load(file)}
+        try:
+            actions = read_list(vsrl_annot_file, "vsrl_annot_file")
+            self._roles = {action["action_name"]: action["role_name"][1:] for action in actions}
+        except (KeyError, TypeError):
+            problem = "no list of actions; give V-COCO's annotations, such as vcoco_test.json"
+            raise DataError(problem, place=vsrl_annot_file) from None
         self.rows: list[dict[str, Any]] = []
 
     def _do_eval(self, detections_file: str, ovr_thresh: float = 0.5) -> None:
@@ -36,9 +44,8 @@ class VCOCOeval:
             result = hoicli.evaluate(self.truth, predictions, dataset="vcoco", protocol=protocol, iou=iou)
             self.rows += result.rows
             aps = [row for row in result.per_class if row["metric"] == "AP"]
-            nothing = float("nan")
             tables.append(
-                {(row["verb"], row["role"] or ""): (nothing if row["value"] is None else row["value"], row["n"])
+                {(row["verb"], row["role"] or ""): (NO_TRUTH[0] if row["value"] is None else row["value"], row["n"])
                  for row in aps}
             )  # fmt: skip
         agents, *scenarios = tables
@@ -50,7 +57,7 @@ class VCOCOeval:
         """Print the table of agents, whose mean is over all actions, those without ground truth included."""
         print("---------Reporting Agent AP (%)------------------")
         for verb in self._roles:
-            ap, count = aps[verb, ""]
+            ap, count = aps.get((verb, ""), NO_TRUTH)
             print(f"{verb: >20}: AP = {ap:0.2f} (#pos = {count:d})")
         aps_with_truth = [ap for ap, _ in aps.values() if ap == ap]
         print(f"Average Agent AP = {sum(aps_with_truth) / len(self._roles):.2f}", "-" * 45, sep="\n")
@@ -60,7 +67,7 @@ class VCOCOeval:
         print("---------Reporting Role AP (%)------------------")
         for verb, roles in self._roles.items():
             for role in roles:
-                ap, count = aps[verb, role]
+                ap, count = aps.get((verb, role), NO_TRUTH)
                 print(f"{verb + '-' + role: >23}: AP = {ap:0.2f} (#pos = {count:d})")
         average = mean_of(ap for ap, _ in aps.values() if ap == ap)
         print(f"Average Role [{scenario}] AP = {average:.2f}", "-" * 45, sep="\n")

@@ -152,7 +152,11 @@ class BoxEvidence:
         flat = (boxes[..., :2] == boxes[..., 2:]).any(axis=2)
         fractions = (np.abs(boxes).max(axis=2) <= OVERSHOOT) & ~flat
         # If all are fractions, or the annotated boxes are no pixels either, other checks say so.
-        if fractions.sum() == self._exist.sum() or np.median(self.annotated[:, 2:].max(axis=1)) <= IN_PIXELS:
+        if (
+            not len(self.annotated)
+            or fractions.sum() == self._exist.sum()
+            or np.median(self.annotated[:, 2:].max(axis=1)) <= IN_PIXELS
+        ):
             fractions[:] = False
         return self._find_many(fractions, share=SOME, problem=IN_PARTS) or self._find_many(
             flat, share=NEXT_TO_NOTHING, problem="have no area, as [0, 0, 0, 0]"

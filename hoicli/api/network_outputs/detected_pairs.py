@@ -68,6 +68,8 @@ def _read_image(output: Mapping[str, Any], place: str, vocabulary: Vocabulary) -
     try:
         boxes, pairing = box_array(output["boxes"]), read_array(output["pairing"], "pairing")
         score = floats(flat_array(read_array(output["scores"], "scores"), "scores"), "scores")
+        if not np.isfinite(score).all():
+            raise DataError("not finite", field=f"scores[{np.flatnonzero(~np.isfinite(score))[0]}]")
         verbs = len(_pocket_actions()[0]) if vocabulary.roles else len(vocabulary.verbs)
         verb = _numbers_below(output["labels"], "labels", verbs, "verbs")
         label = _numbers_below(output["objects"], "objects", len(vocabulary.objects), "objects in COCO's order")

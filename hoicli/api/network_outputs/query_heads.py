@@ -56,6 +56,8 @@ def query_triplets(outputs: Mapping[str, Any], sizes: Any, heads: Heads) -> list
 def read_sizes(sizes: Any, count: int, field: str = "sizes") -> NDArray[Any]:
     """Return the sizes of `count` images [N, 2]; raise `DataError` if they are none. field: what errors call them."""
     array = read_array(sizes, field)
+    if not array.size and not count:
+        return np.zeros((0, 2))
     if array.shape != (count, 2) or array.dtype.kind not in "fiu" or not ((array > 0) & (array < np.inf)).all():
         problem = f"wants ({count}, 2): height and width of each image in pixels"
         raise DataError(f"has shape {array.shape}, {problem}", field=field)

@@ -1,0 +1,39 @@
+"""Files that the released evaluators read and write."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from hoicli.errors import DataError, UsageError, not_json
+from hoicli.io.opened_files import open_input
+from hoicli.io.outputs import atomic_path
+
+
+def read_list(path: Any, argument: str) -> list[Any]:
+    """Return the list in a JSON file of released annotations. argument: the one that named the file. Raises `DataError`
+    for a file that has none, `UsageError` for no path."""
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError(f"{argument}={path!r}: is no path; give the released annotations")
+    with open_input(os.fspath(path)) as file:
+        data = file.read()
+    place = os.fspath(path)
+    try:
+        content = json.loads(data)
+    except json.JSONDecodeError as error:
+        raise not_json(error, place, "give the released annotations") from None
+    except UnicodeDecodeError:
+        raise DataError("not JSON; give the released annotations", place=place, code="damaged") from None
+    if not isinstance(content, list):
+        raise DataError(f"{type(content).__name__}, not a list; give the released annotations", place=place)
+    return content
+
+
+def write_file(path: Any, argument: str, data: bytes) -> None:
+    """Write a file whole or not at all. argument: the one that named the file, for messages. Raises `UsageError` if it
+    cannot be created, `DataError` if writing fails."""
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise UsageError(f"{argument}={path!r}: is no path; give the file to write", code="bad-output")
+    with atomic_path(os.fspath(path), argument) as temporary, open(temporary, "wb") as file:
+        file.write(data)
