@@ -308,6 +308,12 @@ def test_on_a_file_system_of_fsspec(
     memory.rm("/preds/1.jsonl")
     assert module["main"]() == 1
     assert capfdbinary.readouterr().err.startswith(b"engine.py: memory://gt/1.jsonl: no shard of predictions has this ")
+    memory.put(str(GT), "/preds/1.jsonl")  # no predictions: the task fails, and stdout stays open
+    monkeypatch.setattr(sys, "argv", ["engine.py", "eval", "memory://gt.jsonl", "memory://preds/*.jsonl"])
+    assert module["main"]() == 1
+    assert not sys.stdout.closed
+    print("and goes on")
+    assert capfdbinary.readouterr().out == b"and goes on\n"
 
 
 def test_an_image_in_two_shards_is_refused(shell: Shell) -> None:
