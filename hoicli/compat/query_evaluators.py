@@ -264,10 +264,10 @@ def read_outputs(
         if not array.size and array.ndim <= 2 and 0 in array.shape[:1]:  # of nothing, any shape and type
             array = np.zeros((0,) if width is None else (0, width), array.dtype if array.dtype.kind == "f" else "f4")
             array = array.astype(np.int64) if name in WHOLE else array
-        is_wide = array.ndim == 2 and (
-            array.shape[1] == width or (name == "obj_scores" and array.shape[1] > (width or 0))
-        )
-        if not (is_wide or (array.ndim == 1 and width is None)):
+        wanted_shape = () if width is None else (width,)
+        if name == "obj_scores" and array.ndim == 2:  # more columns are not read
+            wanted_shape = (max(width or 0, array.shape[1]),)
+        if not array.ndim or array.shape[1:] != wanted_shape:
             problem = f"has shape {array.shape}, wants ({rows}{',' if width is None else f', {width}'})"
             raise DataError(problem, place=field)
         if array.dtype.kind not in ("iu" if name in WHOLE else "iuf"):
