@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 from hoicli.commands import COMMANDS as COMMANDS
 from hoicli.commands import GROUPS
 from hoicli.errors import CODES, DataError, DeclarationError, HoicliError, Place, UsageError, did_you_mean
+from hoicli.interface.unconverted import keep_texts
 from hoicli.io import process
 from hoicli.io.messages import report, set_log_options
 from hoicli.io.process import close_stdout_quietly, hold_standard_streams
@@ -42,8 +43,7 @@ class LazyGroup(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return typer's parameters, without typer's slow conversion of their values."""
-        params: list[Any] = import_module("hoicli.interface.shell").keep_texts(super().get_params(ctx))
-        return params
+        return keep_texts(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""

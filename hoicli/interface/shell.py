@@ -6,7 +6,6 @@ import inspect
 import re
 import sys
 from collections.abc import Sequence
-from functools import partial
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from hoicli.interface.checks import FIGURE
 from hoicli.interface.command import Command, check_arguments, run_function
 from hoicli.interface.options import Argument, Option, Parameter, notation, output
 from hoicli.interface.results import Records, Result, look_of
+from hoicli.interface.unconverted import keep_texts
 from hoicli.io.file_claims import watch_files
 from hoicli.io.messages import note
 from hoicli.io.outputs import write_output
@@ -294,18 +294,3 @@ def wrap_command_line(command: str, width: int) -> list[str]:
     unbroken = _UNBROKEN.sub(lambda match: match[0][:1] + match[0][1:].replace(" ", "\0"), command)
     lines = wrap(unbroken, width - 2, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
     return " \\\n".join(lines).replace("\0", " ").splitlines()
-
-
-def keep_texts(params: Sequence[Any]) -> list[Any]:
-    """Return the typer parameters of a command, changed so that typer does not convert their values: since 0.29 it
-    would load Pydantic for that, which is slow (`_value` converts numbers instead)."""
-    for param in params:
-        if hasattr(param, "get_runtime_param"):  # typer 0.29 or later
-            param.process_value = partial(_call_back, param)
-    return list(params)
-
-
-def _call_back(param: Any, ctx: Any, value: Any) -> Any:
-    """Return the value of a typer parameter after its callback, if it has one. It replaces typer's `process_value`,
-    which would also convert the value."""
-    return value if param.callback is None else param.callback(ctx, param, value)

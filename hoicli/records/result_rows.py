@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 from hoicli.errors import DataError, DeclarationError, UsageError, arg, write_number
 from hoicli.records.metrics import fault_of
 from hoicli.records.oracles import ORACLES
-from hoicli.records.parsing import Problem, is_number
 from hoicli.version import __version__
 
 Row = dict[str, Any]
@@ -173,18 +172,3 @@ def interval_keys(interval: tuple[float, float] | None) -> Row:
     fractions; without one, both keys are None."""
     low, high = interval or (None, None)
     return {"ci_low": percent(low), "ci_high": percent(high)}
-
-
-def result_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield a problem for everything in a parsed result row that a reader of results cannot use."""
-    for key in ("metric", "subset"):
-        if type(record.get(key)) is not str:
-            yield Problem(
-                key, "missing or no string; every row says what it measured, and over what, as hoicli eval writes it"
-            )
-    value = record.get("value")
-    if "value" not in record or not (value is None or is_number(value)):
-        yield Problem("value", "missing or no finite number (null where there is nothing to average)")
-    tags = record.get("tags", {})
-    if type(tags) is not dict or not all(type(tag) is str for tag in tags.values()):
-        yield Problem("tags", f"must be an object of strings; eval {arg('tag')} writes it")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from hoicli.errors import DataError, arg
 from hoicli.io.messages import display_name
 from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.parsing import is_number, parse
-from hoicli.records.result_rows import CHANCES, Row, result_problems
+from hoicli.records.parsing import Problem, is_number, parse
+from hoicli.records.result_rows import CHANCES, Row
 from hoicli.tables.cells import PlacedRow
 
 _NUMBERS = frozenset({"ci_low", "ci_high", "from", "to", *CHANCES})
@@ -75,3 +76,18 @@ def model_by_file(paths: Iterable[str]) -> dict[str, str]:
         return {}
     shared_stems = [stem for stem in stems.values() if list(stems.values()).count(stem) > 1]
     return {display_name(path): path if stem in shared_stems else stem for path, stem in stems.items()}
+
+
+def result_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield a problem for everything in a parsed result row that a reader of results cannot use."""
+    for key in ("metric", "subset"):
+        if type(record.get(key)) is not str:
+            yield Problem(
+                key, "missing or no string; every row says what it measured, and over what, as hoicli eval writes it"
+            )
+    value = record.get("value")
+    if "value" not in record or not (value is None or is_number(value)):
+        yield Problem("value", "missing or no finite number (null where there is nothing to average)")
+    tags = record.get("tags", {})
+    if type(tags) is not dict or not all(type(tag) is str for tag in tags.values()):
+        yield Problem("tags", f"must be an object of strings; eval {arg('tag')} writes it")

@@ -27,7 +27,7 @@ from hoicli.records.image import UNKNOWN_LABEL, problems, problems_besides
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Growing, starts_of
 from hoicli.records.parsing import Problem, Record, is_number, parse
-from hoicli.records.result_rows import result_problems
+from hoicli.tables.row_files import result_problems
 from hoicli.validation.batch_faults import faults
 from hoicli.validation.batches import Checked, Facts, checked_images, pixels
 from hoicli.validation.findings import UNREAD, Findings

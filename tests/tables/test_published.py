@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.records.result_rows import result_problems, settings_of
+from hoicli.records.result_rows import settings_of
 from hoicli.tables.published import SETS, published_rows
+from hoicli.tables.row_files import result_problems
 from tests.support.project import ROOT, Hoicli
 
 PAPERS = ROOT.parent / "shared/papers"
