@@ -47,10 +47,9 @@ def write_json_file(evaluator: query_evaluators.HICODETEvaluator, path: str | No
     Python dictionary, which `hoicli convert` reads, too. path: None for no file."""
     if path is None:
         return
-    remaining_by_image = evaluator.suppress_pairs()
     preds = [
         {"filename": name, "predictions": _boxes(arrays), "hoi_prediction": _hois(arrays, _numbers(arrays["score"]))}
-        for name, arrays in remaining_by_image.items()
+        for name, arrays in evaluator.remaining_predictions.items()
     ]
     shift = query_evaluators.HICO_DATASET_SHIFT
     gts = [

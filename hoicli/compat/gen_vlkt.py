@@ -15,16 +15,15 @@ from hoicli.api.network_outputs.ranking_rules import (
     interaction_pairs,
     score_actions,
 )
-from hoicli.compat import query_evaluators
-from hoicli.compat.cdn import write_json_file
-from hoicli.compat.query_evaluators import Outputs, Triplet, check_query_boxes, nms_of, option_of, read_outputs
+from hoicli.compat import cdn
+from hoicli.compat.query_evaluators import Outputs, Triplet, check_query_boxes, option_of, read_outputs
 from hoicli.errors import UsageError
 
 GROUPS = {"default": ("rare", "non-rare"), "unseen_object": ("unseen-obj", "seen-obj")}
 """What the two groups of classes are called, by `zero_shot_type`; ("unseen", "seen") for every other type."""
 
 
-class HICOEvaluator(query_evaluators.HICODETEvaluator):
+class HICOEvaluator(cdn.HICOEvaluator):
     """Takes the place of GEN-VLKT's class of this name, and of HOICLIP's, whose `args` have `eval_location`.
 
     preds have `hoi_scores` [Q, 600] and `obj_scores` [Q, 80] besides the boxes of the queries; a score is that of the
@@ -47,11 +46,10 @@ class HICOEvaluator(query_evaluators.HICODETEvaluator):
         rare, non_rare = GROUPS.get(str(option_of(args, "zero_shot_type")), ("unseen", "seen"))
         self.means = {"rare": f"mAP {rare}", "non_rare": f"mAP {non_rare}"}
         self.line = self.line.replace("non-rare", non_rare).replace("mAP rare", f"mAP {rare}")
-        super().__init__(preds, gts, rare_triplets, non_rare_triplets, correct_mat, nms_of(args))
+        super().__init__(preds, gts, rare_triplets, non_rare_triplets, correct_mat, args)
         self.groups_need_predictions = hasattr(args, "eval_location")
-        if self._nms is not None:
+        if self.nms is not None:
             print("eval use_nms_filter ...")
-        write_json_file(self, getattr(args, "json_file", None))
         print(len(preds), len(gts), sep="\n")
 
     def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
@@ -63,14 +61,9 @@ class HICOEvaluator(query_evaluators.HICODETEvaluator):
         return interaction_pairs(boxes[subject], boxes[object_], ranked, self._vocabulary)
 
 
-class VCOCOEvaluator(query_evaluators.VCOCOEvaluator):
-    """Takes the place of GEN-VLKT's class of this name, which takes `use_nms_filter` and does nothing with it. preds
+class VCOCOEvaluator(cdn.VCOCOEvaluator):
+    """Takes the place of GEN-VLKT's class of this name, which ignores `use_nms_filter` as CDN's does. preds
     have `hoi_scores` [Q, 263] and `obj_scores` [Q, 81] in place of the verbs' scores."""
-
-    def __init__(
-        self, preds: Sequence[Outputs], gts: Sequence[Outputs], correct_mat: Any, use_nms_filter: bool = False
-    ) -> None:
-        super().__init__(preds, gts, correct_mat)
 
     def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
         widths = {"hoi_scores": VCOCO_INTERACTIONS, "obj_scores": NO_OBJECT + 1}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from hoicli.compat.means import mean_of
 from hoicli.errors import DataError, UsageError
 from hoicli.interface.command import python_call
 from hoicli.records.interaction_arrays import ROW, row_arrays
+from hoicli.records.kit import Floats
 from hoicli.records.parsing import short
 from hoicli.vocabulary.datasets import load
 
@@ -23,10 +26,12 @@ Pair = tuple[int, list[float]]
 """The number of an interaction, and the eight numbers of the person's and the object's box."""
 
 
-class _Evaluator:
+class _Evaluator(ABC):
     """Gathers predictions by image, and evaluates them by one of hoicli's protocols.
 
-    rows: hoicli's result rows with their signatures, once `accumulate` has been called."""
+    truth, predictions: the arrays of each image by its id, predictions as rows [T, 10] of ROW; both as
+    `hoicli.evaluate` takes them. rows: hoicli's result rows with their signatures, once `accumulate` has been
+    called."""
 
     protocol: str
     dataset: str
@@ -42,7 +47,7 @@ class _Evaluator:
         self.output_dir = output_dir
         self.rows: list[dict[str, Any]] = []
         self.truth: dict[str, dict[str, Any]] = {}
-        self.predictions: dict[str, list[list[Any]]] = {}
+        self.predictions: dict[str, Floats] = {}
         self._vocabulary = load(self.dataset)
         self._image_ids: dict[str, Any] = {}
         has_pairs = False
@@ -66,39 +71,42 @@ class _Evaluator:
         """Return how many interactions there are numbers for."""
         return len(self._vocabulary.interactions)
 
+    @abstractmethod
     def _annotated_pairs(self, image: Mapping[str, Any]) -> Iterable[Pair]:
         """Yield the annotated pairs of an image, as the file has them."""
-        raise NotImplementedError
 
     def update(self, predictions: Mapping[Any, Sequence[Sequence[Any]]]) -> None:
         """Add predictions. predictions: by image, rows of an interaction's number, a score, and eight numbers: the
         corners of the person's and the object's box."""
         if not isinstance(predictions, Mapping):
             raise UsageError(f"update: {type(predictions).__name__}; give a dictionary with the rows of each image")
-        added: dict[str, list[list[Any]]] = {}
+        added: dict[str, Floats] = {}
         for image_id, image_rows in predictions.items():
             place = f"update: image {short(image_id)}"
             if str(image_id) not in self.truth:
                 raise DataError("is not in the annotations; give those of its set", place=place, code="unknown-image")
             with as_data_error(place, "its rows are not 10 numbers", f"give {ROW}"):
-                rows = list(map(list, image_rows))
-                row_arrays([[float(number) for number in row] for row in rows])
-                wrong = [row[0] for row in rows if not 0 <= row[0] < self._size()]
-                if wrong:
-                    problem = f"interaction {wrong[0]}, but they are numbered 0 to {self._size() - 1}"
+                table = np.array([list(map(float, row)) for row in image_rows], dtype=np.float64)
+                table = table if table.size else np.empty((0, 10))
+                number = row_arrays(table)["interaction"]
+                wrong = np.flatnonzero((number < 0) | (number >= self._size()))
+                if len(wrong):
+                    problem = f"interaction {number[wrong[0]]}, but they are numbered 0 to {self._size() - 1}"
                     raise DataError(f"{problem}; give {self.dataset}'s numbers")
-                added[str(image_id)] = rows
-        for name, rows in added.items():
-            self.predictions.setdefault(name, []).extend(rows)
+            added[str(image_id)] = table
+        for name, table in added.items():
+            self.predictions[name] = np.concatenate([self.predictions.get(name, table[:0]), table])
 
     def accumulate(self) -> None:
         """Compute AP and recall of each interaction, in [0, 1]."""
         evaluator = hoicli.Evaluator(self.truth, self.protocol, dataset=self.dataset)
-        for name, image_rows in self.predictions.items():
-            evaluator.update(name, **row_arrays([[float(number) for number in row] for row in image_rows]))
-        result = evaluator.compute()
-        self.rows = result.rows
-        for row in result.per_class:
+        for name, table in self.predictions.items():
+            evaluator.update(name, **row_arrays(table))
+        result_rows = evaluator.compute(per_class=True).rows
+        self.rows = [row for row in result_rows if row["metric"] == "mAP"]
+        for row in result_rows:
+            if "verb" not in row:
+                continue
             number = self._vocabulary.interaction_ids[row["verb"], row["object"]]
             of_metric = self._ap if row["metric"] == "AP" else self._recall
             of_metric[number] = (row["value"] or 0.0) / 100
@@ -108,11 +116,11 @@ class _Evaluator:
         columns: dict[str, dict[int, list[Any]]] = {
             key: {number: [] for number in range(self._size())} for key in ("scores", "boxes", "keys")
         }
-        for name, image_rows in self.predictions.items():
-            for number, score, *boxes in image_rows:
-                columns["scores"][number].append(score)
-                columns["boxes"][number].append(boxes)
-                columns["keys"][number].append(self._image_ids.get(name, name))
+        for name, table in self.predictions.items():
+            for interaction, score, *boxes in table.tolist():
+                columns["scores"][int(interaction)].append(score)
+                columns["boxes"][int(interaction)].append(boxes)
+                columns["keys"][int(interaction)].append(self._image_ids.get(name, name))
         write_file(os.path.join(self.output_dir, "preds.pkl"), "output_dir", pickle.dumps(columns))
 
 
@@ -137,13 +145,17 @@ class HICOEvaluator(_Evaluator):
         self._seen = sorted(set(self._averaged) - unseen)
         self.hico_ap, self.hico_rec = self._ap, self._recall
 
+    @cached_property
+    def _names_by_coco_id(self) -> dict[int, str]:
+        """The objects by COCO's ids, with which the file labels boxes."""
+        return {number: name for name, number in self._vocabulary.coco_ids.items()}
+
     def _annotated_pairs(self, image: Mapping[str, Any]) -> Iterable[Pair]:
-        names = {number: name for name, number in self._vocabulary.coco_ids.items()}
         boxes = image.get("annotations", [])
         for hoi in image.get(self.pairs_key, []):
             subject, object_ = at(boxes, hoi["subject_id"]), at(boxes, hoi["object_id"])
             verb = at(self._vocabulary.verbs, hoi["category_id"] - 1)
-            number = self._vocabulary.interaction_ids[verb, names[object_["category_id"]]]
+            number = self._vocabulary.interaction_ids[verb, self._names_by_coco_id[object_["category_id"]]]
             yield number, [*subject["bbox"], *object_["bbox"]]
 
     def summarize(self, ckpt_num: str = "") -> None:
@@ -169,10 +181,8 @@ class SWiGEvaluator(_Evaluator):
         boxes = image.get("box_annotations", [])
         for hoi in image.get(self.pairs_key, []):
             subject, object_ = at(boxes, hoi["subject_id"]), at(boxes, hoi["object_id"])
-            verb, name = (
-                at(self._vocabulary.verbs, hoi["action_id"]),
-                at(self._vocabulary.objects, object_["category_id"]),
-            )
+            verb = at(self._vocabulary.verbs, hoi["action_id"])
+            name = at(self._vocabulary.objects, object_["category_id"])
             yield self._vocabulary.interaction_ids[verb, name], [*subject["bbox"], *object_["bbox"]]
 
     def summarize(self, ckpt_num: str = "") -> None:

@@ -7,6 +7,7 @@ of its rows the means that the released code returns and prints.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -17,10 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hoicli
-from hoicli.api.network_outputs.ranking_rules import NO_OBJECT, Arrays, allow_no_object, best_of_queries, state_roles
+from hoicli.api.network_outputs.ranking_rules import (
+    NO_OBJECT,
+    Arrays,
+    best_of_queries,
+    read_correct_mat,
+    read_vcoco_correct_mat,
+    state_roles,
+)
 from hoicli.compat.means import mean_of
 from hoicli.errors import DataError, UsageError
-from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.filters import Filters, PairNms
 from hoicli.interface.command import python_call
 from hoicli.records.arrays import read_array
 from hoicli.records.boxes import pair_nms
@@ -44,7 +52,7 @@ HICO_DATASET_SHIFT = 1.0
 """HICO-DET's boxes count pixels from 1, and the released datasets give them so; hoicli's count from 0."""
 
 
-class QueryEvaluator:
+class QueryEvaluator(ABC):
     """Evaluates what a detector with queries gives for each image, by one of hoicli's protocols.
 
     truth, predictions: the arrays of each image by its name, as `hoicli.evaluate`, `hoicli.diagnose` and
@@ -53,9 +61,11 @@ class QueryEvaluator:
     protocol = "qpic"
     dataset = "hico"
 
-    def __init__(self, preds: Sequence[Outputs], gts: Sequence[Outputs], nms: str | None = None) -> None:
-        """preds, gts: the images in one order, as the released code has them. nms: suppresses pairs, as `hoicli eval
-        --nms` does."""
+    nms: PairNms | None = None
+    """The pair NMS that predictions go through before they are matched."""
+
+    def __init__(self, preds: Sequence[Outputs], gts: Sequence[Outputs]) -> None:
+        """preds, gts: the images in one order, as the released code has them."""
         for name, images in (("preds", preds), ("gts", gts)):
             if not isinstance(images, Sequence):
                 raise UsageError(f"{name}: {type(images).__name__}; give a list with a dictionary for each image")
@@ -71,39 +81,24 @@ class QueryEvaluator:
             for place, (name, outputs) in enumerate(zip(names, preds, strict=True))
         }
         self.rows: list[dict[str, Any]] = []
-        self._nms = nms
 
+    @abstractmethod
     def _truth_arrays(self, gt: Outputs, place: str) -> Arrays:
         """Return the ground truth of an image. place: what messages call it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
         """Return the predictions of an image. place: what messages call it."""
-        raise NotImplementedError
-
-    def suppress_pairs(self) -> dict[str, Arrays]:
-        """Return the predictions that pair NMS leaves, by the name of their image."""
-        if self._nms is None:
-            return self.predictions
-        vocabulary = load(self.dataset)
-        remaining_by_image: dict[str, Arrays] = {}
-        for name, arrays in self.predictions.items():
-            scenes = scenes_of_detections([detections(name, arrays, vocabulary)], vocabulary)
-            nms = Filters.from_options(None, self._nms, False).nms
-            assert nms is not None
-            is_kept = pair_nms(scenes, np.ones(len(scenes.score), dtype=bool), **nms._asdict())
-            columns = {key: arrays[key][is_kept] for key in ("subject", "object", "verb", "score")}
-            remaining_by_image[name] = arrays | columns
-        return remaining_by_image
 
     def _evaluate_classes(self) -> list[dict[str, Any]]:
         """Return the rows of single classes, and keep those of the means as `rows`."""
-        evaluator = hoicli.Evaluator(self.truth, self.protocol, dataset=self.dataset, nms=self._nms)
+        nms = None if self.nms is None else str(self.nms)
+        evaluator = hoicli.Evaluator(self.truth, self.protocol, dataset=self.dataset, nms=nms)
         for name, arrays in self.predictions.items():
             evaluator.update(name, **arrays)
-        result = evaluator.compute(metric="mean_max_recall")
-        self.rows = result.rows
-        return result.per_class
+        result_rows = evaluator.compute(per_class=True).rows
+        self.rows = [row for row in result_rows if "verb" not in row]
+        return [row for row in result_rows if "verb" in row]
 
 
 class HICODETEvaluator(QueryEvaluator):
@@ -120,31 +115,46 @@ class HICODETEvaluator(QueryEvaluator):
         rare_triplets: Collection[Triplet],
         non_rare_triplets: Collection[Triplet],
         correct_mat: Any,
-        nms: str | None = None,
+        nms: PairNms | None = None,
     ) -> None:
         """rare_triplets, non_rare_triplets: the classes of the two means beside that of all. correct_mat [verbs,
-        objects]: the factor of the score of each verb with each object, 1 or 0."""
+        objects]: the factor of the score of each verb with each object, 1 or 0. nms: None for no pair NMS."""
         self._rare = read_triplets(rare_triplets, "rare_triplets")
         self._non_rare = read_triplets(non_rare_triplets, "non_rare_triplets")
         self._correct_mat = correct_mat
         self._vocabulary = load("hico")
-        super().__init__(preds, gts, nms)
+        self.nms = nms
+        super().__init__(preds, gts)
 
     @cached_property
-    def _allowed(self) -> NDArray[Any]:
-        """The factors of scores; not every network has a use for them."""
+    def _score_factors(self) -> NDArray[Any]:
+        """The factor of the score of each verb with each object; not every network has a use for them."""
         return read_correct_mat(self._correct_mat, len(self._vocabulary.verbs), len(self._vocabulary.objects))
+
+    @cached_property
+    def remaining_predictions(self) -> dict[str, Arrays]:
+        """The predictions that pair NMS leaves, by the name of their image."""
+        if self.nms is None or not self.predictions:
+            return self.predictions
+        images = [detections(name, arrays, self._vocabulary) for name, arrays in self.predictions.items()]
+        scenes = scenes_of_detections(images, self._vocabulary)
+        is_left = pair_nms(scenes, np.ones(len(scenes.score), dtype=bool), **self.nms._asdict())
+        is_left_by_image = np.split(is_left, scenes.hoi_start[1:-1])
+        return {
+            name: arrays | {key: arrays[key][is_left_here] for key in ("subject", "object", "verb", "score")}
+            for (name, arrays), is_left_here in zip(self.predictions.items(), is_left_by_image, strict=True)
+        }
 
     def _truth_arrays(self, gt: Outputs, place: str) -> Arrays:
         arrays = truth_arrays(gt, place, len(self._vocabulary.verbs), len(self._vocabulary.objects))
         return arrays | {"boxes": arrays["boxes"] - HICO_DATASET_SHIFT}
 
     def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
-        return best_verbs(outputs, self._allowed, place, len(self._vocabulary.objects))
+        return best_verbs(outputs, self._score_factors, place, len(self._vocabulary.objects))
 
     def _predicted_triplets(self, person: int) -> set[Triplet]:
         """Return the classes that have predictions, after pair NMS. person: the label of every subject."""
-        of_images = self.suppress_pairs().values()
+        of_images = self.remaining_predictions.values()
         labels = chain.from_iterable(arrays["labels"][arrays["object"]].tolist() for arrays in of_images)
         verbs = chain.from_iterable(arrays["verb"].tolist() for arrays in of_images)
         return {(person, label, verb) for label, verb in zip(labels, verbs, strict=True)}
@@ -183,7 +193,7 @@ class VCOCOEvaluator(QueryEvaluator):
 
     def __init__(self, preds: Sequence[Outputs], gts: Sequence[Outputs], correct_mat: Any) -> None:
         """correct_mat [29 verbs, 80 objects]: the factor of the score of each verb with each object, 1 or 0."""
-        self._allowed = allow_no_object(read_correct_mat(correct_mat, len(self.verb_classes), NO_OBJECT))
+        self._score_factors = read_vcoco_correct_mat(correct_mat)
         self._truth_counts: Counter[str] = Counter()
         super().__init__(preds, gts)
 
@@ -194,7 +204,7 @@ class VCOCOEvaluator(QueryEvaluator):
         return arrays | {"boxes": arrays["boxes"] - (0.0, 0.0, 1.0, 1.0)}  # theirs are COCO's x + width, y + height
 
     def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
-        return state_roles(best_verbs(outputs, self._allowed, place, NO_OBJECT + 1))
+        return state_roles(best_verbs(outputs, self._score_factors, place, NO_OBJECT + 1))
 
     def evaluate(self) -> dict[str, float]:
         """Compute and print the APs and their means, as the released code does, and return them, in [0, 1]."""
@@ -215,17 +225,16 @@ class VCOCOEvaluator(QueryEvaluator):
         return {f"AP_{entry}": value for entry, value in listed.items()} | means
 
 
-def nms_of(args: Any) -> str | None:
-    """Return the pair NMS that the arguments of a released main.py ask for, as `hoicli eval --nms` takes it."""
+def nms_of(args: Any) -> PairNms | None:
+    """Return the pair NMS that the arguments of a released main.py ask for. Raises `UsageError` for bad numbers."""
     if not getattr(args, "use_nms_filter", False):
         return None
-    nms = "/".join(str(option_of(args, name)) for name in ("thres_nms", "nms_alpha", "nms_beta"))
+    numbers = "/".join(str(option_of(args, name)) for name in ("thres_nms", "nms_alpha", "nms_beta"))
     try:
         with python_call():
-            Filters.from_options(None, nms, False)  # before anything is computed or written
+            return Filters.from_options(None, numbers, False).nms
     except UsageError as error:
         raise UsageError(error.problem, place="args: thres_nms/nms_alpha/nms_beta") from None
-    return nms
 
 
 def option_of(args: Any, name: str) -> Any:
@@ -303,16 +312,6 @@ def truth_arrays(gt: Outputs, place: str, verbs: int, labels_end: int, lowest_ob
         check_numbers(numbers, lowest, end, f"{place}['hois']", what)
     return {"boxes": boxes.astype(np.float64), "labels": labels.astype(np.int64), "subject": subject,
             "object": object_, "verb": verb}  # fmt: skip
-
-
-def read_correct_mat(correct_mat: Any, verbs: int, objects: int) -> NDArray[Any]:
-    """Return the factor of the score of each verb with each object. Raises `DataError` for another shape."""
-    array = read_array(correct_mat, "correct_mat")
-    is_table = array.ndim == 2 and len(array) == verbs and array.shape[1] >= objects and array.dtype.kind in "bfiu"
-    if not is_table or not np.isfinite(array).all():
-        problem = f"has shape {array.shape} and dtype {array.dtype}, wants finite numbers ({verbs}, {objects})"
-        raise DataError(problem, place="correct_mat")
-    return array
 
 
 def read_triplets(triplets: Any, name: str) -> set[Triplet]:

@@ -36,22 +36,19 @@ class VCOCOeval:
     def _do_eval(self, detections_file: str, ovr_thresh: float = 0.5) -> None:
         """Print the AP of agents, then of roles in both scenarios. detections_file: the official list of people, as a
         pickle. ovr_thresh: the overlap that makes a box right."""
-        predictions = list(hoicli.convert(detections_file, dataset="vcoco"))
-        iou = None if ovr_thresh == 0.5 else [ovr_thresh]
-        tables: list[dict[tuple[str, str], ApAndCount]] = []
-        self.rows = []
-        for protocol in ("vcoco-agent", "vcoco-s1", "vcoco-s2"):
-            result = hoicli.evaluate(self.truth, predictions, dataset="vcoco", protocol=protocol, iou=iou)
-            self.rows += result.rows
-            aps = [row for row in result.per_class if row["metric"] == "AP"]
-            tables.append(
-                {(row["verb"], row["role"] or ""): (NO_TRUTH[0] if row["value"] is None else row["value"], row["n"])
-                 for row in aps}
-            )  # fmt: skip
-        agents, *scenarios = tables
-        self._print_agents(agents)
-        for scenario, aps_of_roles in enumerate(scenarios, start=1):
-            self._print_roles(aps_of_roles, f"scenario_{scenario}")
+        result_rows = hoicli.evaluate(
+            self.truth, detections_file, dataset="vcoco", protocol=["vcoco-agent", "vcoco-s1", "vcoco-s2"],
+            iou=None if ovr_thresh == 0.5 else [ovr_thresh], per_class=True,
+        ).rows  # fmt: skip
+        self.rows = [row for row in result_rows if row["metric"] == "mAP"]
+        tables: dict[str, dict[tuple[str, str], ApAndCount]] = {}
+        for row in result_rows:
+            if row["metric"] == "AP":
+                ap = NO_TRUTH[0] if row["value"] is None else row["value"]
+                tables.setdefault(row["protocol"], {})[row["verb"], row["role"] or ""] = ap, row["n"]
+        self._print_agents(tables["vcoco-agent"])
+        self._print_roles(tables["vcoco-s1"], "scenario_1")
+        self._print_roles(tables["vcoco-s2"], "scenario_2")
 
     def _print_agents(self, aps: Mapping[tuple[str, str], ApAndCount]) -> None:
         """Print the table of agents, whose mean is over all actions, those without ground truth included."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hoicli.api.network_outputs.detected_pairs import pair_triplets
-from hoicli.api.network_outputs.query_heads import INTERACTIONS, MATCHING, Heads, query_triplets, read_correct_mat
-from hoicli.api.network_outputs.ranking_rules import MOST_TRIPLETS
+from hoicli.api.network_outputs.query_heads import INTERACTIONS, MATCHING, Heads, query_triplets
+from hoicli.api.network_outputs.ranking_rules import MOST_TRIPLETS, read_vcoco_correct_mat
 from hoicli.errors import DataError, HoicliWarning, UsageError
 from hoicli.interface.command import wrap_for_python
 from hoicli.interface.option_values import text_of
@@ -88,7 +88,7 @@ def triplets(
             "are (CDN with --use_matching), matching=False says no more of it"
         )
         warnings.warn(message, HoicliWarning, stacklevel=3)
-    allowed = None if correct_mat is None else read_correct_mat(correct_mat)
+    allowed = None if correct_mat is None else read_vcoco_correct_mat(correct_mat, more_objects=False)
     limit = MOST_TRIPLETS if top_k is None else top_k if isinstance(top_k, int) else None
     return query_triplets(outputs, sizes, Heads(vocabulary, matching=bool(matching), allowed=allowed, limit=limit))
 

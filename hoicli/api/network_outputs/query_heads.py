@@ -13,7 +13,6 @@ from hoicli.api.network_outputs.ranking_rules import (
     VCOCO_INTERACTIONS,
     Arrays,
     Ranked,
-    allow_no_object,
     best_of_interactions,
     best_of_queries,
     interaction_pairs,
@@ -147,12 +146,3 @@ def _query_pairs(
         "labels": np.concatenate([person, label[used]]),
         "subject": pair, "object": pair + len(used), "verb": ranked.number, "score": ranked.score,
     }  # fmt: skip
-
-
-def read_correct_mat(correct_mat: Any) -> NDArray[Any]:
-    """Return [29, 81] the factors of scores in V-COCO's `correct_mat` [29 action-roles, 80 objects], a column for no
-    object added. Raises `DataError` for another shape."""
-    array = read_array(correct_mat, "correct_mat")
-    if array.shape != (29, 80) or array.dtype.kind not in "bfiu" or not np.isfinite(array).all():
-        raise DataError(f"has shape {array.shape}, wants (29, 80): action-roles and objects", field="correct_mat")
-    return allow_no_object(array)

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hoicli.errors import DataError
+from hoicli.records.arrays import read_array
 from hoicli.records.interaction_arrays import verbs_and_objects
 from hoicli.records.kit import Floats, Ints
 from hoicli.vocabulary.datasets import VCOCO_ORDERS, load, verb_and_role
@@ -116,10 +118,23 @@ def vcoco_verbs_and_roles() -> tuple[Ints, Ints]:
     return np.array(verb), np.array([vocabulary.roles.index(role) if role else -1 for _, role in entries])
 
 
-def allow_no_object(correct_mat: NDArray[Any]) -> NDArray[Any]:
+def read_correct_mat(correct_mat: Any, verbs: int, objects: int, *, more_objects: bool = True) -> NDArray[Any]:
+    """Return the factor of the score of each verb with each object [verbs, objects]. more_objects: whether there may be
+    further columns, which are not read. Raises `DataError` for another shape, and for what is no finite number."""
+    array = read_array(correct_mat, "correct_mat")
+    is_table = array.ndim == 2 and len(array) == verbs and array.dtype.kind in "bfiu"
+    fits = is_table and (array.shape[1] == objects or (more_objects and array.shape[1] > objects))
+    if not fits or not np.isfinite(array).all():
+        problem = f"has shape {array.shape} and dtype {array.dtype}, wants finite numbers ({verbs}, {objects})"
+        raise DataError(problem, place="correct_mat")
+    return array
+
+
+def read_vcoco_correct_mat(correct_mat: Any, *, more_objects: bool = True) -> NDArray[Any]:
     """Return [29, 81] the factor of the score of each action-role with each object label: that of `correct_mat`
-    [29, 80], and 1 with no object."""
-    return np.append(correct_mat, np.ones((len(correct_mat), 1)), axis=1)
+    [29, 80], and 1 with no object. more_objects: as in `read_correct_mat`, which says what is raised."""
+    factors = read_correct_mat(correct_mat, len(VCOCO_ORDERS["qpic"]), NO_OBJECT, more_objects=more_objects)
+    return np.append(factors, np.ones((len(factors), 1)), axis=1)
 
 
 def state_roles(arrays: Arrays) -> Arrays:
