@@ -212,6 +212,17 @@ _hico_images = partial(
     remark="an image without a triplet of a class is not ranked for it; the released code ranks every image",
 )
 """The settings that the two rows of HICO's image-level benchmark share."""
+_query_based = partial(
+    Protocol,
+    grid=GRID_ARANGE,
+    inclusive=True,
+    touching_overlap=False,
+    truth_shift=ALL_BY_ONE,  # they compare 1-based ground truth with 0-based predictions
+    person_subject=True,
+    triplets_per_image=100,
+    only_annotated_classes=True,
+)
+"""The settings that the rows of QPIC's evaluator and of its copies share."""
 _diag = partial(
     Protocol,
     inclusive=True,
@@ -240,31 +251,17 @@ _ROWS = (
         known_object=True,
         remark=f"without image-level labels they are derived from the pairs (labels:derived); {_MATLAB_GRID}",
     ),
-    Protocol(
+    _query_based(
         name="qpic",
         title="QPIC, CDN in training and --eval",
         source="hitachi-rd-cv/qpic datasets/hico_eval.py",
-        grid=GRID_ARANGE,
-        inclusive=True,
-        touching_overlap=False,
-        truth_shift=ALL_BY_ONE,  # it compares 1-based ground truth with 0-based predictions
-        person_subject=True,
-        triplets_per_image=100,
         images="boxes",  # elsewhere it looks up a list among tuples and never finds it
-        only_annotated_classes=True,
         remark=_SUBJECTS,
     ),
-    Protocol(
+    _query_based(
         name="gen-vlkt",
         title="GEN-VLKT, HOICLIP, EoID in training and --eval",
         source="YueLiao/gen-vlkt datasets/hico_eval_triplet.py",
-        grid=GRID_ARANGE,
-        inclusive=True,
-        touching_overlap=False,
-        truth_shift=ALL_BY_ONE,  # it compares 1-based ground truth with 0-based predictions
-        person_subject=True,
-        triplets_per_image=100,
-        only_annotated_classes=True,
         remark="as qpic, but false positives on images without boxes count; HOICLIP's code leaves classes without "
         "predictions out of rare and non_rare",
     ),
