@@ -313,11 +313,10 @@ def iterate_items(
 def _array_line(
     name: str, image_id: object, arrays: Any, vocabulary: Vocabulary | None, *, scored: bool | None
 ) -> ArrayLine:
-    """Return the line of one image that is given as a dict of arrays (boxes, labels, ...), or as
-    INP-CC's rows of numbers (`row_arrays`): it holds the checked arrays,
-    and is written as JSON only where that is asked for. name: the parameter that it was given in, for messages;
-    vocabulary: the dataset of the arrays, None where arrays are refused; scored: whether they are predictions, None if
-    "score" among them tells."""
+    """Return the line of one image that is given as a dict of arrays (boxes, labels, ...), or as INP-CC's rows of
+    numbers (`row_arrays`): it holds the checked arrays, and is written as JSON only where that is asked for. name: the
+    parameter that it was given in, for messages; vocabulary: the dataset of the arrays, None where arrays are refused;
+    scored: whether they are predictions, None if "score" among them tells."""
     from hoicli.records.detections import ArrayLine, detections
     from hoicli.records.interaction_arrays import row_arrays
 
