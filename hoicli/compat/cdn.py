@@ -61,7 +61,7 @@ def write_json_file(evaluator: query_evaluators.HICODETEvaluator, path: str | No
 
 def _boxes(arrays: Arrays, shift: float = 0.0) -> list[dict[str, Any]]:
     """Return the boxes of an image, moved by `shift`, with their labels."""
-    boxes, labels = _numbers(arrays["boxes"] + arrays["boxes"].dtype.type(shift)), arrays["labels"].tolist()
+    boxes, labels = _numbers(arrays["boxes"] + shift), arrays["labels"].tolist()
     return [{"bbox": box, "category_id": label} for box, label in zip(boxes, labels, strict=True)]
 
 

@@ -48,6 +48,7 @@ class _Evaluator(ABC):
         self.rows: list[dict[str, Any]] = []
         self.truth: dict[str, dict[str, Any]] = {}
         self.predictions: dict[str, Floats] = {}
+        self._means: dict[str, Any] = {}  # which means `rows` have, as options of `Evaluator.compute`
         self._vocabulary = load(self.dataset)
         self._image_ids: dict[str, Any] = {}
         has_pairs = False
@@ -93,7 +94,9 @@ class _Evaluator(ABC):
                 if len(wrong):
                     problem = f"interaction {number[wrong[0]]}, but they are numbered 0 to {self._size() - 1}"
                     raise DataError(f"{problem}; give {self.dataset}'s numbers")
-            added[str(image_id)] = table
+                if not np.isfinite(table).all():
+                    raise DataError(f"row {np.argwhere(~np.isfinite(table))[0][0]} has a number that is not finite")
+            added[str(image_id)] = np.concatenate([added.get(str(image_id), table[:0]), table])
         for name, table in added.items():
             self.predictions[name] = np.concatenate([self.predictions.get(name, table[:0]), table])
 
@@ -102,7 +105,7 @@ class _Evaluator(ABC):
         evaluator = hoicli.Evaluator(self.truth, self.protocol, dataset=self.dataset)
         for name, table in self.predictions.items():
             evaluator.update(name, **row_arrays(table))
-        result_rows = evaluator.compute(per_class=True).rows
+        result_rows = evaluator.compute(per_class=True, **self._means).rows
         self.rows = [row for row in result_rows if row["metric"] == "mAP"]
         for row in result_rows:
             if "verb" not in row:
@@ -113,6 +116,23 @@ class _Evaluator(ABC):
 
     def save_preds(self) -> None:
         """Write the predictions to `preds.pkl`: lists of scores, boxes and images, by interaction."""
+        write_file(os.path.join(self.output_dir, "preds.pkl"), "output_dir", pickle.dumps(self._listed_predictions()))
+
+    def save(self, output_dir: str | None = None) -> None:
+        """Write ground truth and predictions to `dets.pkl` in a folder, without one in that of the evaluator. Ground
+        truth is [T, 8] the boxes of the pairs of each image, by interaction and image."""
+        gts: dict[int, dict[Any, Any]] = {number: {} for number in range(self._size())}
+        for name, arrays in self.truth.items():
+            subject_boxes, object_boxes = np.split(arrays["boxes"] + self.shift, 2)
+            pairs = np.concatenate([subject_boxes, object_boxes], axis=1)
+            for number in np.unique(arrays["interaction"]).tolist():
+                gts[number][self._image_ids[name]] = pairs[arrays["interaction"] == number]
+        folder = self.output_dir if output_dir is None else output_dir
+        content = {"gts": gts} | self._listed_predictions()
+        write_file(os.path.join(folder, "dets.pkl"), "output_dir", pickle.dumps(content))
+
+    def _listed_predictions(self) -> dict[str, dict[int, list[Any]]]:
+        """Return the `scores`, `boxes` and `keys` (images) of the predictions as lists by interaction."""
         columns: dict[str, dict[int, list[Any]]] = {
             key: {number: [] for number in range(self._size())} for key in ("scores", "boxes", "keys")
         }
@@ -120,8 +140,8 @@ class _Evaluator(ABC):
             for interaction, score, *boxes in table.tolist():
                 columns["scores"][int(interaction)].append(score)
                 columns["boxes"][int(interaction)].append(boxes)
-                columns["keys"][int(interaction)].append(self._image_ids.get(name, name))
-        write_file(os.path.join(self.output_dir, "preds.pkl"), "output_dir", pickle.dumps(columns))
+                columns["keys"][int(interaction)].append(self._image_ids[name])
+        return columns
 
 
 class HICOEvaluator(_Evaluator):
@@ -144,6 +164,7 @@ class HICOEvaluator(_Evaluator):
         self._unseen = sorted(unseen - ignored)
         self._seen = sorted(set(self._averaged) - unseen)
         self.hico_ap, self.hico_rec = self._ap, self._recall
+        self._means = {"split": split, "ignore_no_interaction": bool(ignore_non_interaction)}
 
     @cached_property
     def _names_by_coco_id(self) -> dict[int, str]:

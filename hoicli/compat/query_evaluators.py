@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -171,8 +171,9 @@ class HICODETEvaluator(QueryEvaluator):
         if self.groups_need_predictions:
             predicted = self._predicted_triplets(person)
             grouped = {triplet: value for triplet, value in ap.items() if triplet in predicted}
+        in_a_group = self._rare | self._non_rare
         for triplet in ap:
-            if triplet not in grouped or triplet not in self._rare | self._non_rare:
+            if triplet not in grouped or triplet not in in_a_group:
                 print(f"Warning: triplet {triplet} is neither in rare triplets nor in non-rare triplets")
         means = {
             "mAP": mean_of(ap.values()),
@@ -255,11 +256,11 @@ def name_images(gts: Sequence[Outputs]) -> list[str]:
 
 
 def read_outputs(
-    outputs: Outputs, names: Iterable[str], place: str, widths: Mapping[str, int] | None = None
+    outputs: Outputs, names: Sequence[str], place: str, widths: Mapping[str, int] | None = None
 ) -> list[NDArray[Any]]:
     """Return the tensors of one image as NumPy's arrays, in the order of `names`. widths: how many scores a query has,
     by name. Raises `DataError`, which names the tensor at `place`, for one that is missing, has another shape than the
-    released code's, or is not of finite numbers."""
+    released code's, or is not of numbers, and for scores that are not finite (`Evaluator.update` checks boxes)."""
     if not isinstance(outputs, Mapping):
         raise DataError(f"{type(outputs).__name__}; give a dictionary of the image's arrays", place=place)
     missing = [name for name in names if name not in outputs]
@@ -282,6 +283,8 @@ def read_outputs(
         if array.dtype.kind not in ("iu" if name in WHOLE else "iuf"):
             wanted = "integers" if name in WHOLE else "numbers"
             raise DataError(f"has dtype {array.dtype}, wants {wanted}", place=field)
+        if name not in WHOLE and array.dtype.kind in "iu":
+            array = array.astype(np.float64)
         if name not in ("boxes", *WHOLE) and not np.isfinite(array).all():
             where = np.argwhere(~np.isfinite(array))[0].tolist()
             raise DataError(f"{array[tuple(where)]} at {where}; give finite scores", place=field)
@@ -339,7 +342,7 @@ def best_verbs(outputs: Outputs, allowed: NDArray[Any], place: str, labels_end: 
     check_numbers(labels, 0, labels_end, f"{place}['labels']", "label")
     check_query_boxes(boxes, subject, object_, place)
     # the product has the precision of the scores, as in place there
-    scores = (scores * allowed[:, labels[object_]].T).astype(scores.dtype) if len(subject) else scores
+    scores = (scores * allowed[:, labels[object_]].T).astype(scores.dtype)
     query, verb, score = best_of_queries(scores)
     return {"boxes": boxes, "labels": labels, "subject": subject[query], "object": object_[query], "verb": verb,
             "score": score}  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from hoicli.errors import DataError
 ApAndCount = tuple[float, int]
 """The AP of a class in percent, NaN without ground truth, and how many people do it."""
 
-NO_TRUTH = (float("nan"), 0)
+NO_TRUTH = (math.nan, 0)
 """Those of an action that no image is annotated with."""
 
 
@@ -44,7 +45,7 @@ class VCOCOeval:
         tables: dict[str, dict[tuple[str, str], ApAndCount]] = {}
         for row in result_rows:
             if row["metric"] == "AP":
-                ap = NO_TRUTH[0] if row["value"] is None else row["value"]
+                ap = math.nan if row["value"] is None else row["value"]
                 tables.setdefault(row["protocol"], {})[row["verb"], row["role"] or ""] = ap, row["n"]
         self._print_agents(tables["vcoco-agent"])
         self._print_roles(tables["vcoco-s1"], "scenario_1")
@@ -56,7 +57,7 @@ class VCOCOeval:
         for verb in self._roles:
             ap, count = aps.get((verb, ""), NO_TRUTH)
             print(f"{verb: >20}: AP = {ap:0.2f} (#pos = {count:d})")
-        aps_with_truth = [ap for ap, _ in aps.values() if ap == ap]
+        aps_with_truth = [ap for ap, _ in aps.values() if not math.isnan(ap)]
         print(f"Average Agent AP = {sum(aps_with_truth) / len(self._roles):.2f}", "-" * 45, sep="\n")
 
     def _print_roles(self, aps: Mapping[tuple[str, str], ApAndCount], scenario: str) -> None:
@@ -66,5 +67,5 @@ class VCOCOeval:
             for role in roles:
                 ap, count = aps.get((verb, role), NO_TRUTH)
                 print(f"{verb + '-' + role: >23}: AP = {ap:0.2f} (#pos = {count:d})")
-        average = mean_of(ap for ap, _ in aps.values() if ap == ap)
+        average = mean_of(ap for ap, _ in aps.values() if not math.isnan(ap))
         print(f"Average Role [{scenario}] AP = {average:.2f}", "-" * 45, sep="\n")

@@ -12,9 +12,9 @@ interaction of that object in HICO order. Boxes are read unchanged. UPT and its 
 before they write them (fredzzhang/upt utils.py, cache_hico), so x2, y2 are last pixels, as the MATLAB evaluation needs,
 and the records have the caveat `last_pixels`; protocol `upt`, whose released code scores the detector's own edges, adds
 the 1 again. The triplets of an image come in HOI order, then in the order of their cell; equal boxes of one label are
-merged, subjects are persons. A cell that is not K x 9 or holds a NaN stops the run, or is left out and counted
-(`--on-error skip`); a problem of the files themselves always stops it. Single and double precision are read exactly.
-Only one file is open at a time.
+merged, subjects are persons. A cell that is not K x 9, or a row of one that holds a NaN, stops the run, or is left out
+and counted (`--on-error skip`); a problem of the files themselves always stops it. Single and double precision are read
+exactly. Only one file is open at a time.
 
 ppdm-mat: the same folder as iCAN, PPDM, GEN-VLKT and HOICLIP write it for their copies of the official evaluation
 (YueLiao/gen-vlkt tools/covert_annot_for_official_eval.py).
@@ -256,16 +256,22 @@ def _read_flat_file(
 
     interactions: the ids of the object's interactions, ascending. An error in a row names its cell as MATLAB does,
     all_boxes{row,column}, and goes to the context's policy."""
-    content = load(Source(str(path)), VARIABLE)
-    count = content.shape[0] if isinstance(content, Cells) else 0  # without detections it is 0 x 0 numbers
-    if content.shape != (count, len(WIDTHS)) and 0 not in content.shape:
+    source = Source(str(path))
+    if VARIABLE not in variables(source):
+        raise _error(path, "is missing; each file of the folder has it")
+    content = load(source, VARIABLE)
+    if not isinstance(content, Cells | Numbers):
+        raise _error(path, "is neither a cell array nor empty")
+    cells = content.items if isinstance(content, Cells) and 0 not in content.shape else []
+    count = len(cells) // len(WIDTHS)  # without detections it is 0 x 0 numbers
+    if 0 not in content.shape and content.shape != (count, len(WIDTHS)):
         raise _error(path, f"is {' x '.join(map(str, content.shape))}, not a cell array of {len(WIDTHS)} columns")
     rows: list[list[float]] = []
     for row in range(count):
         numbers: list[float] = []
         with context.policy.item():
             for column, width in enumerate(WIDTHS):
-                cell = content.items[column * count + row]  # MATLAB stores cells column by column
+                cell = cells[column * count + row]  # MATLAB stores cells column by column
                 numbers += map(float, _flat_cell(cell, width, path, f"{VARIABLE}{{{row + 1},{column + 1}}}"))
             if not numbers[8].is_integer() or abs(numbers[8]) > LARGEST:
                 raise DataError(
@@ -284,7 +290,7 @@ def _read_flat_file(
 def _flat_cell(cell: Any, width: int, path: Path, field: str) -> tuple[float, ...]:
     """Return the numbers of a cell of a flat row. Raises `DataError` unless it holds `width` finite numbers."""
     numbers = cell.flat() if isinstance(cell, Numbers) else ()
-    if len(numbers) != width or not math.isfinite(sum(numbers)):
+    if len(numbers) != width or not all(map(math.isfinite, numbers)):
         expected = "four finite numbers (x1, y1, x2, y2)" if width == 4 else "one finite number"
         actual = ", ".join(f"{number:g}" for number in numbers[:9]) or "no numbers"
         raise DataError(f"holds {actual}, not {expected}", place=str(path), field=field)

@@ -124,6 +124,10 @@ def inpcc(classes: Any, seed: int, folder: str, dataset: str) -> Any:
         evaluator.summarize()
         ap, recall = (np.nan_to_num(getattr(evaluator, f"{dataset}_{key}")) for key in ("ap", "rec"))
         saved = pickle.loads(Path(folder, "preds.pkl").read_bytes())
+        if dataset == "hico":
+            evaluator.save()
+            boxes = pickle.loads(Path(folder, "dets.pkl").read_bytes())["gts"]
+            saved["keys"]["gts"] = [box for images in boxes.values() for found in images.values() for box in found]
         numbers = {
             f"{key} {number}": float(values[number])
             for key, values in (("AP", ap), ("recall", recall))

@@ -50,3 +50,21 @@ def test_the_released_class_on_fifty_worlds(case: str, tmp_path: Path) -> None:
     for seed in range(100, 150):
         run_case = released.CASES[case]
         same(run_case(OURS, seed, str(tmp_path)), run_case(theirs, seed, str(tmp_path)))
+
+
+def test_rows_of_inp_cc_are_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    annotations, predictions = worlds.annotated_world(3, "hico")
+    path = tmp_path / "annotations.json"
+    path.write_text(json.dumps(annotations))
+    evaluator = inpcc.HICOEvaluator(str(path), str(tmp_path), "rare_first", True)
+    evaluator.update({**{str(image): rows[:1] for image, rows in predictions.items()}, **predictions})
+    evaluator.accumulate()
+    evaluator.summarize()
+    values = {row["subset"]: f"{row['value']:.2f}" for row in evaluator.rows}
+    names = {"zero-shot": "unseen", "seen": "seen", "full": "full"}
+    wanted = "".join(f"{name} mAP: {values[subset]}\n" for name, subset in names.items())
+    assert capsys.readouterr().out == wanted
+    # of an image that is given under two forms of its id, nothing is lost
+    assert sum(map(len, evaluator.predictions.values())) == sum(
+        len(rows) + len(rows[:1]) for rows in predictions.values()
+    )

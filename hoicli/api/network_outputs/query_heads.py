@@ -109,13 +109,14 @@ def _image_triplets(outputs: dict[str, Floats], size: Any, heads: Heads) -> Arra
     subject_boxes, object_boxes = (
         box_corners(outputs[f"pred_{side}_boxes"], "cxcywh", size) for side in ("sub", "obj")
     )
-    probabilities = softmax(outputs["pred_obj_logits"])[:, :-1]
-    label = probabilities.argmax(axis=1)
     if INTERACTIONS in outputs:
         scores, object_scores = sigmoid(outputs[INTERACTIONS]), sigmoid(outputs["pred_obj_logits"])
         if not heads.vocabulary.roles:
             ranked = best_of_interactions(scores, object_scores, heads.vocabulary, heads.limit)
             return interaction_pairs(subject_boxes, object_boxes, ranked, heads.vocabulary)
+    probabilities = softmax(outputs["pred_obj_logits"])[:, :-1]
+    label = probabilities.argmax(axis=1)
+    if INTERACTIONS in outputs:
         scores = score_actions(scores, object_scores)
     else:
         scores = sigmoid(outputs[VERBS]) * probabilities.max(axis=1)[:, np.newaxis]
