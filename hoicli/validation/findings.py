@@ -40,7 +40,7 @@ WARNINGS = {
     "score-outside-range": "fine for ranking; a sum or a scaled score?",
     "all-scores-equal": "nothing ranks the predictions: mAP then depends on tie-breaking",
     "scores-worse-than-chance": "the wrong way round: a distance, 1 - score, or a rank? higher must be better",
-    "more-than-counted": f"those with a limit (qpic, vcoco-qpic) count the best of an image; {arg('top_k')} cuts for all",
+    "more-than-counted": f"protocols with a limit (qpic) count the best of an image; {arg('top_k')} cuts for all",
     "duplicate-triplet": f"the second of two equal predictions is a false positive; {arg('nms')} removes it",
     "doubled-annotation": "list each once: both count, and most protocols find only one",
     "no-such-interaction": "the vocabulary has no class of this verb and object: never counted",

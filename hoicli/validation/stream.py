@@ -37,7 +37,6 @@ from hoicli.validation.label_evidence import DISTINCT, ClassCounts, LabelEvidenc
 from hoicli.validation.truth_evidence import TruthCounts, TruthEvidence
 from hoicli.vocabulary.labels import Vocabulary
 
-
 MANY_IMAGES = 20
 """Ours: of fewer images nobody expects ground truth of most classes."""
 

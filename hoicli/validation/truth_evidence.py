@@ -65,7 +65,7 @@ class TruthEvidence:
     def add(self, batch: Checked, rows: Sequence[int | None]) -> None:
         """Compare a batch of predictions. rows [N]: the images' rows in the ground truth, None for one it lacks."""
         row = np.array([-1 if row is None else row for row in rows], dtype=np.int64)
-        ranked, pairs, ordered = ordered_pairs(batch.image_of_hoi, batch.score, self._annotated(batch, row))
+        ranked, pairs, ordered = ordered_pairs(batch.image_of_hoi, batch.score, self._find_annotated(batch, row))
         images, copied = int(np.count_nonzero(row >= 0)), self._count_copied(batch, row)
         self._counts.merge(TruthCounts(images, copied, ranked, pairs, ordered))
 
@@ -87,7 +87,7 @@ class TruthEvidence:
         """Where the boxes of each row of the ground truth begin."""
         return starts_of(self._truth.columns["box_count"])
 
-    def _annotated(self, batch: Checked, row: Ints) -> Bools:
+    def _find_annotated(self, batch: Checked, row: Ints) -> Bools:
         """Return [T] whether each triplet is of a class that is annotated in its image. row [N]: the images' rows in
         the ground truth, -1 for none."""
         names, place = batch.classes

@@ -86,7 +86,8 @@ def test_more_triplets_than_are_counted(truth: list[Record], predictions: list[R
     record = max(predictions, key=lambda record: len(record["hois"]))
     record["hois"] = [{**record["hois"][0], "score": number / 1000} for number in range(250)]
     total = sum(len(record["hois"]) for record in predictions)
-    text = f"p: 1 of {len(predictions)} images have more than 100 triplets; {150 / total:.1%} of all triplets are beyond"
+    share = f"{150 / total:.1%} of all triplets are beyond"
+    text = f"p: 1 of {len(predictions)} images have more than 100 triplets; {share}"
     assert checks(predictions, truth)["more-than-counted"] == (150, text)
     for vocabulary in (None, load("swig")):
         findings = validate_images(stream([record], "p"), vocabulary).findings
