@@ -109,8 +109,11 @@ def test_the_published_lists(shared: Path) -> None:
         [n, verb, normalise(name)] for n, verb, name in published["interactions"]
     ]
     assert sorted(HICO.groups["rare"]) == published["rare_ids"]
-    assert {name: sorted(ids) for name, ids in HICO.unseen.items()} == {
-        name: sorted(ids) for name, ids in published["zero_shot_unseen_ids"].items()
+    action = json.loads((shared / "data/hico-det/unseen_action.json").read_text())
+    lists = {**published["zero_shot_unseen_ids"], action["name"]: action["positions"]}
+    assert {name: sorted(ids) for name, ids in HICO.unseen.items()} == {n: sorted(ids) for n, ids in lists.items()}
+    assert {HICO.interactions[number] for number in HICO.unseen["unseen_action"]} == {
+        (verb, normalise(name)) for verb, name in action["unseen"]
     }
     images = json.loads((shared / "data/hico-det/instances_test2015.json").read_text())["filenames"]
     assert [f"{name}.jpg" for name in HICO.test_images] == images
