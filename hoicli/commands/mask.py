@@ -46,9 +46,9 @@ def mask(
     """Put a black rectangle over each instance that interacts, for training on partial cues (SAMPL).
 
     The rectangle's sides are the cover ratio times those of the instance (of its COCO mask in `segmentations`, else of
-    its box), and chance moves it by up to a twentieth of a side. The records come back with the rectangles as `masks` ([x1, y1, x2, y2], first and last
-    black pixel). No image is needed unless --images and --save-images ask for masked ones. With --pixelate whole images
-    are pixelated instead, and `pixelated` is 8, the side of their blocks, or 0.
+    its box), and chance moves it by up to a twentieth of a side. The records come back with the rectangles as `masks`
+    ([x1, y1, x2, y2], first and last black pixel). No image is needed unless --images and --save-images ask for masked
+    ones. With --pixelate whole images are pixelated instead, and `pixelated` is 8, the side of their blocks, or 0.
 
     Arguments:
         records: Files of image records, read as one; - or nothing is stdin.

@@ -1,11 +1,11 @@
 """SAMPL's semantic-aware masks (RoHOI, section 4, equation 3): a black rectangle over each instance that interacts.
 
-Of the instance's mask only its bounding rectangle counts; for an instance without a mask, its box is taken. Each edge is
-moved outwards by a random share of the side (so that nothing can be learnt from where an instance ends), and about the
-centre of the result stands a rectangle whose sides are the cover ratio times those of the instance: the paper says that
-the ratio controls "the final height and width of the generated black box" and how much is occluded "of each instance's
-bounding box". So the dilation with which the paper begins changes nothing, and there is none. The largest expansion is
-ours: the paper's words give none.
+Of the instance's mask only its bounding rectangle counts; for an instance without a mask, its box is taken. Each edge
+is moved outwards by a random share of the side (so that nothing can be learnt from where an instance ends), and about
+the centre of the result stands a rectangle whose sides are the cover ratio times those of the instance: the paper
+says that the ratio controls "the final height and width of the generated black box" and how much is occluded "of each
+instance's bounding box". So the dilation with which the paper begins changes nothing, and there is none. The largest
+expansion is ours: the paper's words give none.
 
 Random amounts depend on (seed, image_id, number of the box) alone, through BLAKE2: the same on every machine, whatever
 else is masked.
