@@ -35,8 +35,8 @@ GOLDEN = json.loads((Path(__file__).parent / "recall_golden/released.json").read
 def test_every_number_of_the_released_code(hoicli: Hoicli, tmp_path: Path, seed: int, project: str) -> None:
     annotated = truth(seed)
     files = written(tmp_path, gt=annotated, preds=predictions(annotated, seed), train=truth(100 + seed))
-    options = ("--as-released", project, "--train", files["train"], "--k", ",".join(map(str, KS)), "--per-class")
-    options += ("--relative",) if project == "sgg-benchmark" else ()
+    options = ["--as-released", project, "--train", str(files["train"]), "--k", ",".join(map(str, KS)), "--per-class"]
+    options += ["--relative"] if project == "sgg-benchmark" else []
     found = rows(hoicli, files, *options)
     means = {f"{row['constraint']} {row['metric']}": row["value"] / 100 for row in found if "verb" not in row}
     released: dict[str, Any] = dict(GOLDEN[str(seed)][project])
