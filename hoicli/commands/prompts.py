@@ -52,8 +52,9 @@ def prompts(
         images: Image records, with boxes or without, or questions; - is stdin.
         task: detect: every interaction with its boxes. pairs: what each pair of the record's boxes does. choice: the
             multiple-choice questions of CrossHOI-Bench's files.
-        coords: How boxes are written: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), resized:WxH, relative or
-            pixels.
+        coords: How boxes are written: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), qwen2.5[:MIN-MAX] (pixels
+            of the copy that Qwen2.5-VL's processor makes, whose size the prompt says; MIN and MAX: the limits of its
+            area), resized:WxH, relative or pixels.
         vocabulary: open: any words; or a dataset, whose names the prompt lists.
     """
     from hoicli.converters.vlm.frames import parse_frame
@@ -64,9 +65,6 @@ def prompts(
     from hoicli.vlm.prompt_texts import prompt_of, question_prompts
 
     frame = parse_frame(coords)
-    if frame.kind == "qwen2.5":
-        how = "resize the images yourself and use resized:WxH, so that the prompt can say it"
-        raise UsageError(f"{arg('coords', coords)}: {how}")
     names_listed = None if vocabulary == "open" else load(vocabulary)
     inputs = Inputs(None, shared)
     policy = inputs.policy

@@ -153,12 +153,12 @@ def _names_text(vocabulary: Vocabulary | None, objects: set[str] | None) -> str:
 
 
 def _coords_text(frame: Frame, size: tuple[float, float] | None) -> str:
-    """Return the sentence of a prompt that says what the numbers of its boxes mean; for pixels with the image's size,
-    if that is known. The frame "resized" means pixels of a copy of the image with the frame's own size."""
-    is_resized = frame.kind == "resized"
-    shown_size = frame.numbers if is_resized else size
+    """Return the sentence of a prompt that says what the numbers of its boxes mean; for pixels with the size of the
+    image, or of its resized copy, if that is known."""
+    copy_size = frame.copy_size(size)
+    shown_size = copy_size or size
     extent = f", which is {shown_size[0]:g} wide and {shown_size[1]:g} high" if shown_size else ""
-    return _COORDS["pixels" if is_resized else frame.kind].format(extent=extent)
+    return _COORDS["pixels" if copy_size else frame.kind].format(extent=extent)
 
 
 def _reply_format(name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from hoicli.converters.vlm.frames import resized_by_qwen
 from tests.support.project import EIGHT, Hoicli, parsed, triplets_of
 
 GT = EIGHT / "gt.jsonl"
@@ -44,6 +45,13 @@ def close(found: set[tuple[Any, ...]], expected: set[tuple[Any, ...]], within: f
         (
             "resized:100x50",
             lambda box, w, h: [v * n / s for v, n, s in zip(box, (100, 50) * 2, (w, h) * 2, strict=True)],
+            1e-9,
+        ),
+        (
+            "qwen2.5:3136-100352",
+            lambda box, w, h: [
+                v * n / s for v, n, s in zip(box, resized_by_qwen(w, h, 3136, 100352) * 2, (w, h) * 2, strict=True)
+            ],
             1e-9,
         ),
     ],
@@ -82,6 +90,18 @@ def test_a_model_that_knows_the_truth_gets_it_back(
         assert {key: record[key] for key in ("file_name", "width", "height")} == {
             key: original[key] for key in ("file_name", "width", "height")
         }
+
+
+def test_prompts_for_qwen_say_the_size_that_the_model_sees(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "images.jsonl"
+    path.write_text('{"image_id": "a", "width": 6000, "height": 4000, "boxes": [[0, 0, 3000, 4000]], "labels": ["cup"]}\n')
+    for coords, size, recorded in (
+        ("qwen2.5", (4368, 2912), "qwen2.5:3136-12845056"),
+        ("qwen2.5:3136-1003520", (1204, 812), "qwen2.5:3136-1003520"),
+    ):
+        (prompt,) = parsed(hoicli("prompts", "--coords", coords, path).out)
+        assert f"in pixels of the image, which is {size[0]} wide and {size[1]} high." in prompt["prompt"]
+        assert (prompt["coords"], prompt["width"], prompt["height"]) == (recorded, 6000, 4000)
 
 
 def test_pairs_show_numbered_boxes_and_their_answers_are_read_with_them(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -141,7 +161,7 @@ def test_a_closed_vocabulary_is_listed(hoicli: Hoicli) -> None:
     ("options", "code", "words"),
     [
         (("--coords", "miles"), 2, "--coords miles: choose from 1000"),
-        (("--coords", "qwen2.5"), 2, "resize the images yourself and use resized:WxH"),
+        (("--coords", "qwen2.5"), 1, "images.jsonl:1: width: the image's size is not known"),
         (("--coords", "pixels"), 1, "images.jsonl:1: width: missing; a prompt in pixels says how large the image is"),
         (("--task", "pairs"), 1, "images.jsonl:1: width: the image's size is not known"),
     ],
