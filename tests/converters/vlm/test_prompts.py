@@ -94,7 +94,9 @@ def test_a_model_that_knows_the_truth_gets_it_back(
 
 def test_prompts_for_qwen_say_the_size_that_the_model_sees(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "images.jsonl"
-    path.write_text('{"image_id": "a", "width": 6000, "height": 4000, "boxes": [[0, 0, 3000, 4000]], "labels": ["cup"]}\n')
+    path.write_text(
+        '{"image_id": "a", "width": 6000, "height": 4000, "boxes": [[0, 0, 3000, 4000]], "labels": ["cup"]}\n'
+    )
     for coords, size, recorded in (
         ("qwen2.5", (4368, 2912), "qwen2.5:3136-12845056"),
         ("qwen2.5:3136-1003520", (1204, 812), "qwen2.5:3136-1003520"),
