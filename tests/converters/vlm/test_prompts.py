@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from hoicli.converters.vlm.frames import resized_by_qwen
+from hoicli.vocabulary.datasets import load
 from tests.support.project import EIGHT, Hoicli, parsed, triplets_of
 
 GT = EIGHT / "gt.jsonl"
@@ -159,6 +160,32 @@ def test_a_closed_vocabulary_is_listed(hoicli: Hoicli) -> None:
     assert "Objects: person, bicycle," in vcoco["prompt"]
 
 
+def test_candidates_are_a_detectors_best(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "predictions.jsonl"
+    hois = [
+        {"subject": 0, "object": 1, "verb": verb, "score": score}
+        for verb, score in (("ride", 0.2), ("hold", 0.9), ("walk", 0.2), ("no_interaction", 1.0), ("fly", 0.95))
+    ]
+    record = {"image_id": "a", "boxes": [[0, 0, 9, 9], [1, 1, 5, 5]], "labels": ["person", "bicycle"], "hois": hois}
+    path.write_text(json.dumps(record) + "\n" + json.dumps({**record, "image_id": "b", "hois": []}) + "\n")
+    result = hoicli("prompts", "--vocabulary", "hico", "--candidates", "2", path)
+    (prompt,) = parsed(result.out)
+    assert "may have:\n- bicycle: hold, ride\nReply" in prompt["prompt"]
+    assert '"enum": ["hold", "ride"]' in json.dumps(prompt["response_format"])
+    assert prompt["candidates"] == 2
+    assert "1 images without a pair or a candidate have none" in result.err
+
+
+def test_a_long_prompt_says_its_size(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "images.jsonl"
+    path.write_text('{"image_id": "a"}\n')
+    long = hoicli("prompts", "--vocabulary", "swig", path)
+    assert "has 150,906 characters (about 37,700 tokens), without the image; --candidates K shortens" in long.err
+    short = hoicli("prompts", "--vocabulary", "swig", "--candidates", "0", path)
+    assert (short.err, parsed(short.out)[0]["candidates"]) == ("hoicli: 1 prompts\n", 0)
+    assert f"Verbs: {load('swig').verbs[0]}, " in parsed(short.out)[0]["prompt"]
+
+
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
@@ -166,6 +193,8 @@ def test_a_closed_vocabulary_is_listed(hoicli: Hoicli) -> None:
         (("--coords", "qwen2.5"), 1, "images.jsonl:1: width: the image's size is not known"),
         (("--coords", "pixels"), 1, "images.jsonl:1: width: missing; a prompt in pixels says how large the image is"),
         (("--task", "pairs"), 1, "images.jsonl:1: width: the image's size is not known"),
+        (("--candidates", "5"), 2, "--candidates 5: lists a dataset's interactions"),
+        (("--candidates", "5", "--vocabulary", "vcoco"), 2, "--candidates 5: lists a dataset's interactions"),
     ],
 )
 def test_what_is_refused(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...], code: int, words: str) -> None:
@@ -174,6 +203,12 @@ def test_what_is_refused(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...
     result = hoicli("prompts", *options, path)
     assert (result.code, result.out, result.err.count("\n")) == (code, "", 1)
     assert words in result.err
+
+
+def test_candidates_of_ground_truth_would_tell_the_answer(hoicli: Hoicli) -> None:
+    result = hoicli("prompts", "--vocabulary", "hico", "--candidates", "5", GT)
+    assert result.code == 1
+    assert "hois[0].score: missing; candidates are a detector's best" in result.err
 
 
 def test_an_image_is_asked_about_once(hoicli: Hoicli, tmp_path: Path) -> None:
