@@ -163,6 +163,9 @@ _DECLARED = (
     _RECALL("zR@{k}", "R@k of the triplets that training has not seen.", "Maelic/SGG-Benchmark METRICS.md",
             settings=("protocol", "data", "gt", "constraint", "split")),
     _RECALL("F1@{k}", "The harmonic mean of R@k and mR@k.", "Maelic/SGG-Benchmark METRICS.md"),
+    _RECALL("R@K-relative", "R@K, where K is the number of an image's own triplets.", "Maelic/SGG-Benchmark METRICS.md",
+            kinds=(CLASS, MEAN)),
+    _RECALL("mR@K-relative", "R@K-relative of each verb, over verbs.", "Maelic/SGG-Benchmark METRICS.md"),
     # diagnose
     _COUNT,
     _GAIN,

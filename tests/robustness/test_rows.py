@@ -100,11 +100,11 @@ def whole(rows: list[Row], metric: str) -> Any:
 
 
 def test_indices_by_hand() -> None:
-    levels = {"fog": [30.0, 10.0], "snow": [20.0, 20.0], "hail": [0.0, 0.0, 30.0]}
+    levels = {"mist": [30.0, 10.0], "snow": [20.0, 20.0], "hail": [0.0, 0.0, 30.0]}
     assert mri(levels) == pytest.approx((20 + 20 + 10) / 3)
-    assert deviation(levels["fog"]) == 10  # the population's; a sample's would be 14.14
+    assert deviation(levels["mist"]) == 10  # the population's; a sample's would be 14.14
     assert deviation(levels["hail"]) == pytest.approx(math.sqrt(200))
-    assert cri_term(levels["fog"], 40) == pytest.approx(0.5 / (1 + math.log(11)))
+    assert cri_term(levels["mist"], 40) == pytest.approx(0.5 / (1 + math.log(11)))
     assert cri_term(levels["snow"], 40) == 0.5
     assert cri(levels, 40) == pytest.approx((0.5 / 3.3978952728 + 0.5 + 0.25 / (1 + math.log(1 + math.sqrt(200)))) / 3)
     assert relative_drop(30, 40) == 25
@@ -137,7 +137,7 @@ def test_indices_are_those_of_a_slow_evaluator_in_any_order(
 
 def test_the_families_are_the_papers() -> None:
     assert Counter(map(family_of, ROHOI)) == {"optical": 4, "sensor": 6, "environment": 4, "geometry": 6}
-    assert (family_of("jpeg"), family_of("fog")) == ("sensor", "other")
+    assert [family_of(name) for name in ("jpeg", "fog", "mist")] == ["sensor", "weather", "other"]
 
 
 # From rows to rows
@@ -292,16 +292,16 @@ def test_what_made_the_images_is_in_the_signature(hoicli: Hoicli, tmp_path: Path
 
 def test_a_package_that_made_images_is_part_of_the_recipe() -> None:
     """Without the package: rows say all that is needed."""
-    ours = "hoicli-1+hoicli-fog@1.2"
+    ours = "hoicli-1+hoicli-mist@1.2"
 
     def of(*recipes: str) -> list[Row]:
-        made = [row(20.0 + at, "fog", at, tags={"recipe": recipe}) for at, recipe in enumerate(recipes, start=1)]
+        made = [row(20.0 + at, "mist", at, tags={"recipe": recipe}) for at, recipe in enumerate(recipes, start=1)]
         return [*made, *(row(30.0, "jpeg", at, tags={"recipe": "hoicli-1"}) for at in (1, 2))]
 
     ((grid,), _) = gather(of(ours, ours), allow_missing=True)
     assert mri(grid.levels()) == pytest.approx((30 + 21.5) / 2)
     assert all(f"|recipe:{ours}|" in each["signature"] for each in robustness_rows(rank_grids([grid])))
-    for other in ("hoicli-1+hoicli-fog@1.3", "imagenet-c+hoicli-fog@1.2"):
+    for other in ("hoicli-1+hoicli-mist@1.3", "imagenet-c+hoicli-mist@1.2"):
         with pytest.raises(DataError, match="images made in different ways do not average"):
             gather(of(ours, other), allow_missing=True)
 
@@ -350,22 +350,22 @@ def test_several_models_lack_different_cells() -> None:
 
 
 def test_another_benchmark(hoicli: Hoicli, tmp_path: Path) -> None:
-    values = {"fog": [30.0, 20.0, 10.0], "jpeg": [35.0, 30.0, 25.0]}
+    values = {"mist": [30.0, 20.0, 10.0], "jpeg": [35.0, 30.0, 25.0]}
     path = written(tmp_path / "rows.jsonl", grid_rows(values, tags={}))
     refused = hoicli("robust", "--corruption", "rohoi", path)
     assert refused.code == 1
     assert "the model lacks 57 of 61 cells" in refused.err
-    assert "(there is fog)" in refused.err
+    assert "(there is mist)" in refused.err
     chosen = hoicli("robust", path)
     assert chosen.err == ("hoicli: averaging over 2 corruptions and severities 1, 2, 3: RoHOI has 20, at 1 to 5\n")
     assert whole(parsed(chosen.out), "mri") == mri(values)
     seen = results(hoicli, path)
-    assert seen[0]["signature"].endswith(f"|grid:fog+jpeg@1+2+3|recipe:a recipe|version:{__version__}")
+    assert seen[0]["signature"].endswith(f"|grid:jpeg+mist@1+2+3|recipe:a recipe|version:{__version__}")
     assert {each.get("family") for each in seen} == {None, "sensor", "other"}
-    assert whole(results(hoicli, "--corruption", "fog", "--severity", "3,1", path), "mri") == 20
+    assert whole(results(hoicli, "--corruption", "mist", "--severity", "3,1", path), "mri") == 20
     result = hoicli("robust", "--corruption", "jpeg", "--severity", "1,2,3", path)
     assert whole(parsed(result.out), "mri") == 30
-    assert result.err == ("hoicli: left out, not in the grid: fog; --corruption and --severity choose\n")
+    assert result.err == ("hoicli: left out, not in the grid: mist; --corruption and --severity choose\n")
     assert "left out, not in the grid: 3" in hoicli("robust", "--severity", "1,2", path).err
 
 
@@ -496,7 +496,7 @@ def test_different_settings_do_not_average() -> None:
     ("arguments", "code", "message"),
     [
         (("--unit", "per mille"), 2, "hoicli: --unit per mille: choose percent or fraction\n"),
-        (("--corruption", "jpeg,,fog"), 2, "hoicli: --corruption jpeg,,fog: give names with commas between,"),
+        (("--corruption", "jpeg,,mist"), 2, "hoicli: --corruption jpeg,,mist: give names with commas between,"),
         (("--severity", "0"), 2, "hoicli: --severity 0: give whole numbers of at least 1"),
         (("--plot", "x.gif"), 2, "hoicli: --plot x.gif: end the name in .png, .svg or .pdf\n"),
         (("--metric", "AP"), 2, "hoicli: no such rows; there are mAP full hico: choose with --metric"),
