@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
-import shutil
 import statistics
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,8 +28,7 @@ from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relat
 from hoicli.robustness.robustness_rows import rank_grids, robustness_rows
 from tests.support import standin
 from tests.support.figures import words
-from tests.support.forks import put_hoicli
-from tests.support.project import FIXTURES, ROOT, Hoicli, parsed, written
+from tests.support.project import FIXTURES, Hoicli, parsed, written
 
 Row = dict[str, Any]
 ROBUST = FIXTURES / "robust"
@@ -571,58 +566,3 @@ def test_the_scenes_are_as_drawn() -> None:
         # resizing rounds as OpenCV's build does: a level here and there
         assert np.abs(stored.astype(int) - picture).max() <= 2
     assert sum(path.stat().st_size for path in (ROBUST / "images").iterdir()) < 150_000
-
-
-def test_the_makefile_tags_the_recipe_as_the_records_call_it(tmp_path: Path) -> None:
-    """With the package of another's corruption, whose version is a part of the recipe."""
-    if shutil.which("make") is None:
-        pytest.skip("needs make")
-    stub = tmp_path / "bin/hoicli"  # keeps what it is called with where its output should be
-    stub.parent.mkdir()
-    record = '{"image_id":"a","source":"recipe","recipe":"hoicli-1+site-weather@0.1","seed":0}'
-    stub.write_text(
-        '#!/bin/sh\ncommand="$*"\nwhile [ $# -gt 0 ]; do [ "$1" = -o ] && output="$2"; shift; done\n'
-        f"case \"$command\" in corrupt*) printf '%s\\n' '{record}' > $output;;\n"
-        'eval*) echo "$command" > $output;; esac\n'
-    )
-    stub.chmod(0o755)
-    given = ["OUT=out", "CORRUPTIONS=drizzle", "SEVERITIES=5", "DETECTOR=true"]
-    own = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
-    process = subprocess.run(
-        ["make", "-f", str(ROBUST / "benchmark.mk"), *given],
-        cwd=tmp_path, env={**own, "PATH": f"{stub.parent}{os.pathsep}{os.environ['PATH']}"},
-        text=True, capture_output=True, check=False,
-    )  # fmt: skip
-    assert process.returncode == 0, process.stderr
-    called = (tmp_path / "out/plain/drizzle-5.rows.jsonl").read_text().split()
-    assert [word for word in called if word.startswith("recipe=")] == ["recipe=hoicli-1+site-weather@0.1"]
-
-
-@pytest.mark.long
-def test_the_makefile(hoicli: Hoicli, tmp_path: Path) -> None:
-    pytest.importorskip("cv2")
-    if shutil.which("make") is None:
-        pytest.skip("needs make")
-    scripts = tmp_path / "bin"
-    put_hoicli(scripts)
-    (scripts / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-    (scripts / "python").chmod(0o755)
-    arguments = ["OUT=out", "CORRUPTIONS=jpeg occlusion", "SEVERITIES=5"]
-    process = subprocess.run(
-        ["make", "-f", str(ROBUST / "benchmark.mk"), *arguments],
-        cwd=tmp_path,
-        env={
-            **{key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")},
-            "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-        },
-        text=True,
-        capture_output=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr
-    assert process.stdout.splitlines()[2].split()[:2] == ["plain", "qpic"]
-    folder, chosen = tmp_path / "out" / "plain", ("--corruption", "jpeg,occlusion", "--severity", "5")
-    assert hoicli("robust", *chosen, folder / "rows.jsonl").code == 0
-    listed = (ROBUST / "benchmark.mk").read_text().split("CORRUPTIONS ?= ")[1].split("SEVERITIES")[0]
-    assert tuple(listed.replace("\\", " ").split()) == ROHOI
