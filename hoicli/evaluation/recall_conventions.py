@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hoicli.evaluation.protocols import EVERY_RECALL, Protocol
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.recall_grids import EVERY_RECALL
 
 PROTOCOL = "sgg"
 """The name of the protocol in rows and signatures."""
@@ -29,7 +30,7 @@ class Convention:
     those that have some. left_out: images in which only this is predicted (NOTHING, BOXES) are in no mean; other images
     without predicted triplets count 0. repeats: a triplet that is annotated twice on the same two boxes counts twice.
     constraints: those of CONSTRAINTS that it has. limit: how many predictions of an image are ranked without graph
-    constraint, and so the largest K there; None for all.
+    constraint, and so the largest K there; None for all. relative: whether it has R@K-relative.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Convention:
     repeats: bool = False
     constraints: tuple[str, ...] = CONSTRAINTS
     limit: int | None = None
+    relative: bool = False
 
 
 _EDGES = Protocol(
@@ -48,7 +50,7 @@ _EDGES = Protocol(
     grid=EVERY_RECALL,
 )
 
-PUBLISHED = Convention("", _EDGES)
+PUBLISHED = Convention("", _EDGES, relative=True)
 RELEASED: Mapping[str, Convention] = {
     row.name: row
     for row in (
@@ -62,6 +64,7 @@ RELEASED: Mapping[str, Convention] = {
             ),
             every_verb=True,
             limit=100,
+            relative=True,
         ),
         Convention(
             "r1-sgg",

@@ -121,7 +121,8 @@ def _corruptions(every: str) -> list[Any]:
     from hoicli.io.plugins import names
 
     plugin_corruptions = ((name, "another package's") for name in names("corruptions"))
-    return [(every, "RoHOI's twenty"), "corruption.catalogue:CORRUPTIONS", *plugin_corruptions]
+    groups = ((every, "RoHOI's twenty"), ("weather", "night, rain, fog and snow"))
+    return [*groups, "corruption.catalogue:CORRUPTIONS", *plugin_corruptions]
 
 
 corruptions, grid_corruptions = partial(_corruptions, "all"), partial(_corruptions, "rohoi")

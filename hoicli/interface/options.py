@@ -153,10 +153,10 @@ Protocols = Annotated[
     Names,
     Option(
         "NAME",
-        "hico, hico-ko, qpic, upt, diag, inp-cc, gen-vlkt, diag-paper, hico-image, hico-image-ko; vcoco-agent, "
-        "vcoco-s1, vcoco-s2, vcoco-qpic, vcoco-pvic; swig; hoia; ambiguous-hoi; or a file of your own (.json); several "
-        "with commas. all (default) is every one of the dataset but gen-vlkt, diag-paper, vcoco-pvic, hico-image "
-        "and hico-image-ko.",
+        "hico, hico-ko, qpic, upt, diag, inp-cc, gen-vlkt, ggnet, ggnet-ko, diag-paper, hico-image, hico-image-ko; "
+        "vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic, vcoco-pvic; swig; hoia; ambiguous-hoi; or a file of your own "
+        "(.json); several with commas. all (default) is every one of the dataset but gen-vlkt, ggnet, ggnet-ko, "
+        "diag-paper, vcoco-pvic, hico-image and hico-image-ko.",
         offer=choices.PROTOCOLS,
         several=True,
     ),
@@ -180,7 +180,7 @@ Split = Annotated[
     Option(
         "NAME",
         "Add rows for the unseen and the seen classes of a zero-shot split: rare_first (rf-uc), non_rare_first "
-        "(nf-uc), unseen_object (uo), unseen_verb (uv), uc0 to uc4, or one that FILE.json has.",
+        "(nf-uc), unseen_object (uo), unseen_verb (uv), unseen_action (ua), uc0 to uc4, or one that FILE.json has.",
         offer=choices.splits,
     ),
 ]
