@@ -124,10 +124,11 @@ def _image_triplets(outputs: dict[str, Floats], size: Any, heads: Heads) -> Arra
 
 
 def _verb_scores(
-    outputs: dict[str, Floats], object_probabilities: Floats, label: Ints, heads: Heads
-) -> NDArray[np.floating[Any]]:
+    outputs: dict[str, Floats], object_probabilities: NDArray[Any], label: Ints, heads: Heads
+) -> NDArray[Any]:
     """Return [Q, verbs] the score of each verb for each query. object_probabilities [Q, objects]; label [Q]: the
     likeliest object of each."""
+    scores: NDArray[Any]
     if INTERACTIONS in outputs:
         scores = score_actions(sigmoid(outputs[INTERACTIONS]), sigmoid(outputs["pred_obj_logits"]))
     else:
@@ -139,7 +140,7 @@ def _verb_scores(
     return scores
 
 
-def _best_interactions(scores: NDArray[np.floating[Any]], label: Ints, heads: Heads) -> Ranked:
+def _best_interactions(scores: NDArray[Any], label: Ints, heads: Heads) -> Ranked:
     """Return the best triplets, without those whose verb and object make no interaction of the dataset. scores
     [Q, verbs]; label [Q]: the object of each query."""
     is_interaction: Bools = class_table(heads.vocabulary)[:, label].T >= 0
