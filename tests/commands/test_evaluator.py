@@ -363,7 +363,7 @@ def test_images_that_cannot_be(image_id: Any, message: str) -> None:
         ({"role": np.array(["a"] * 41)}, "state: its arrays do not fit together"),
         ({"dataset": np.zeros((7, 2), dtype=int)}, "state: its arrays do not fit together"),
         ({"box_counts": np.array([1 << 62] * 7)}, "state: its arrays do not fit together"),
-        ({"verb": np.full(41, 200)}, f'state: image "{IMAGE}": verb[0]: number 200, but hico has 117 verbs'),
+        ({"verb": np.full(41, 200)}, f'state: image "{IMAGE}": verb[0]: number 200, but there are 117 verbs in hico'),
         ({"dataset": np.zeros(7, dtype=int)}, "state: is of another dataset than hico; give its dataset"),
     ],
 )

@@ -303,7 +303,7 @@ def test_interactions_that_are_none(changed: Record, message: str) -> None:
         ([[1, 2]], "has shape (1, 2) and dtype int64, wants rows of 10 numbers: interaction, score, the four numbers"),
         ([[0.5] * 10], "[0]: 0.5 is no interaction; they are whole numbers"),
         ([[3] * 10, [float("nan")] * 10], "[1]: NaN is no interaction; they are whole numbers"),
-        ([[900.0] * 10], "interaction[0]: number 900, but hico has 600 interactions"),
+        ([[900.0] * 10], "interaction[0]: number 900, but there are 600 interactions in hico"),
         ([[3.0, float("nan"), *range(8)]], "score[0]: NaN is no score; give a finite number"),
     ],
 )
