@@ -72,9 +72,7 @@ class LazyGroup(TyperGroup):
         """Import the module of a command and return the command as typer has it; None for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"hoicli.commands.{cmd_name.replace('-', '_')}").__name__
-        declared = import_module("hoicli.interface.command").DECLARED[module]
-        command = typer.main.get_command(import_module("hoicli.interface.shell").application(declared))
+        command = typer.main.get_command(import_module("hoicli.interface.shell").application(_declared(cmd_name)))
         command.name = cmd_name
         command.short_help = COMMANDS[cmd_name]
         return command
@@ -141,8 +139,7 @@ def _run_command_line(arguments: list[str]) -> int:
         return _fail(error)
     except _CallError as error:
         name = " ".join(["hoicli", *(argument for argument in arguments[:1] if argument in COMMANDS)])
-        message = " ".join(error.format_message().split())
-        return _fail(UsageError(f"{message} ({name} --help shows how)", place=Place(name)))
+        return _fail(UsageError(f"{_call_problem(error)} ({name} --help shows how)", place=Place(name)))
     except process.EndedError as ended:
         _fail(HoicliError(f"ended by {ended}", code="interrupted"))
         return EXIT_SIGNAL + ended.number
@@ -166,6 +163,32 @@ def _run_command_line(arguments: list[str]) -> int:
             return _fail(HoicliError(f"internal error: {error}"))
         problem = f"internal error ({type(error).__name__}: {error}); please report it, HOICLI_DEBUG=1 shows where"
         return _fail(HoicliError(problem))
+
+
+def _call_problem(error: Any) -> str:
+    """Return what is wrong with a call that typer refused. For an option that the command does not have, it says which
+    one may be meant: typer's own suggestions go by spelling alone."""
+    page = getattr(getattr(error.ctx, "command", None), "page", None)
+    if type(error).__name__ != "NoSuchOption" or page is None:
+        return " ".join(error.format_message().split())
+    from hoicli.interface.shell import parameters_in_shell
+    from hoicli.interface.suggestions import suggest_option
+
+    suggestion = suggest_option(error.option_name, parameters_in_shell(page), _commands_with)
+    return f"no option {error.option_name}" + (f"; {suggestion}" if suggestion else "")
+
+
+def _commands_with(option: str) -> list[str]:
+    """Return the first three commands that have an option. option: its name in Python, without a `_` at its end."""
+    pages = {name: _declared(name) for name in COMMANDS}
+    names_by_command = {name: {each.name.strip("_") for each in page.parameters} for name, page in pages.items()}
+    return [name for name, option_names in names_by_command.items() if option in option_names][:3]
+
+
+def _declared(name: str) -> Any:
+    """Return the declaration of a command (`interface.command.Command`), whose module is imported for it."""
+    module = import_module(f"hoicli.commands.{name.replace('-', '_')}").__name__
+    return import_module("hoicli.interface.command").DECLARED[module]
 
 
 def _fail(error: HoicliError) -> int:

@@ -101,6 +101,6 @@ def agree(
 
     return Result(
         rows,
-        blocks=lambda notation: blocks_of(rows) if notation in ("table", "md", "latex") else [rows],
+        blocks=lambda notation: blocks_of(rows) if notation in ("table", "terminal", "md", "latex") else [rows],
         draw=lambda path, look: draw(table, path, kind=plot_kind, levels=levels, look=look),
     )

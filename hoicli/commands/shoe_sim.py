@@ -66,7 +66,8 @@ def shoe_sim(
     (hoicli doctor --schema similarity).
 
     Arguments:
-        predictions: Predictions; with --merge, tables. - or nothing is stdin.
+        predictions: Predictions of one model or several, a file or more each: one table is for all. With --merge,
+            tables. - or nothing is stdin.
         backend: wordnet:path, wordnet:wup, wordnet:lch, wordnet:lin, wordnet:res, wordnet:jcn, lexical, llm (whose key
             is in OPENAI_API_KEY), or table, which is --merge mean.
         dataset: The dataset of the ground truth's labels (default: hico); without --gt, the senses of its classes are
@@ -82,7 +83,7 @@ def shoe_sim(
         dry_run: Ask nothing; count the questions, estimate their tokens and their cost.
         price: The price of a million input and output tokens, for --dry-run.
     """
-    from hoicli.interface.inputs import Inputs, lines
+    from hoicli.interface.inputs import Inputs, lines, streams_of
     from hoicli.wordnet.lexicon import choose
 
     dataset_name = text_of(dataset)
@@ -133,8 +134,8 @@ def shoe_sim(
     if pairs is not None:
         work: TableWork = PairLines(lines(pairs, "pairs", "pairs", "pairs"), policy, offline)
     elif gt is not None:
-        streams = inputs.truth(gt), inputs.predictions(predictions)
-        work = TableWork(evaluation_pairs(*streams, dataset_name or "hico", policy))
+        models = [inputs.predictions(source) for source in streams_of(predictions, "PREDS", "predictions")]
+        work = TableWork(evaluation_pairs(inputs.truth(gt), models, dataset_name or "hico", policy))
     else:
         work = TableWork(dataset_pairs(dataset_name or "hico"))
     if check is not None:

@@ -23,6 +23,7 @@ from hoicli.io.messages import note
         hoicli table --published hico -o table.tex rows.jsonl  # below published rows, for a paper
         hoicli table --lines tag.model --columns protocol,subset --metric mAP rows.jsonl
             # lines and columns of your own
+        hoicli table --published hico --sort "Default Full" -o leaderboard.html rows.jsonl  # a page whose heads sort it
         hoicli eval --gt gt.jsonl --protocol hico --tag model=ours --tag seed=2 preds.jsonl > 2.jsonl && hoicli eval
             --gt gt.jsonl --protocol hico --tag model=ours --tag seed=1 preds.jsonl | hoicli table --over seed - 2.jsonl
             # mean and deviation over runs
@@ -39,6 +40,7 @@ def table(
     columns: Annotated[Names, Option("KEY", several=True)] = None,
     metric: Annotated[Names, Option("NAME", several=True)] = None,
     over: Annotated[str | None, Option("KEY")] = None,
+    sort: Annotated[str | None, Option("COLUMN")] = None,
     intervals: bool = False,
     on_error: options.OnError = "stop",
 ) -> Result:
@@ -59,6 +61,8 @@ def table(
         columns: What the columns are, given like --lines; the last is the lowest header. Default: protocol,subset.
         metric: Only rows of this metric; several with commas.
         over: The mean and the sample standard deviation over the values of this tag, such as seed.
+        sort: Sort the lines by this column, the best value first: give its head (Rare), or its group and head (Default
+            Rare). Published lines stay above your own.
         intervals: Show the 95 % intervals of rows that have them.
     """
     from hoicli.interface.inputs import lines as lines_of
@@ -77,7 +81,7 @@ def table(
         keys = ", ".join(map(arg, ("layout", "lines", "columns")))
         raise UsageError(f"{keys}: a layout has its own lines and columns; leave out one or the other")
     over = None if over is None else over.removeprefix("tag.")
-    showing = Showing(intervals=intervals, over=over or "")
+    showing = Showing(intervals=intervals, over=over or "", sort=sort or "")
     policy = policy_of(on_error)
     stream = Stream([], "rows") if published and rows is None else lines_of(rows, "rows", "rows", "ROWS")
     published_rows = published_lines(published) if published else []
@@ -90,6 +94,10 @@ def table(
         chosen_layout = LAYOUTS[layout]
     elif not lines and not columns:
         chosen_layout = layout_of(rows_read)
+    by_keys = bool(lines or columns or over)
+    if sort and chosen_layout is None and not by_keys:
+        choices = f"{arg('layout')}, or {arg('lines')} and {arg('columns')}"
+        raise UsageError(f"{arg('sort', sort)}: these rows make several tables; choose one with {choices}")
 
     def render(notation: str) -> bytes:
         """Return what is printed in a --format."""
@@ -103,7 +111,7 @@ def table(
             rest = [row for row in rest if row["metric"] in metrics_of_layout]
             if rest:
                 note(f"{len(rest):,} rows do not fit the layout {chosen_layout.name}: {describe_rows(rest)}")
-        elif lines or columns or over:
+        elif by_keys:
             usual_lines = ["tag.model" if any("model" in row.get("tags", {}) for row in rows_read) else "metric"]
             keys = names_of(lines) or usual_lines, names_of(columns) or ["protocol", "subset"]
             tables = [arrange_by_keys(rows_read, *keys, showing)]

@@ -51,7 +51,8 @@ def _check_diagnosable(protocol: Protocol, dataset: str | None, *, as_released: 
     usual = protocol_of(load(dataset or protocol.dataset))
     if as_released and protocol != usual:
         raise UsageError(f"{arg('as_released')}: the released code has no other protocol than {usual.name}")
-    other_matching = protocol.person_first != usual.person_first or protocol.whole_image or protocol.every_overlap
+    other_triplets = protocol.every_overlap or protocol.first_free
+    other_matching = protocol.person_first != usual.person_first or protocol.whole_image or other_triplets
     other_classes = (
         not protocol.only_annotated_classes
         or protocol.drop_no_interaction != usual.drop_no_interaction

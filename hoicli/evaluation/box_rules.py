@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from hoicli.evaluation.box_matching import COCO_CAP
-from hoicli.evaluation.protocols import EVERY_RECALL, GRID_ARANGE, Protocol
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.recall_grids import EVERY_RECALL, GRID_ARANGE
 from hoicli.io.row_tables import rows_by_name
 
 AREAS = {"all": (0.0, math.inf), "small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, math.inf)}

@@ -27,7 +27,7 @@ from hoicli.evaluation.slice_parts import triplet_parts
 from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.records import caveats
 from hoicli.records.boxes import best_per_image, pair_nms
-from hoicli.records.kit import Bools, Floats, Ints, find, run_starts, sorted_by
+from hoicli.records.kit import Bools, Floats, Ints, distinct, find, ranks_in_groups, run_starts, sorted_by
 from hoicli.records.scenes import Scenes, are_subjects
 
 
@@ -83,7 +83,8 @@ class Batch(Pairing):
         A prediction belongs to the ground-truth triplet of its class (under a person-first protocol: of its person's
         actions) with the largest min(IoU_subject, IoU_object), and to the first of several equal ones. Of the
         predictions that belong to one triplet and reach the threshold, the best-scored one is its true positive, the
-        first in the input of equal scores, and the others are false: no released evaluator tries the second best.
+        first in the input of equal scores, and the others are false. Only protocols that say so (`every_overlap`,
+        `first_free`) try other triplets than the one with the largest overlap.
 
         filters: what to remove first (top-k, pair NMS), unless the protocol has filters of its own. Raises `DataError`
         if the predictions lack what the protocol needs."""
@@ -160,8 +161,8 @@ class Batch(Pairing):
         part of the data."""
         if protocol.whole_image:
             return self._match_labels(self.drop_reasons(protocol, filters))
-        if protocol.every_overlap:
-            return self._match_every_overlap(protocol, self.drop_reasons(protocol, filters))
+        if protocol.every_overlap or protocol.first_free:
+            return self._match_all_overlaps(protocol, self.drop_reasons(protocol, filters))
         best = self._threshold_free_outcomes(protocol.matching, filters)
         code, enough = best.code.copy(), reaches(protocol, np.minimum(best.iou_subject, best.iou_object))
         code[best.row[self._best_claims(best.row, best.truth, enough)]] = TRUE_POSITIVE
@@ -193,15 +194,18 @@ class Batch(Pairing):
             self._best_by_boxes[key] = Outcomes(code, *candidates, enough=nowhere)
         return self._best_by_boxes[key]
 
-    def _match_every_overlap(self, protocol: Protocol, code: NDArray[np.uint8]) -> Outcomes:
-        """Return the outcomes under a protocol where a prediction takes all triplets that it overlaps enough
-        (`Protocol.every_overlap`). The best-scored prediction that overlaps a triplet enough takes it, whether it is
+    def _match_all_overlaps(self, protocol: Protocol, code: NDArray[np.uint8]) -> Outcomes:
+        """Return the outcomes under a protocol where a prediction may take others than the triplet it overlaps most.
+
+        `Protocol.every_overlap`: the best-scored prediction that overlaps a triplet enough takes it, whether it is
         already a true positive or not. So a prediction is a true positive exactly if it is the best-scored one for some
-        triplet, and it belongs to that triplet. code [T]: from `drop_reasons`; true positives are marked in it."""
+        triplet. `Protocol.first_free`: see `_first_free_claims`. A true positive belongs to the triplet that it takes.
+        code [T]: from `drop_reasons`; true positives are marked in it."""
         row, truth, iou_subject, iou_object = _join_candidates(list(self._blocks(protocol, code)))
         overlap = np.minimum(iou_subject, iou_object)
         enough = reaches(protocol, overlap)
-        taken = self._best_claims(row, truth, enough)
+        find_claims = self._first_free_claims if protocol.first_free else self._best_claims
+        taken = find_claims(row, truth, enough)
         code[row[taken]] = TRUE_POSITIVE
         overlap[taken] += 1.0  # an IoU is at most 1: a triplet that the prediction takes comes before all others
         best = first_largest(row, overlap)
@@ -216,6 +220,28 @@ class Batch(Pairing):
         claims = np.flatnonzero(enough)
         claims = claims[sorted_by(truth[claims], len(self.truth.scenes.interaction))]
         return claims[first_largest(truth[claims], self.predictions.score[row[claims]])]
+
+    def _first_free_claims(self, row: Ints, truth: Ints, enough: Bools) -> Ints:
+        """Return the pairs in which a prediction takes a triplet, as positions in the arguments: by descending score,
+        each prediction of a class in an image takes the first triplet that it overlaps enough and that is free.
+
+        row, truth, enough [K]: as in `_best_claims`; the triplets of a prediction in the annotations' order. The
+        predictions of the same rank in different images and classes compete for nothing, so they take together."""
+        claims = np.flatnonzero(enough)
+        claimants = distinct(row[claims])
+        class_of_image = self.predictions.image_of_hoi[claimants] * len(self.truth.vocabulary.interactions)
+        class_of_image += self.predictions.interaction[claimants]
+        rank = ranks_in_groups(class_of_image, self.predictions.score[claimants])
+        rank_of_claim = rank[np.searchsorted(claimants, row[claims])]
+        by_rank = np.argsort(rank_of_claim, kind="stable")
+        is_taken = np.zeros(len(self.truth.scenes.interaction), dtype=bool)
+        taken = [np.zeros(0, dtype=np.int64)]
+        for of_rank in np.split(claims[by_rank], run_starts(rank_of_claim[by_rank])[1:]):
+            free = of_rank[~is_taken[truth[of_rank]]]
+            first = free[run_starts(row[free])]
+            is_taken[truth[first]] = True
+            taken.append(first)
+        return np.concatenate(taken)
 
     def _match_labels(self, code: NDArray[np.uint8]) -> Outcomes:
         """Return the outcomes by image-level labels, without regard to boxes. Of the predictions of a class in an image

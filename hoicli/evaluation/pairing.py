@@ -263,6 +263,7 @@ def protocol_iou(protocol: Protocol, first: Floats, second: Floats) -> Floats:
         inclusive=protocol.inclusive,
         touching_overlap=protocol.touching_overlap,
         inclusive_overlap=protocol.inclusive_overlap,
+        union_margin=protocol.union_margin,
     )
 
 

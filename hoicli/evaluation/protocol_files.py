@@ -16,21 +16,17 @@ from typing import Any
 
 import orjson
 
-from hoicli.errors import DataError, UsageError, arg, did_you_mean
+from hoicli.errors import DataError, UsageError, arg, did_you_mean, write_number
 from hoicli.evaluation.protocols import (
     ALL_BY_ONE,
     COUNTED_IMAGES,
-    EVERY_RECALL,
     FAR_EDGES,
-    GRID_ARANGE,
-    GRID_LINSPACE,
-    GRID_TENTHS,
-    GRIDS,
     NO_SHIFT,
     PROTOCOLS,
     Protocol,
     Shift,
 )
+from hoicli.evaluation.recall_grids import EVERY_RECALL, GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS, GRIDS
 from hoicli.io.messages import display_name
 from hoicli.io.plugins import plugin
 from hoicli.records.parsing import Record, is_number, read_object, short
@@ -48,9 +44,16 @@ WORDS = ("title", "source", "remark")
 _OF_VIEWS = ("changed", "view", "part", "mean_of", "filters")
 _NOT_GIVEN = ("roles", *_OF_VIEWS)
 """The fields of a row that its file does not have: the dataset decides about `roles`."""
-_LATER = ("pairs_only",)
+_LATER = ("pairs_only", "first_free", "union_margin")
 """Fields that came after 1.0: where they have their default, they are neither in digests nor in what is written, so
 that a file keeps its digest, and earlier releases read it."""
+
+
+_TOGETHER = {
+    "any_object_when_none": "goes with person_first",
+    "first_free": "does not go with every_overlap, person_first or whole_image",
+}
+"""What fields have to do with others, for messages."""
 
 
 def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -> str:
@@ -59,6 +62,8 @@ def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -
     a subject may have in the dataset."""
     width = "x2 - x1 + 1 (inclusive pixels)" if protocol.inclusive else "x2 - x1 (edges)"
     touch = "" if protocol.touching_overlap else ", 0 where boxes only touch"
+    if protocol.union_margin:
+        touch += f", {write_number(protocol.union_margin)} added to the union"
     pixels = f", {_shift_text(protocol.last_pixel_shift)} where the record says they are last pixels (.mat)"
     predictions = _shift_text(protocol.prediction_shift) + (pixels if protocol.last_pixel_shift != NO_SHIFT else "")
     shifts = f"predictions {predictions}, ground truth {_shift_text(protocol.truth_shift)}"
@@ -115,6 +120,11 @@ def _match_rule(protocol: Protocol, enough: str) -> str:
         return (
             f"all ground truth of the class with min(IoU_subject, IoU_object) {enough}; true if a higher score has "
             "not taken all of it; takes all that is left of it"
+        )
+    if protocol.first_free:
+        return (
+            f"the first ground truth of the class with IoU_subject and IoU_object {enough} that no higher score has "
+            "taken; true if there is one"
         )
     if not protocol.person_first:
         return (
@@ -277,6 +287,10 @@ def _check_value(field: Field[Any], value: Any, bad: MakeError) -> Any:
         if type(value) is not list or not all(type(item) is str for item in value) or len(set(value)) < len(value):
             raise bad(name, "must be an array of different names of the dataset's subsets")
         return tuple(value)
+    if name == "union_margin":
+        if not is_number(value) or not 0 <= value <= 1:
+            raise bad(name, f"{short(value)}: must be a number from 0 to 1, added to the union of two boxes")
+        return float(value)
     if name == "images" and value not in COUNTED_IMAGES:
         raise bad(name, f"{short(value)}: choose {', '.join(COUNTED_IMAGES)}")
     # the other fields are flags or texts, as their default is; those without a default are texts
@@ -315,10 +329,11 @@ def _check_together(row: Protocol, vocabulary: Vocabulary, bad: MakeError) -> No
         ("person_first", roles),
         ("any_object_when_none", row.person_first),
         ("pairs_only", roles and not row.person_first),
+        ("first_free", not (row.every_overlap or row.person_first or row.whole_image)),
         ("known_object", not roles),
         ("person_subject", not roles),
         ("drop_no_interaction", vocabulary.no_interaction is not None),
     ):
         if getattr(row, name) and not fits:
-            why = "goes with person_first" if name == "any_object_when_none" else f"is nothing for {vocabulary.name}"
+            why = _TOGETHER.get(name, f"is nothing for {vocabulary.name}")
             raise bad(name, f"{why}; leave it out")

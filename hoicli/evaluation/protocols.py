@@ -14,23 +14,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.recall_grids import EVERY_RECALL, GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS
 from hoicli.evaluation.slices import Part
 from hoicli.io.row_tables import check_row, rows_by_name
 from hoicli.records import caveats
-
-# Three recall grids are in use. The AP of a class whose recall is exactly 3/10, 6/10 or 7/10 differs by up to 1/11
-# between them, so each is exact to the last bit (tests/evaluation/test_average_precision.py checks them).
-GRID_ARANGE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6000000000000001, 0.7000000000000001, 0.8, 0.9, 1.0)
-"""numpy.arange(0, 1.1, 0.1). Also taken for the official evaluation's `for t = 0:0.1:1`, as i * 0.1; we have not run it
-in MATLAB (docs/protocols.md, "The recall grid of hico")."""
-GRID_LINSPACE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""torch.linspace(0, 1, 11) in float64; also MATLAB's 0:0.1:1 as a vector, computed from both ends."""
-GRID_TENTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""i / 10."""
-GRIDS = {"arange": GRID_ARANGE, "linspace": GRID_LINSPACE, "tenths": GRID_TENTHS}
-"""The grids by their names in files of protocols."""
-EVERY_RECALL: tuple[float, ...] = ()
-"""No grid: the area under the precision envelope, with a step at every recall (PASCAL VOC since 2010)."""
 
 COUNTED_IMAGES = ("all", "boxes", "interactions")
 """The possible values of a protocol's `images`."""
@@ -55,7 +42,7 @@ class Protocol:
     subsets: what is averaged, keys of the vocabulary's `subsets`; none is `full` and the frequency groups.
     person_first: a prediction belongs to the annotated person its subject overlaps most, with any action.
     any_object_when_none: if a person's role has no object, any predicted object is right; otherwise only none is.
-    inclusive, touching_overlap, inclusive_overlap: the IoU convention (`records.boxes.iou`).
+    inclusive, touching_overlap, inclusive_overlap, union_margin: the IoU convention (`records.boxes.iou`).
     prediction_shift, truth_shift: added to x1, y1, x2, y2 of each side before comparing.
     last_pixel_shift: also added to predictions whose record says that x2, y2 is the last pixel (`caveats`).
     threshold: the overlap that a true positive needs; strict: it needs more than that, not at least that.
@@ -68,6 +55,8 @@ class Protocol:
     only_annotated_classes: the mean leaves out classes without ground truth (otherwise they count 0).
     every_overlap: a prediction takes all ground truth that it overlaps enough, and is right if some of it is free;
     otherwise only the one with the largest overlap.
+    first_free: a prediction takes the first ground truth, in the annotations' order, that it overlaps enough and that
+    no better-scored prediction has taken.
     same_subject: a subject matches only a ground-truth subject of the same label.
     by_verb: the classes are the verbs: the triplets of a verb are ranked together, whatever their objects.
     pairs_only: triplets without an object box do not count on either side, and objects of any label are compared, in a
@@ -96,6 +85,7 @@ class Protocol:
     inclusive: bool = False
     touching_overlap: bool = True
     inclusive_overlap: bool = False
+    union_margin: float = 0.0
     prediction_shift: Shift = NO_SHIFT
     truth_shift: Shift = NO_SHIFT
     last_pixel_shift: Shift = NO_SHIFT
@@ -108,6 +98,7 @@ class Protocol:
     images: str = "all"
     only_annotated_classes: bool = False
     every_overlap: bool = False
+    first_free: bool = False
     same_subject: bool = False
     by_verb: bool = False
     pairs_only: bool = False
@@ -142,10 +133,10 @@ class Protocol:
         )
 
     @property
-    def iou_key(self) -> tuple[bool, bool, bool, Shift, Shift, Shift]:
+    def iou_key(self) -> tuple[bool, bool, bool, float, Shift, Shift, Shift]:
         """The settings that the IoU of two boxes depends on. Protocols of equal keys share computed IoU values."""
         shifts = (self.prediction_shift, self.truth_shift, self.last_pixel_shift)
-        return (self.inclusive, self.touching_overlap, self.inclusive_overlap, *shifts)
+        return (self.inclusive, self.touching_overlap, self.inclusive_overlap, self.union_margin, *shifts)
 
     @property
     def depends_on(self) -> int:
@@ -223,6 +214,20 @@ _query_based = partial(
     only_annotated_classes=True,
 )
 """The settings that the rows of QPIC's evaluator and of its copies share."""
+_ggnet = partial(
+    Protocol,
+    source="SherlockHolmes221/GGNet src/lib/eval/hico_eval_de_ko.py",
+    grid=GRID_ARANGE,
+    inclusive=True,
+    touching_overlap=False,
+    union_margin=1e-6,
+    strict=True,
+    first_free=True,
+    triplets_per_image=100,  # by cjw2021/QAHOI datasets/hico_eval.py; GGNet's network predicts no more
+    only_annotated_classes=True,
+)
+"""The settings that the two rows of GGNet's evaluator share. Its ground truth, anno_list.json, is 0-based as records
+are."""
 _diag = partial(
     Protocol,
     inclusive=True,
@@ -235,6 +240,7 @@ _diag = partial(
 )
 """The settings that the rows of Diag-HOI's code and of its paper share."""
 _MATLAB_GRID = "were MATLAB's 0:0.1:1 read as a vector, the grid would be linspace"
+_GGNET_EMPTY = "the released mean has a 0 for a class with neither ground truth nor predictions (none on the test set)"
 _SUBJECTS = "ground truth whose subject is no person is never found here; the released code finds it"
 
 _ROWS = (
@@ -264,6 +270,14 @@ _ROWS = (
         source="YueLiao/gen-vlkt datasets/hico_eval_triplet.py",
         remark="as qpic, but false positives on images without boxes count; HOICLIP's code leaves classes without "
         "predictions out of rare and non_rare",
+    ),
+    _ggnet(name="ggnet", title="GGNet, QAHOI, SOV-STG, FGAHOI, Default setting", remark=_GGNET_EMPTY),
+    _ggnet(
+        name="ggnet-ko",
+        title="GGNet, QAHOI, SOV-STG, FGAHOI, Known Object setting",
+        known_object=True,
+        remark="image-level labels as hico-ko; the file of its own, file_name_to_obj_cat.json, is in no repository; "
+        + _GGNET_EMPTY,
     ),
     Protocol(
         name="upt",

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hoicli.evaluation.protocols import EVERY_RECALL, Protocol
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.recall_grids import EVERY_RECALL
 
 PROTOCOL = "sgg"
 """The name of the protocol in rows and signatures."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import html
 import re
 import zlib
@@ -23,6 +22,7 @@ from hoicli.explorer.page_columns import IOU_STEPS, RELATIONS, STATES, ErrorTabl
 from hoicli.figures.styles import SERIES, STYLES
 from hoicli.records.kit import Floats
 from hoicli.records.parsing import Record
+from hoicli.tables.html_page import source_digest
 from hoicli.version import __version__
 
 SCRIPTS = ("data", "query", "parts", "drawing", "state", "filters", "summary", "views", "image", "start")
@@ -56,7 +56,7 @@ def page_file(measured: Measured, images: Record, note: str) -> Iterator[bytes]:
     picture is missing."""
     style, script = _style(), _script()
     page = {
-        "POLICY": POLICY.format(script=_digest(script), style=_digest(style), img="'none'"),
+        "POLICY": POLICY.format(script=source_digest(script), style=source_digest(style), img="'none'"),
         "STYLE": f"<style>{style.decode()}</style>",
         "SCRIPT": "",
     }
@@ -64,11 +64,6 @@ def page_file(measured: Measured, images: Record, note: str) -> Iterator[bytes]:
     for name, kind, text in _chunks(measured, images, note):
         yield b'<script type="text/plain" id="data/%s" data-kind="%s">%s</script>\n' % (name, kind, text)
     yield b"<script>%s</script>\n</body>\n</html>\n" % script
-
-
-def _digest(text: bytes) -> str:
-    """Return a script's or a style's digest in the form in which a content security policy allows just this one."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'"
 
 
 def _fill_frame(measured: Measured, page: Mapping[str, str]) -> bytes:

@@ -80,6 +80,11 @@ class Command:
         return parameters_of(self.function)
 
     @property
+    def name(self) -> str:
+        """Return the command's name in the shell: that of its module, with hyphens."""
+        return str(self.function.__module__).rpartition(".")[2].replace("_", "-")
+
+    @property
     def about(self) -> str:
         """Return the function's docstring without its section "Arguments:"."""
         return _split_docstring(self.function)[0]

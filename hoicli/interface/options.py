@@ -153,10 +153,10 @@ Protocols = Annotated[
     Names,
     Option(
         "NAME",
-        "hico, hico-ko, qpic, upt, diag, inp-cc, gen-vlkt, diag-paper, hico-image, hico-image-ko; vcoco-agent, "
-        "vcoco-s1, vcoco-s2, vcoco-qpic, vcoco-pvic; swig; hoia; ambiguous-hoi; or a file of your own (.json); several "
-        "with commas. all (default) is every one of the dataset but gen-vlkt, diag-paper, vcoco-pvic, hico-image "
-        "and hico-image-ko.",
+        "hico, hico-ko, qpic, upt, diag, inp-cc, gen-vlkt, ggnet, ggnet-ko, diag-paper, hico-image, hico-image-ko; "
+        "vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic, vcoco-pvic; swig; hoia; ambiguous-hoi; or a file of your own "
+        "(.json); several with commas. all (default) is every one of the dataset but gen-vlkt, ggnet, ggnet-ko, "
+        "diag-paper, vcoco-pvic, hico-image and hico-image-ko.",
         offer=choices.PROTOCOLS,
         several=True,
     ),

@@ -152,7 +152,7 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
         elif isinstance(result, Result):
             if look is not None and shell_values["plot"] is not None and result.draw is not None:
                 result.draw(shell_values["plot"], look)
-            _write_rows(result, shell_values, output, result.piped or command.piped)
+            _write_rows(command, result, shell_values, output)
         if isinstance(result, Records | Result) and result.failed is not None:
             raise result.failed
 
@@ -182,17 +182,21 @@ def _plot_look(command: Command, function_values: dict[str, Any], shell_values: 
     return look_of(shell_values["plot"], width, font_size, style, **others_given)
 
 
-def _write_rows(result: Result, shell_values: dict[str, Any], output: str, piped: str) -> None:
+def _write_rows(command: Command, result: Result, shell_values: dict[str, Any], output: str) -> None:
     """Write the rows of a result to the file `output`, and its notes to stderr. The sentences above a table go to
-    stderr, too, unless stdout is a terminal that shows them with the table. piped: the format of rows if --format is
-    auto and stdout is no terminal."""
-    from hoicli.tables.notations import note_json_lines
+    stderr, too, unless stdout is a terminal that shows them with the table. In HTML the tables are a page."""
+    from hoicli.tables.notations import note_json_lines, shown_notation
 
-    notation = _notation(shell_values, output, piped)
+    notation = _notation(shell_values, output, result.piped or command.piped)
     if notation != "table" or output != "-" or not sys.stdout.isatty():
         for sentence in result.above:
             note(sentence)
-    write_output(output, result.render_rows(notation))
+    text = result.render_rows(shown_notation(notation, output))
+    if notation == "html":
+        from hoicli.tables.html_page import html_page
+
+        text = html_page(f"hoicli {command.name}", text)
+    write_output(output, text)
     if notation == "jsonl":
         note_json_lines(output)
     if result.hint and notation == "table" and shell_values.get("plot") is None:

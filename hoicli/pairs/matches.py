@@ -23,8 +23,9 @@ from hoicli.evaluation.pairing import (
     protocol_iou,
     reaches,
 )
-from hoicli.evaluation.protocols import GRID_TENTHS, Protocol
+from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import interpolated_ap, per_class, ranking
+from hoicli.evaluation.recall_grids import GRID_TENTHS
 from hoicli.evaluation.selection import main_protocol, rows_of
 from hoicli.evaluation.tally import Tally
 from hoicli.pairs.pair_batches import PairBatch, distinct_pairs

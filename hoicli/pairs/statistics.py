@@ -15,8 +15,9 @@ from hoicli.evaluation.evaluating import gather_in_parallel
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
-from hoicli.evaluation.protocols import EVERY_RECALL, Protocol
+from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import order_by_score, ranked_ap
+from hoicli.evaluation.recall_grids import EVERY_RECALL
 from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.tally import Tally, subset_classes, subset_means
 from hoicli.io.memory import no_garbage_collection

@@ -68,7 +68,13 @@ def find_repeated(images: Images, *columns: Ints | Bools) -> Bools:
 
 
 def iou(
-    first: Floats, second: Floats, *, inclusive: bool, touching_overlap: bool = True, inclusive_overlap: bool = False
+    first: Floats,
+    second: Floats,
+    *,
+    inclusive: bool,
+    touching_overlap: bool = True,
+    inclusive_overlap: bool = False,
+    union_margin: float = 0.0,
 ) -> Floats:
     """Return [M] the intersection over union of box m of `first` and box m of `second`, in [0, 1].
 
@@ -80,7 +86,8 @@ def iou(
     hico_evaluator.py). touching_overlap: if False, boxes whose edges merely meet have no overlap even where the shared
     pixel column would count (QPIC returns 0 when left >= right, before its + 1). inclusive_overlap: whether the
     intersection counts the last pixel although the areas do not; then a value may exceed 1, and be negative for boxes
-    of a few pixels (Maelic/SGG-Benchmark box_ops.py)."""
+    of a few pixels (Maelic/SGG-Benchmark box_ops.py). union_margin: added to the union (SherlockHolmes221/GGNet
+    utils/bbox.py adds 1e-6)."""
     overlap_pixel = 1.0 if inclusive or inclusive_overlap else 0.0
     area_pixel = 1.0 if inclusive else 0.0
     with np.errstate(over="ignore", invalid="ignore"):
@@ -92,6 +99,8 @@ def iou(
         union = _area(first, area_pixel) + _area(second, area_pixel) - intersection
         # a box without area, or whose area is too large for a double, overlaps nothing
         overlaps &= np.isfinite(union) if inclusive_overlap else (union > 0) & (union < np.inf)
+    if union_margin:
+        union += union_margin
     with np.errstate(divide="ignore"):  # only inclusive_overlap lets a union of 0 pass
         overlap: Floats = np.divide(intersection, union, out=np.zeros(len(width)), where=overlaps)
     return overlap

@@ -16,7 +16,7 @@ from itertools import chain, combinations, product
 
 import numpy as np
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.evaluating import gather_in_parallel
 from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import note
@@ -25,6 +25,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, parse
 from hoicli.records.triplets import Name, Triplets, merge, triplet_batches
 from hoicli.shoe.likenesses import classes_of, likenesses, named_pairs, normalise
+from hoicli.shoe.settings import OFFLINE
 from hoicli.shoe.similarity_table import Pair, Rated, SimilarityTable, pair_of
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.lexicon import open_wordnet
@@ -34,6 +35,9 @@ from hoicli.wordnet.senses import candidates, senses_of
 NAMES = {"n": "noun", "v": "verb", "a": "adjective", "r": "adverb"}
 """The parts of speech; labels are nouns and verbs, and the other two are for `--pairs` with `lexical` alone."""
 LABELS = ("n", "v")
+
+NEARLY_EQUAL = 2e-6
+"""How far similarities of one backend may be apart on two machines: `lexical` has six decimals."""
 
 WordPair = tuple[tuple[int, ...], tuple[int, ...]]
 """Two words to compare: the synsets that the first may mean, and those of the second (rows of `wordnet.graph`)."""
@@ -58,16 +62,19 @@ def read_predictions(
     return merge(list(chain.from_iterable(parts)))
 
 
-def evaluation_pairs(gt: Stream, predictions: Stream, dataset: str, policy: ErrorPolicy) -> list[Pair]:
-    """Return the pairs of senses that `shoe-eval` looks up to evaluate these predictions against this ground truth.
+def evaluation_pairs(gt: Stream, models: Sequence[Stream], dataset: str, policy: ErrorPolicy) -> list[Pair]:
+    """Return the pairs of senses that `shoe-eval` looks up to evaluate each of these models' predictions against this
+    ground truth.
 
     Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have.
     """
     vocabulary = load(dataset)
     truth = merge(triplet_batches(gt, policy=policy, truth=True))
-    predictions_read = read_predictions(
-        predictions, policy, frozenset(truth.image_ids), unlabelled=bool(vocabulary.roles)
-    )
+    image_ids, unlabelled = frozenset(truth.image_ids), bool(vocabulary.roles)
+    # the predictions of all models as those of one: each pair is needed once, whichever model has it
+    predictions_read = merge([
+        read_predictions(predictions, policy, image_ids, unlabelled=unlabelled) for predictions in models
+    ])  # fmt: skip
     classes = classes_of(truth, senses_of(vocabulary), candidates)
     verbs, objects = likenesses(truth, predictions_read, classes, candidates)
     note_senseless(verbs.senseless | objects.senseless)
@@ -137,6 +144,29 @@ def measure_of(backend: str) -> str:
     return backend if signature is None else f"{backend}@{signature}"
 
 
+def signed_measure(backend: str) -> str:
+    """Return how a signature identifies the similarities of an offline backend: by its name and by the WordNet, with a
+    digest, that it reads."""
+    return f"{backend}@{open_wordnet().content_name}"
+
+
+def backend_of(table: SimilarityTable, pairs: Sequence[Pair]) -> str | None:
+    """Return the offline backend that a table says it is from, if the backend, run now, gives these pairs the same
+    similarities; else None. Pairs that the table lacks are passed over."""
+    backends = [backend for backend in OFFLINE if table.raters == {measure_of(backend)}]
+    if not backends:
+        return None
+    similarity = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs])
+    in_table = np.flatnonzero(~np.isnan(similarity))
+    try:
+        rated = rate(backends[0], [pairs[place] for place in in_table.tolist()])
+    except (DataError, UsageError):  # a sense or counts that this WordNet does not have: the table is from another one
+        return None
+    expected = np.array([rating.similarity for rating in rated], dtype=np.float64)
+    is_same = np.allclose(similarity[in_table], expected, rtol=0, atol=NEARLY_EQUAL)
+    return backends[0] if is_same else None
+
+
 def synsets_of(pairs: Iterable[Pair]) -> dict[str, int]:
     """Return {sense: its synset, as a row of the WordNet's graph} for all senses in the pairs. Raises `DataError` for a
     sense that WordNet lacks, or of another part of speech than its pair."""
@@ -202,8 +232,8 @@ class PairLines(TableWork):
             if isinstance(needs, list):
                 ratings = [rating_of[pair] for pair in needs if rating_of[pair].similarity is not None]
                 best = max(ratings, key=lambda rating: rating.similarity or 0.0, default=Rated(None))
-                # A line of two senses can go into a table, where it says which models rated it.
-                as_in_table = best.scores and all(_is_sense(record[key]) for key in ("a", "b"))
+                # A line of two senses can go into a table, where it says which models or which measure rated it.
+                as_in_table = all(_is_sense(record[key]) for key in ("a", "b"))
                 yield {**record, "similarity": best.similarity, **(best.fields if as_in_table else {})}
             else:
                 yield {**record, "similarity": similarity_of_words[needs] if isinstance(needs, tuple) else needs}

@@ -22,8 +22,8 @@ import numpy as np
 
 from hoicli.errors import write_number
 from hoicli.evaluation.pairing import first_largest
-from hoicli.evaluation.protocols import GRID_TENTHS
 from hoicli.evaluation.ranking import order_by_class
+from hoicli.evaluation.recall_grids import GRID_TENTHS
 from hoicli.records.kit import Bools, Floats, Ints, distinct, rank_by_id, run_starts
 from hoicli.records.result_rows import Row, interval_keys, percent, result_row, row_ends
 from hoicli.resampling.draws import Resampling

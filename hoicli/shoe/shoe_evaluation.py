@@ -38,7 +38,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, groups, run_starts
 from hoicli.records.triplets import NOTHING, Triplets, merge, triplet_batches
 from hoicli.shoe.likenesses import Likeness, classes_of, likenesses, normalise, pool_of
-from hoicli.shoe.rating import measure_of, note_senseless, rate, read_predictions
+from hoicli.shoe.rating import backend_of, note_senseless, rate, read_predictions, signed_measure
 from hoicli.shoe.scores import Run
 from hoicli.shoe.settings import RANKS, ShoeOptions
 from hoicli.shoe.similarity_table import SimilarityTable
@@ -129,13 +129,16 @@ class Evaluation:
     def _make_table(self, verbs_and_objects: Sequence[Likeness]) -> tuple[SimilarityTable, dict[str, str]]:
         """Return a table with the similarities of the senses to be compared, and its part of the signature: the table
         that was read, or one that the offline backend makes now."""
-        if not isinstance(self._sim, str):
-            return self._table, self._table.signature()
         # Each pair in alphabetical order, as shoe-sim rates it.
         pairs = sorted(chain.from_iterable(likeness.asked for likeness in verbs_and_objects))
-        table, measure = SimilarityTable.from_pairs(pairs, rate(self._sim, pairs)), measure_of(self._sim)
-        # The measure identifies the similarities; a digest would depend on which pairs these predictions need.
-        return table, {"sim": measure, "raters": measure}
+        if isinstance(self._sim, str):
+            table, backend = SimilarityTable.from_pairs(pairs, rate(self._sim, pairs)), self._sim
+        else:
+            table, backend = self._table, backend_of(self._table, pairs) or ""
+        if not backend:
+            return table, table.signature()
+        # The backend identifies the similarities; a digest would depend on which pairs these predictions need.
+        return table, {"sim": signed_measure(backend), "raters": backend}
 
     def _signature(self, shoe: Shoe, table_signature: dict[str, str], missing: int) -> dict[str, str]:
         """Return {setting: text} of a run's signature. table_signature: the settings of the table of similarities;

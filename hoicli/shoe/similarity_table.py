@@ -142,6 +142,11 @@ class SimilarityTable:
         """Return the number of pairs."""
         return len(self._key)
 
+    @property
+    def raters(self) -> set[str]:
+        """Return the models and the measures that the similarities are from, as far as lines name them."""
+        return self._sources["raters"]
+
     def values(self, first: Sequence[str], second: Sequence[str]) -> Floats:
         """Return [M]: the similarity of each sense first[i] to second[i], 1 for equal senses, NaN if the table lacks
         the pair."""

@@ -31,6 +31,7 @@ from hoicli.tables.cells import (
 from hoicli.tables.differing_settings import made_otherwise, of_unknown_order
 from hoicli.tables.layouts import Layout, Slot, column_head, is_mean
 from hoicli.tables.notes import add_notes
+from hoicli.tables.ranking import in_order, order_lines, rank_values
 
 _VIEWS = frozenset({"iou", "slice", "part"})
 """Tags of rows at other thresholds or on parts of the data. If they name lines, no value is marked as the best."""
@@ -59,7 +60,7 @@ def arrange_by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> 
     check_one_unit(row for *_, row in placed)
     views = _VIEWS & set(tags)  # with lines for thresholds or parts of the data, a column has no best value
     table = _assemble(
-        placed, heads, partial(compared_value, showing=showing),
+        placed, heads, partial(compared_value, showing=showing), sort=showing.sort,
         columns=[column for slot in slots if (column := (slot.group, slot.head)) in columns],
         ranked=not views, compared=True, settings_shown=views,
         n=layout.n and showing.n,  # lines of counts: in some layouts, and not in CSV
@@ -109,7 +110,7 @@ def arrange_by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence
     keys = {key.removeprefix("tag.") for key in (*lines, *columns)}
     return _assemble(
         placed, names, partial(compared_value, showing=showing), ranked=ranked, compared=ranked or keys <= _VIEWS,
-        settings_shown=keys,
+        settings_shown=keys, sort=showing.sort,
     )  # fmt: skip
 
 
@@ -233,6 +234,7 @@ def _assemble(
     settings_shown: Collection[str] = (),
     n: bool = False,
     mark_at: int = 0,
+    sort: str = "",
 ) -> TextTable:
     """Return the table of rows whose line and column are known. Lines and columns appear in the order of their first
     rows, with the columns of a group side by side. A column without any value is left out, unless it is the only one.
@@ -241,12 +243,20 @@ def _assemble(
     head of each column, if not in the order of first appearance. ranked: whether the best values of each column are
     marked. compared: whether a note says which values were made with other settings. settings_shown: the keys that name
     lines and columns. mark_at: the column of names that takes the mark of a whole line. n: whether lines are added that
-    say how many classes, images or pairs the values are over."""
+    say how many classes, images or pairs the values are over. sort: the title of the column that lines are sorted by,
+    published ones and others each by themselves; "" for the order of their first rows."""
     metrics = _metrics_by_column(placed)
     columns = _filled_columns(placed, columns or _columns_by_group(metrics))
     grid = _Grid.from_rows(placed, columns)
     check_not_sparse(len(grid.names), len(heads) + len(columns), len(grid.rows))
     cells = {place: value(cell_rows) for place, cell_rows in grid.rows.items()}
+    # a column of several metrics has no best value
+    senses = [better(*metrics[column]) if len(metrics[column]) == 1 else None for column in columns]
+    if sort:
+        order = order_lines(sort, grid.names, heads, columns, cells, senses)
+        published = grid.are_published()
+        order.sort(key=lambda line: not published[line])  # False, the published ones, is first
+        grid, cells = grid.in_order(order), in_order(order, cells)
     # the values made with other settings, and those whose rows do not say in which order the ground truth is listed
     apart = made_otherwise(grid.rows, columns, settings_shown) if compared else {}
     order_notes = dict.fromkeys(of_unknown_order(grid.rows) if compared else (), (UNKNOWN_ORDER,))
@@ -254,9 +264,7 @@ def _assemble(
     table = _text_table(grid, heads, columns, cells)
     table = add_notes(table, grid.rows, mark_at=mark_at, settings_shown=settings_shown, notes=notes, apart=apart)
     if ranked:
-        # a column of several metrics has no best value
-        senses = [better(*metrics[column]) if len(metrics[column]) == 1 else None for column in columns]
-        table = _rank_values(table, {place: cell for place, cell in cells.items() if place not in apart}, senses)
+        table = rank_values(table, {place: cell for place, cell in cells.items() if place not in apart}, senses)
     return _add_count_lines(table, grid.counts(len(columns))) if n else table
 
 
@@ -303,6 +311,11 @@ class _Grid(NamedTuple):
                 rows.setdefault((line, number_of[column]), []).append(row)
         return cls([*line_of], rows, [*first_rows.values()])
 
+    def in_order(self, order: Sequence[int]) -> _Grid:
+        """Return the grid with its lines in another order. order: the present number of each line."""
+        first_rows = [self.first_rows[line] for line in order]
+        return _Grid([self.names[line] for line in order], in_order(order, self.rows), first_rows)
+
     def are_published(self) -> list[bool]:
         """Return for each line whether it is one that a paper published."""
         return ["published" in settings_of(row) for row in self.first_rows]
@@ -342,29 +355,13 @@ def _text_table(grid: _Grid, heads: Sequence[str], columns: Sequence[Head], cell
     )
 
 
-def _rank_values(table: TextTable, cells: Mapping[Place, Value], senses: Sequence[int | None]) -> TextTable:
-    """Return the table with the best and second-best values of each column that has several values. cells: the values
-    that compete; senses: for each column 1 if higher is better, -1 if lower is, None if that is unknown."""
-    numbers: dict[int, dict[Place, float]] = {}
-    for (line, column), cell in cells.items():
-        sense = senses[column]
-        if sense is not None and cell.number is not None:
-            numbers.setdefault(column, {})[line, column + table.names] = cell.number * sense
-    best: list[Place] = []
-    second: list[Place] = []
-    for number_by_place in numbers.values():
-        highest = sorted(set(number_by_place.values()), reverse=True) if len(number_by_place) > 1 else []
-        for places, rank_number in zip((best, second), highest, strict=False):  # the two highest, or all if fewer
-            places += [place for place, number in number_by_place.items() if number == rank_number]
-    return replace(table, best=frozenset(best), second=frozenset(second))
-
-
 def _add_count_lines(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
     """Return the table with lines named `n` that say over how many cases the values are. Consecutive lines with the
     same numbers share one, below the last of them. counts: the numbers by line and column, "-" where one is not known,
     as for published values."""
     lines: list[Sequence[str]] = []
     new_lines: list[int] = []  # where each line of `table` now stands
+    count_lines: list[int] = []
     shared: Sequence[str] = []  # the numbers of the lines since the last line `n`
     last = len(counts) - 1
     for number, (line, line_counts) in enumerate(zip(table.lines, counts, strict=True)):
@@ -375,6 +372,7 @@ def _add_count_lines(table: TextTable, counts: Sequence[Sequence[str]]) -> TextT
         differs = any(a != b and "-" not in (a, b) for a, b in zip(shared, next_counts, strict=True))
         if number == last or differs:
             if any(count != "-" for count in shared):
+                count_lines.append(len(lines))
                 lines.append(["n", *[""] * (table.names - 1), *shared])
             shared = []
     # the heads and the groups above them have negative numbers as lines, which stay
@@ -382,8 +380,9 @@ def _add_count_lines(table: TextTable, counts: Sequence[Sequence[str]]) -> TextT
     best, second = ([(new_lines[line], column) for line, column in places] for places in (table.best, table.second))
     cites = {new_lines[line]: cite for line, cite in table.cites.items()}
     return replace(
-        table, lines=lines, marks=marks, best=best, second=second, cites=cites, own_lines=new_lines[table.own_lines]
-    )
+        table, lines=lines, marks=marks, best=best, second=second, cites=cites, own_lines=new_lines[table.own_lines],
+        count_lines=count_lines,
+    )  # fmt: skip
 
 
 def describe_rows(rows: Sequence[Row]) -> str:

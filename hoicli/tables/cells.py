@@ -31,7 +31,8 @@ class TextTable:
     table. marks: the marks that follow the text at (line, column). paragraphs: how each paragraph of notes begins and
     how many notes it has; if empty, each note is a paragraph. settings: one line about what made the values. best,
     second: the (line, column) of the best and second-best values of each column. cites: the BibTeX key of a line.
-    own_lines: the first line below the published ones, 0 if there are none."""
+    own_lines: the first line below the published ones, 0 if there are none. count_lines: the lines that say over how
+    many cases the values above them are."""
 
     above: Sequence[str]
     heads: Sequence[str]
@@ -45,6 +46,7 @@ class TextTable:
     second: Collection[Place] = ()
     cites: Mapping[int, str] = field(default_factory=dict)
     own_lines: int = 0
+    count_lines: Collection[int] = ()
 
 
 def spread(above: Sequence[str]) -> list[str]:
@@ -111,11 +113,13 @@ Head = tuple[str, str]
 @dataclass(frozen=True)
 class Showing:
     """How values are shown. intervals: whether their 95 % intervals follow. over: the tag over whose values a cell is
-    averaged, "" for none. n: whether a layout may add lines of how many cases the values are over."""
+    averaged, "" for none. n: whether a layout may add lines of how many cases the values are over. sort: the title of
+    the column that lines are sorted by, "" for none."""
 
     intervals: bool = False
     over: str = ""
     n: bool = True
+    sort: str = ""
 
 
 class PlacedRow(dict[str, Any]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from textwrap import fill
 
 from hoicli.errors import UsageError, arg, visible
 from hoicli.io.messages import note
@@ -15,6 +16,8 @@ from hoicli.records.result_rows import Row, tag_column
 
 FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex", "html")
 """What `--format` takes."""
+TERMINAL = "terminal"
+"""The notation of `--format table` on a terminal: with colours, and as wide as the terminal."""
 ENDINGS = {".tex": "latex", ".md": "md", ".html": "html", ".htm": "html", ".csv": "csv", ".jsonl": "jsonl"}
 """The notation of a file by its ending, without .gz."""
 _NOT_WRITTEN = (
@@ -42,6 +45,14 @@ def chosen_format(name: str, output: str, *, piped: str = "jsonl") -> str:
     return next((notation for ending, notation in ENDINGS.items() if path.lower().endswith(ending)), piped)
 
 
+def shown_notation(notation: str, output: str) -> str:
+    """Return the notation to write in: TERMINAL in place of "table" where the output is stdout ("-") and this is a
+    terminal, or gets colours all the same; `notation` unchanged elsewhere."""
+    from hoicli.tables.plain_text import wants_colours
+
+    return TERMINAL if notation == "table" and output == "-" and (sys.stdout.isatty() or wants_colours()) else notation
+
+
 LINES = "records are written as JSONL, one a line; end the name in .jsonl"
 """The advice in messages about file names."""
 
@@ -62,7 +73,8 @@ def note_json_lines(path: str) -> None:
 
 
 def render(rows: Iterable[Row], output_format: str) -> bytes:
-    """Return the text of rows, encoded, in one of FORMATS other than auto; no rows give no bytes.
+    """Return the text of rows, encoded, in TERMINAL or one of FORMATS other than auto; no rows give no
+    bytes.
 
     In formats of tables, rows of metrics become tables by their kind (in LaTeX, like those of papers where a layout
     fits), and other rows, such as findings and vocabularies, a table with a column for each key."""
@@ -77,7 +89,7 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
 
 
 def _tables(rows: list[Row], output_format: str) -> str:
-    """Return rows as tables in one of the formats table, md, latex and html, one below the other."""
+    """Return rows as tables in one of the formats table, terminal, md, latex and html, one below the other."""
     # imported here, so that JSONL and CSV are written without waiting for it
     from hoicli.records.metrics import kind_of
     from hoicli.tables.arrangement import arrange_by_layout, describe_rows, tables_of
@@ -103,11 +115,14 @@ def _tables(rows: list[Row], output_format: str) -> str:
 def paragraphs_above(texts: Sequence[str], output_format: str) -> list[bytes]:
     """Return sentences as they are printed above the rows, each a paragraph: one item of encoded text, or none in a
     format that programs read."""
-    if not texts or output_format not in ("table", "md", "html"):
+    if not texts or output_format not in ("table", TERMINAL, "md", "html"):
         return []
+    from hoicli.tables.plain_text import terminal_width
     from hoicli.tables.writers import ESCAPES
 
     escaped = [ESCAPES[output_format](text) for text in texts]
+    if output_format == TERMINAL:
+        escaped = [fill(text, terminal_width(), break_on_hyphens=False) for text in escaped]
     if output_format == "html":
         escaped = [f"<p>{text}</p>" for text in escaped]
     between = "\n\n" if output_format == "md" else "\n"

@@ -13,13 +13,13 @@ import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, product
+from itertools import product
 
 from hoicli.errors import visible
 from hoicli.tables.cells import ABOVE, HEAD, MARK, TextTable, spread
+from hoicli.tables.plain_text import write_plain, write_terminal
+from hoicli.tables.table_parts import group_spans, mark_texts, texts_below
 
-_WIDEST = 200
-"""Longer texts do not widen their column: a label of a megabyte would make every line as long."""
 _MINUS = re.compile(r"-(?=[0-9])")
 _MARKDOWN = re.compile(r"[\\`*{}\[\]#|~!$]|(?<![^\W_])_|_(?![^\W_])")
 """Characters that Markdown may read as more than text; `_` only at the beginning or the end of a word."""
@@ -72,6 +72,7 @@ def escape_html(text: str) -> str:
 
 ESCAPES: Mapping[str, Callable[[str], str]] = {
     "table": visible,
+    "terminal": visible,
     "csv": str,  # its writer escapes every cell (`csv_cell`)
     "md": escape_markdown,
     "latex": escape_latex,
@@ -106,68 +107,9 @@ def _escape_table(table: TextTable, escape: Callable[[str], str]) -> TextTable:
     return replace(table, above=above, heads=heads, lines=lines, notes=notes, settings=settings)
 
 
-def _mark_values(table: TextTable, mark: Callable[[str], str]) -> tuple[list[str], list[str], list[list[str]]]:
-    """Return the groups, the heads and the lines of a table, each text followed by the marks of its notes. mark: writes
-    marks, such as *1, in the notation."""
-
-    def add_marks(line: int, texts: Sequence[str]) -> list[str]:
-        """Return the texts of a line with their marks. line: its number, or ABOVE or HEAD."""
-        return [
-            text + (mark(table.marks[line, column]) if (line, column) in table.marks else "")
-            for column, text in enumerate(texts)
-        ]
-
-    lines = [add_marks(line, texts) for line, texts in enumerate(table.lines)]
-    return add_marks(ABOVE, table.above), add_marks(HEAD, table.heads), lines
-
-
-def _below(table: TextTable, mark: Callable[[str], str]) -> list[str]:
-    """Return the paragraphs below the table: the notes with their marks, then the line of settings. mark: writes marks
-    in the notation."""
-    notes = (f"{mark(marks)} {note}" if marks else note for marks, note in table.notes)
-    paragraphs = table.paragraphs or [("", 1)] * len(table.notes)
-    texts = [begin + "; ".join(islice(notes, length)) for begin, length in paragraphs]
-    return [*texts, table.settings] if table.settings else texts
-
-
 def _superscript(marks: str) -> str:
     """Return marks as they are written above the line: 1,2 for *1*2; a single * stays."""
     return ",".join(marks.split("*")[1:]) or marks
-
-
-def _plain(table: TextTable) -> str:
-    """Return the table as plain text in aligned columns."""
-    above, heads, body = _mark_values(table, str)
-    widths = [min(max(map(len, column)), _WIDEST) for column in zip(heads, *body, strict=True)]
-    spans = _spans(above, table.names)
-    # A group's name may be wider than its columns; then the first of them is made wider.
-    for number, span in spans:
-        widths[number] += max(0, min(len(above[number]), _WIDEST) - _room(widths, number, span))
-    texts = [
-        "  ".join(
-            text.ljust(width) if number < table.names else text.rjust(width)
-            for number, (text, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in (heads, *body)
-    ]
-    if table.own_lines:  # a rule below the published lines; the heads are the first text
-        texts.insert(table.own_lines + 1, "-" * _room(widths, 0, len(widths)))
-    if any(above):
-        groups = (above[number].rjust(widths[number]).ljust(_room(widths, number, span)) for number, span in spans)
-        texts.insert(0, "  ".join(groups))
-    return "".join(text.rstrip() + "\n" for text in (*texts, *_below(table, str)))
-
-
-def _spans(above: Sequence[str], names: int) -> list[tuple[int, int]]:
-    """Return (first column, number of columns) of each group over the heads. above: the name of each column's group,
-    where "" continues the group to the left. names: how many columns name lines; each is a group by itself."""
-    starts = [number for number, text in enumerate(above) if text or number <= names]
-    return [(start, end - start) for start, end in zip(starts, [*starts[1:], len(above)], strict=True)]
-
-
-def _room(widths: Sequence[int], at: int, span: int) -> int:
-    """Return the width of `span` columns from column `at` on, with the two spaces between each two."""
-    return sum(widths[at : at + span]) + 2 * (span - 1)
 
 
 def _merge_headings(above: Sequence[str], heads: Sequence[str]) -> list[str]:
@@ -198,17 +140,17 @@ def _emphasise(
 def _markdown(table: TextTable) -> str:
     """Return the table in GitHub-flavoured Markdown, with one heading per column."""
     body = _emphasise(table, table.lines, "**{}**".format, "<u>{}</u>".format)
-    above, heads, lines = _mark_values(replace(table, lines=body), escape_markdown)
+    above, heads, lines = mark_texts(replace(table, lines=body), escape_markdown)
     rule = ["---" if column < table.names else "---:" for column in range(len(heads))]
     text = "".join("| " + " | ".join(line) + " |\n" for line in (_merge_headings(above, heads), rule, *lines))
-    return text + "".join(f"\n{line}\n" for line in _below(table, escape_markdown))
+    return text + "".join(f"\n{line}\n" for line in texts_below(table, escape_markdown))
 
 
 def _latex(table: TextTable) -> str:
     """Return the table as a LaTeX tabular with booktabs rules."""
     values = [_latex_values(line, table.names) for line in table.lines]
     values = _emphasise(table, values, r"\textbf{{{}}}".format, r"\underline{{{}}}".format)
-    above, heads, body = _mark_values(replace(table, lines=values), _latex_mark)
+    above, heads, body = mark_texts(replace(table, lines=values), _latex_mark)
     for number, cite in table.cites.items():
         body[number][0] += rf"~\cite{{{cite}}}" if _CITE_KEY.fullmatch(cite) else ""
     lines = [
@@ -222,7 +164,7 @@ def _latex(table: TextTable) -> str:
         *map(_latex_line, body[table.own_lines :]),
         r"\bottomrule",
         r"\end{tabular}",
-        *(rf"\par{{\footnotesize {text}}}" for text in _below(replace(table, settings=""), _latex_mark)),
+        *(rf"\par{{\footnotesize {text}}}" for text in texts_below(replace(table, settings=""), _latex_mark)),
         *([f"% {table.settings}"] if table.settings else ()),
     ]
     return "\n".join(lines) + "\n"
@@ -251,8 +193,8 @@ def _latex_line(line: Sequence[str]) -> str:
 
 def _latex_groups(above: Sequence[str], names: int) -> tuple[str, str]:
     """Return the LaTeX line of the groups over the heads, and that of the rules below them. above, names: as for
-    `_spans`."""
-    spans = _spans(above, names)
+    `group_spans`."""
+    spans = group_spans(above, names)
     groups = [rf"\multicolumn{{{span}}}{{c}}{{{above[at]}}}" if span > 1 else above[at] for at, span in spans]
     rules = [rf"\cmidrule(lr){{{at + 1}-{at + span}}}" for at, span in spans if above[at]]
     return _latex_line(groups), " ".join(rules)
@@ -264,29 +206,34 @@ _SPACED = 'style="border-spacing: 1em 0.2em"'
 
 
 def _html(table: TextTable) -> str:
-    """Return the table in HTML, with its notes and settings in paragraphs below."""
+    """Return the table in HTML, with its notes and settings in paragraphs below: a fragment of a page (`html_page`).
+    Published lines and one's own are in a body each."""
     body = _emphasise(table, table.lines, "<b>{}</b>".format, "<u>{}</u>".format)
 
     def mark(marks: str) -> str:
         """Return the marks of notes in HTML."""
         return f"<sup>{_superscript(marks)}</sup>"
 
-    def cells(texts: Sequence[str]) -> str:
-        """Return the cells of a line in HTML."""
-        return "".join(
+    def html_line(number: int, texts: Sequence[str]) -> str:
+        """Return a line in HTML. number: the line's; texts: of its cells."""
+        cells = "".join(
             f"<th {_NAME}>{text}</th>" if column < table.names else f'<td style="text-align: right">{text}</td>'
             for column, text in enumerate(texts)
         )
+        return f'<tr class="counts">{cells}</tr>\n' if number in table.count_lines else f"<tr>{cells}</tr>\n"
 
-    above, heads, lines = _mark_values(replace(table, lines=body), mark)
+    above, heads, lines = mark_texts(replace(table, lines=body), mark)
     rows = []
     if any(above):
-        rows.append("".join(f'<th colspan="{span}">{above[at]}</th>' for at, span in _spans(above, table.names)))
+        groups = group_spans(above, table.names)
+        rows.append("".join(f'<th colspan="{span}" scope="colgroup">{above[at]}</th>' for at, span in groups))
     rows.append("".join(f'<th scope="col">{head}</th>' for head in heads))
     head = "".join(f"<tr>{row}</tr>\n" for row in rows)
-    text = "".join(f"<tr>{cells(line)}</tr>\n" for line in lines)
-    below = "".join(f"<p>{line}</p>\n" for line in _below(table, mark))
-    return f"<table {_SPACED}>\n<thead>\n{head}</thead>\n<tbody>\n{text}</tbody>\n</table>\n{below}"
+    written = [html_line(number, texts) for number, texts in enumerate(lines)]
+    bodies = [part for part in (written[: table.own_lines], written[table.own_lines :]) if part]
+    text = "".join(f"<tbody>\n{''.join(part)}</tbody>\n" for part in bodies)
+    below = "".join(f"<p>{line}</p>\n" for line in texts_below(table, mark))
+    return f'<table {_SPACED} data-names="{table.names}">\n<thead>\n{head}</thead>\n{text}</table>\n{below}'
 
 
 def _csv(table: TextTable) -> str:
@@ -308,7 +255,7 @@ def _notes_by_line(table: TextTable) -> list[list[str]]:
     note_of_mark = {mark: note for mark, note in table.notes if mark}
     general = dict.fromkeys(note for mark, note in table.notes if not mark)
     notes_by_line: list[dict[str, None]] = [{**general} for _ in table.lines]  # dicts keep order and drop repetitions
-    spans = dict(_spans(table.above, table.names))
+    spans = dict(group_spans(table.above, table.names))
     for (line_number, at), marks in table.marks.items():
         concerned = [line_number]
         if line_number in (ABOVE, HEAD):  # every line with a value below this head or group
@@ -320,7 +267,8 @@ def _notes_by_line(table: TextTable) -> list[list[str]]:
 
 
 WRITERS: Mapping[str, Callable[[TextTable], str]] = {
-    "table": _plain,
+    "table": write_plain,
+    "terminal": write_terminal,
     "csv": _csv,
     "md": _markdown,
     "latex": _latex,

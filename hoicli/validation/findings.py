@@ -39,6 +39,8 @@ WARNINGS = {
     "relative-box": "all numbers are at most 1: multiply by the image's width and height",
     "score-outside-range": "fine for ranking; a sum or a scaled score?",
     "all-scores-equal": "nothing ranks the predictions: mAP then depends on tie-breaking",
+    "scores-worse-than-chance": "the wrong way round: a distance, 1 - score, or a rank? higher must be better",
+    "more-than-counted": f"protocols with a limit (qpic) count the best of an image; {arg('top_k')} cuts for all",
     "duplicate-triplet": f"the second of two equal predictions is a false positive; {arg('nms')} removes it",
     "doubled-annotation": "list each once: both count, and most protocols find only one",
     "no-such-interaction": "the vocabulary has no class of this verb and object: never counted",
@@ -47,6 +49,8 @@ WARNINGS = {
     "another-verb-numbering": "convert again with the right numbers, or write names: as they are, they score near zero",
     "classes-not-annotated": "mAP will be near zero: other labels, or another set of images?",
     "another-image-size": "boxes must be in pixels of the ground truth's images: scale them",
+    "boxes-of-ground-truth": "a leak, unless the task gives the boxes (PredCls, SGCls): no score of a detector",
+    "classes-without-ground-truth": "means leave these out or count them 0: compare only numbers on these same images",
     "boxes-off-ground-truth": "they count as false: convert the boxes to what they should be",
 }
 CHECKS = ERRORS | WARNINGS

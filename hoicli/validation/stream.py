@@ -19,6 +19,8 @@ from hoicli.errors import DataError
 from hoicli.evaluation.box_evidence import NEXT_TO_NOTHING, BoxEvidence
 from hoicli.evaluation.evaluating import gather_in_parallel
 from hoicli.evaluation.match_checks import match_problems
+from hoicli.evaluation.selection import main_protocol, rows_of
+from hoicli.evaluation.tally import class_vocabulary
 from hoicli.io.memory import no_garbage_collection
 from hoicli.io.streams import Line, Stream
 from hoicli.records.boxes import MOST_INVERTED
@@ -32,7 +34,11 @@ from hoicli.validation.batch_faults import faults
 from hoicli.validation.batches import Checked, Facts, checked_images, pixels
 from hoicli.validation.findings import UNREAD, Findings
 from hoicli.validation.label_evidence import DISTINCT, ClassCounts, LabelEvidence
+from hoicli.validation.truth_evidence import TruthCounts, TruthEvidence
 from hoicli.vocabulary.labels import Vocabulary
+
+MANY_IMAGES = 20
+"""Ours: of fewer images nobody expects ground truth of most classes."""
 
 
 def validate_images(
@@ -76,7 +82,8 @@ class Checking:
     triplet; score: the first score; varied: whether another score differs from it. classes: how often each class
     occurs. images: the ids of the image records (that are in the ground truth, if there is one); named: the ids of
     match records and of bad records; results: whether there are result rows. facts: what the stream says about its
-    images, empty unless asked for.
+    images, empty unless asked for. crowded, uncounted: how many images have more triplets than protocols with a limit
+    count, and how many triplets these protocols leave out; agreement: what was counted beside the ground truth.
 
     compared: for the best prediction of each image with annotated classes, the image's `row` in the ground truth and
     the corners of the two boxes. unsure: whether a bad record came before the first triplet, so that this part cannot
@@ -95,6 +102,9 @@ class Checking:
     named: set[str] = field(default_factory=set)
     results: bool = False
     facts: Facts = field(default_factory=Facts)
+    crowded: int = 0
+    uncounted: int = 0
+    agreement: TruthCounts = field(default_factory=TruthCounts)
     compared: Growing = field(default_factory=lambda: Growing(row=np.int64, subject=np.float64, object=np.float64))
     unsure: bool = False
     verdict: str = ""
@@ -107,10 +117,12 @@ class Checking:
         self.lines += other.lines
         self.triplets += other.triplets
         self.boxes += other.boxes
+        self.crowded += other.crowded
+        self.uncounted += other.uncounted
         self.images += other.images
         self.named |= other.named
         self.results |= other.results
-        for name in ("findings", "classes", "facts", "compared"):
+        for name in ("findings", "classes", "facts", "agreement", "compared"):
             getattr(self, name).merge(getattr(other, name))
 
 
@@ -133,6 +145,8 @@ class Checker:
         self._vocabulary, self._truth, self._facts = vocabulary, truth, facts
         self.found = Checking()
         self._labels = None if vocabulary is None else LabelEvidence(vocabulary, self.found.classes, truth)
+        self._evidence = None if truth is None else TruthEvidence(truth, vocabulary, self.found.agreement)
+        self._limit = triplet_limit(vocabulary)
         # refuses images that occur twice, or that the ground truth does not have
         self._register = ImageRegister(None if truth is None else truth.rows)
 
@@ -210,6 +224,12 @@ class Checker:
             if checking.score is None:  # as the record spells it, for a message
                 checking.score = batch.record(int(batch.image_of_hoi[0]))["hois"][0]["score"]
             checking.varied = checking.varied or bool((batch.score != checking.score).any())
+        if scored and self._limit is not None:
+            beyond = np.diff(batch.hoi_start) - self._limit
+            checking.crowded += int(np.count_nonzero(beyond > 0))
+            checking.uncounted += int(beyond.clip(0).sum())
+        if scored and self._evidence is not None:
+            self._evidence.add(batch, rows)
         if self._labels is not None:
             self._labels.add(batch)
             if self._truth is not None and self._truth.rows:
@@ -253,6 +273,15 @@ def _conclude(
         findings.add("all-scores-equal", f"{name}: every score is {checking.score}", checking.triplets)
     if facts and checking.score is not None:
         findings.add("swapped-files", f"{name}: has scores, so these are predictions", checking.triplets)
+    if checking.crowded:
+        images = f"{checking.crowded:,} of {len(checking.images):,} images"
+        share = f"{checking.uncounted / checking.triplets:.1%} of all triplets"
+        text = f"{name}: {images} have more than {triplet_limit(vocabulary)} triplets; {share} are beyond"
+        findings.add("more-than-counted", text, checking.uncounted)
+    for check, text, count in checking.agreement.findings():
+        findings.add(check, f"{name}: {text}", count)
+    if vocabulary is not None and checking.scored is False and len(checking.images) >= MANY_IMAGES:
+        _check_classes(findings, checking.classes, vocabulary, name)
     labels = None if vocabulary is None else LabelEvidence(vocabulary, checking.classes)
     if labels is not None and (doubt := labels.doubt(name)) is not None:
         findings.add(*doubt)
@@ -269,6 +298,25 @@ def _conclude(
             findings.add("boxes-off-ground-truth", f"{name}: {mismatch.text}", mismatch.boxes)
     checking.verdict = "" if labels is None else labels.verdict()
     return checking
+
+
+def triplet_limit(vocabulary: Vocabulary | None) -> int | None:
+    """Return the lowest number of triplets an image that a protocol of the dataset counts, None if all count all.
+    vocabulary: None for free text, which no protocol is of."""
+    rows = () if vocabulary is None else rows_of(vocabulary).values()
+    return min((row.triplets_per_image for row in rows if row.triplets_per_image is not None), default=None)
+
+
+def _check_classes(findings: Findings, counts: ClassCounts, vocabulary: Vocabulary, name: str) -> None:
+    """Add a finding if most classes of the dataset's main protocol have no ground truth. name: the ground truth's."""
+    protocol = main_protocol(vocabulary)
+    classes = class_vocabulary(vocabulary, protocol)
+    annotated = {(name.verb, "" if protocol.by_verb else name.role or name.label) for name in counts.weights}
+    members = [classes.interactions[number] for number in sorted(classes.members(protocol.classes or "full"))]
+    absent = [pair for pair in members if pair not in annotated]
+    if counts.weights and 2 * len(absent) > len(members):
+        text = f"{name}: {len(absent):,} of {len(members):,} classes of {vocabulary.name} (the first: "
+        findings.add("classes-without-ground-truth", f"{text}{' '.join(absent[0]).strip()})", len(absent))
 
 
 def _weigh_box_findings(findings: Findings, boxes: int) -> None:

@@ -21,7 +21,7 @@ from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.shoe.rating import rate
+from hoicli.shoe.rating import backend_of, rate, signed_measure
 from hoicli.shoe.similarity_table import Pair, SimilarityTable, pair_of
 from hoicli.vlm.result_files import Referring, asked_settings
 from hoicli.vlm.task_scores import Measured, Shares
@@ -114,14 +114,17 @@ def _rate_pairs(pairs: Sequence[Pair], sim: Stream | str, policy: ErrorPolicy) -
     """Return {pair of senses: similarity} and the name of the measure in signatures. sim: a table of similarities,
     which must have all pairs, or the name of an offline measure."""
     if isinstance(sim, str):
-        return {pair: rating.similarity or 0.0 for pair, rating in zip(pairs, rate(sim, pairs), strict=True)}, sim
+        ratings = zip(pairs, rate(sim, pairs), strict=True)
+        return {pair: rating.similarity or 0.0 for pair, rating in ratings}, signed_measure(sim)
     table = SimilarityTable.read(sim, policy, open_wordnet().canonical)
     values = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs]).tolist()
     if missing := sum(map(math.isnan, values)):
         problem = f"{missing:,} of {len(pairs):,} pairs of senses are not in the similarity table"
         how = f"{arg('needed')} writes those that are needed, hoicli shoe-sim --pairs rates them"
         raise DataError(f"{problem}; {how}", place=sim.name, code="not-whole")
-    return dict(zip(pairs, values, strict=True)), f"table-{table.digest()}"
+    backend = backend_of(table, pairs)
+    name = f"table-{table.digest()}" if backend is None else signed_measure(backend)
+    return dict(zip(pairs, values, strict=True)), name
 
 
 def _denies(phrase: str) -> bool:

@@ -75,7 +75,7 @@ def similarities(graph: Graph, pairs: Ints) -> Floats:
         dot_product *= np.where(_are_antonyms(graph, synsets, position, pos), ANTONYM, 1.0)
         similarity = np.round(np.sqrt(np.clip(dot_product, 0.0, 1.0)), DECIMALS)
         result[of_pos] = np.where(position[:, 0] == position[:, 1], 1.0, similarity)
-    return result
+    return result + 0.0  # turns -0.0, which some versions of NumPy's clip keep, into 0.0
 
 
 def word_similarities(graph: Graph, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Floats:

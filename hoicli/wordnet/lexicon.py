@@ -59,6 +59,11 @@ class Lexicon:
     words: Lemmas | None = None
 
     @cached_property
+    def content_name(self) -> str:
+        """Return the name of this WordNet with eight digits of the digest of its content, for signatures."""
+        return self.signature or f"wordnet3.0.{_digest(GRAPH.read_bytes())[:8]}"
+
+    @cached_property
     def reader(self) -> WordNetReader:
         """Return nltk's reader of this WordNet's files."""
         from hoicli.wordnet.reader import WordNetReader

@@ -1,7 +1,8 @@
 """Released evaluators beside ours, from clones that are no part of the repository: `python -m tests.bench --peers DIR`.
 
 DIR holds CDN (github.com/YueLiao/CDN), v-coco (github.com/s-gupta/v-coco) and, for
-tests/evaluation/test_released_code.py, INP-CC (github.com/ltttpku/INP-CC). Each runs as it is but for what would stop
+tests/evaluation/test_released_code.py, INP-CC (github.com/ltttpku/INP-CC), GGNet (github.com/SherlockHolmes221/GGNet)
+and QAHOI (github.com/cjw2021/QAHOI). Each runs as it is but for what would stop
 it: no PyTorch and no pycocotools for a few look-ups, no crash at images without predictions or at today's NumPy.
 """
 
@@ -100,6 +101,47 @@ def inp_cc(folder: str, truth: Records, predictions: Records) -> dict[tuple[str,
         )
         for of_class in load("hico").interactions
     }
+
+
+def ggnet(folder: str, truth: Records, predictions: Records) -> dict[str, dict[tuple[str, str], float]]:
+    """Protocols ggnet and ggnet-ko: the AP of each class that is annotated or predicted by GGNet's file and by QAHOI's,
+    in fractions; NaN or 0 without ground truth."""
+    hico, names = load("hico"), {record["image_id"]: record for record in predictions}
+    annotated: dict[str, Any] = {}
+    found: dict[str, Any] = {}
+    known: dict[str, list[int]] = {}
+    for record in truth:
+        image = record["image_id"]
+        annotated[image], found[image] = defaultdict(list), defaultdict(lambda: np.empty([0, 9]))
+        known[f"{image}.jpg"] = [hico.coco_ids[name] for _, name in record["image_hois"]]
+        for hoi in record["hois"]:
+            pair = {
+                f"{key}_box": record["boxes"][hoi[side]] for key, side in (("human", "subject"), ("object", "object"))
+            }
+            annotated[image][hoi["verb"], record["labels"][hoi["object"]]].append(pair)
+        predicted = names.get(image, {"hois": []})
+        for hoi in sorted(predicted["hois"], key=lambda hoi: -hoi["score"])[:100]:
+            row = [*predicted["boxes"][hoi["subject"]], *predicted["boxes"][hoi["object"]], hoi["score"]]
+            pair_name = hoi["verb"], predicted["labels"][hoi["object"]]
+            found[image][pair_name] = np.concatenate([found[image][pair_name], [row]])
+    pairs = sorted({pair for images in (annotated, found) for image in images.values() for pair in image})
+    bbox = _module(Path(folder, "GGNet/src/lib/utils/bbox.py"), ("import skimage.draw as skdraw", ""))
+    texts = (("from utils.bbox import compute_iou", ""), ("import utils.io  as io", ""), ("print(", "str("))
+    theirs = {
+        "ggnet": _module(Path(folder, "GGNet/src/lib/eval/hico_eval_de_ko.py"), *texts),
+        "qahoi": _module(Path(folder, "QAHOI/datasets/hico_eval.py")),
+    }
+    theirs["ggnet"].compute_iou = bbox.compute_iou
+    results: dict[str, dict[tuple[str, str], float]] = {}
+    for name, evaluator_class in (("ggnet", theirs["ggnet"].hico_eval), ("qahoi", theirs["qahoi"].HICOEvaluator)):
+        evaluator = object.__new__(evaluator_class)
+        evaluator.file_name_to_obj_cat = known
+        for mode in ("default", "ko"):
+            results[f"{name} {mode}"] = {
+                pair: evaluator.eval_hoi(pair, list(annotated), annotated, found, mode, hico.coco_ids[pair[1]])[0]
+                for pair in pairs
+            }
+    return results
 
 
 class _Coco:

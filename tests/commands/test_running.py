@@ -261,7 +261,7 @@ def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content:
         ),
         (("eval", "--gt", "/dev/stdin", "-"), "hoicli: stdin (-) can be read only once: give the ground truth"),
         (("match", "-"), "hoicli: match: give the ground truth with --gt FILE\n"),
-        (("eval", "--nonsense"), "hoicli eval: No such option: --nonsense"),
+        (("eval", "--nonsense"), "hoicli eval: no option --nonsense (hoicli eval --help shows how)\n"),
         (
             ("shoe-eval", "--gt", str(GT), "--sim", "lexical", "--combine", "min", "--verb-weight", "0.9"),
             "hoicli: --verb-weight: the minimum of two similarities has no weights; leave it out\n",

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from hoicli.diagnosis.score_curves import BINS, Curve, Curves, calibration, recall_levels
 from hoicli.evaluation.evaluation_rows import Evaluated, Wanted
-from hoicli.evaluation.protocols import GRIDS, PROTOCOLS
+from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.recall_grids import GRIDS
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import Record, tally
 from tests.support.project import EIGHT, Hoicli, parsed

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hoicli.evaluation.protocols import GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS
 from hoicli.evaluation.ranking import enveloped_ap, interpolated_ap
+from hoicli.evaluation.recall_grids import GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS
 
 
 def one(ranks: list[int], positives: int, grid: tuple[float, ...] = GRID_TENTHS) -> float:

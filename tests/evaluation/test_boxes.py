@@ -14,7 +14,7 @@ import pytest
 import hoicli
 from hoicli.errors import HoicliError
 from hoicli.evaluation.box_rules import BOX_RULES, COCO_IOU, GRID_HUNDREDTHS
-from hoicli.evaluation.protocols import GRID_ARANGE
+from hoicli.evaluation.recall_grids import GRID_ARANGE
 
 Box = list[float]
 Record = dict[str, Any]

@@ -30,7 +30,7 @@ def by_class(rows: Rows, metric: str, qualifier: str = "object") -> dict[str, fl
     return {f"{row['verb']} {row[qualifier]}": row["value"] for row in chosen}
 
 
-@pytest.mark.parametrize("protocol", ["hico", "hico-ko", "upt", "inp-cc"])
+@pytest.mark.parametrize("protocol", ["hico", "hico-ko", "ggnet", "ggnet-ko", "upt", "inp-cc"])
 def test_every_class_of_hico_det(protocol: str, tmp_path: Path) -> None:
     rows = rows_of(tmp_path, "eval", "--gt", TRUTH, "--protocol", protocol, "--per-class", PREDICTIONS)
     for metric, key in (("AP", "ap"), ("max_recall", "recall")):

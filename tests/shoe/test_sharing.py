@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import orjson
+import pytest
 
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.similarity_table import SimilarityTable
 from tests.support.kernel import lines as as_lines
 from tests.support.llm_stub import rate, serving
 from tests.support.project import Hoicli, parsed
-from tests.support.shoe import SHOE
+from tests.support.shoe import SHOE, rows_of
 
 PAIR = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01"}
 TRUTH = ("--gt", SHOE / "gt.jsonl", SHOE / "predictions.jsonl")
@@ -80,3 +81,37 @@ def test_what_a_table_lacks_is_written_to_be_rated(hoicli: Hoicli, tmp_path: Pat
     evaluated = [hoicli("shoe-eval", "--sim", path, *TRUTH).out for path in (table, part)]
     assert evaluated[0] == evaluated[1]  # the same digest
     assert hoicli("shoe-sim", "--check", part, "--dataset", "vcoco").code == 1
+
+
+@pytest.mark.parametrize("backend", ["lexical", "wordnet:lin"])
+def test_models_of_one_backend_are_ranked_together(hoicli: Hoicli, tmp_path: Path, backend: str) -> None:
+    """Whatever pairs each needs, in one command or by a table of its own; a table that was changed is another one."""
+    first, second, both, rows = (tmp_path / f"{name}.jsonl" for name in ("first", "second", "both", "rows"))
+    words = (SHOE / "predictions.jsonl").read_text()
+    first.write_text(words)
+    second.write_text(words.replace("touching", "stroking").replace('"clean"', '"scrub"'))
+    truth = ("--gt", SHOE / "gt.jsonl")
+    lines: list[str] = []
+    tables: dict[Path, Path] = {}
+    for model in (first, second):
+        tables[model] = tmp_path / f"sim-{model.name}"
+        assert hoicli("shoe-sim", "--backend", backend, *truth, model, "-o", tables[model]).code == 0
+        given = ("--quiet", "--format", "jsonl", "--tag", f"model={model.stem}", *truth, model)
+        direct, by_table = (hoicli("shoe-eval", "--sim", sim, *given).out for sim in (backend, tables[model]))
+        assert direct == by_table
+        lines.append(direct)
+    signatures = {row["signature"] for text in lines for row in rows_of(text).values()}
+    assert len(signatures) == 1
+    assert f"|sim:{backend}@wordnet3.0." in signatures.pop()
+    rows.write_text("".join(lines))
+    assert "not ranked" not in hoicli("table", rows).err
+    # one table for both models has what both need
+    assert hoicli("shoe-sim", "--backend", backend, *truth, first, second, "-o", both).code == 0
+    parts = {line for table in tables.values() for line in table.read_text().splitlines()}
+    assert sorted(parts) == sorted(both.read_text().splitlines())
+    assert hoicli("shoe-eval", "--sim", both, *given).out == lines[1]
+    changed = [{**line, "similarity": 0.5} for line in parsed(both.read_text())]
+    both.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in changed))
+    (signature,) = {row["signature"] for row in rows_of(hoicli("shoe-eval", "--sim", both, *given).out).values()}
+    assert f"|raters:{backend}|" in signature
+    assert "@wordnet" not in signature

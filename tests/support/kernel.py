@@ -68,7 +68,8 @@ def evaluate(
     predictions: Sequence[Record],
     filters: Filters | None = None,
     vocabulary: Vocabulary = HICO,
+    names: Sequence[str] = ("all",),
 ) -> dict[str, ClassResults]:
-    rows = chosen_protocols(["all"], vocabulary)
+    rows = chosen_protocols(names, vocabulary)
     found = tally(truth, predictions, rows, filters, vocabulary)
     return {row.name: results for row, results in found.results(vocabulary)}

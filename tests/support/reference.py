@@ -22,13 +22,16 @@ SHIFT_OF_TRUTH = {
     "inp-cc": (1, 1, 1, 1),
     "upt": (0, 0, 1, 1),
     "swig": (0, 0, 0, 0),
+    "ggnet": (0, 0, 0, 0),
+    "ggnet-ko": (0, 0, 0, 0),
 }
+GGNET = ("ggnet", "ggnet-ko")
 
 
 def overlap(protocol: str, a: Box, b: Box) -> float:
     """IoU of a predicted box and a ground-truth box as the protocol's code computes it."""
     width, height = (min(a[at + 2], b[at + 2]) - max(a[at], b[at]) for at in (0, 1))
-    strict = protocol in ("qpic", "diag")
+    strict = protocol in ("qpic", "diag", *GGNET)
     if strict and min(width, height) <= 0:
         return 0.0
     one = int(strict or protocol in ("hico", "hico-ko"))  # both ends of a box belong to it
@@ -36,7 +39,8 @@ def overlap(protocol: str, a: Box, b: Box) -> float:
     if min(width, height) <= 0:
         return 0.0
     both = width * height
-    return both / (sum((box[2] - box[0] + one) * (box[3] - box[1] + one) for box in (a, b)) - both)
+    margin = 1e-6 if protocol in GGNET else 0.0
+    return both / (margin + sum((box[2] - box[0] + one) * (box[3] - box[1] + one) for box in (a, b)) - both)
 
 
 def average_precision(protocol: str, hits: list[bool], positives: int) -> tuple[float, float]:
@@ -53,7 +57,7 @@ def average_precision(protocol: str, hits: list[bool], positives: int) -> tuple[
         point = step / 10
         if step == 3 and protocol not in ("inp-cc", "swig"):
             point = 0.1 * 3
-        if step in (6, 7) and protocol in ("hico", "hico-ko", "qpic", "diag"):
+        if step in (6, 7) and protocol in ("hico", "hico-ko", "qpic", "diag", *GGNET):
             point = 0.1 * step
         reached = [p for p, r in zip(precision, recall, strict=True) if r >= point]
         ap += (max(reached) if reached else 0.0) / 11
@@ -106,7 +110,7 @@ def evaluate(
         hois = list(enumerate(record["hois"]))
         if protocol == "diag":
             hois = [(index, hoi) for index, hoi in hois if hoi["verb"] != "no_interaction"]
-        if protocol == "qpic":
+        if protocol in ("qpic", *GGNET):
             hois = sorted(hois, key=lambda item: -item[1]["score"])[:100]
         for index, hoi in hois:
             name = record["labels"][hoi["object"]]
@@ -116,7 +120,7 @@ def evaluate(
                 continue
             if protocol == "diag" and image not in with_interactions:
                 continue
-            if protocol == "hico-ko" and name not in known[image]:
+            if protocol in ("hico-ko", "ggnet-ko") and name not in known[image]:
                 continue
             boxes = [tuple(record["boxes"][hoi[side]]) for side in ("subject", "object")]
             own = inside(image, *boxes)
@@ -136,9 +140,12 @@ def evaluate(
             best, best_row, counts = 0.0, -1, own
             for row, (truth_subject, truth_object, _) in enumerate(annotated[pair][image]):
                 both = min(overlap(protocol, subject, truth_subject), overlap(protocol, object_, truth_object))
+                if protocol in GGNET and both > threshold and (image, row) not in taken:
+                    best, best_row = both, row
+                    break  # the first free one
                 if both > best:
                     best, best_row = both, row
-            enough = best > threshold if protocol == "upt" else best >= threshold
+            enough = best > threshold if protocol in ("upt", *GGNET) else best >= threshold
             if enough:
                 counts = annotated[pair][image][best_row][2]
             hit = enough and (image, best_row) not in taken

@@ -22,7 +22,13 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_ending_chooses_the_notation(hoicli: Hoicli, rows: Path, tmp_path: Path) -> None:
-    begins = {".tex": r"\begin{tabular}", ".md": "| Method |", ".html": "<table", ".csv": "Method,", ".txt": "      "}
+    begins = {
+        ".tex": r"\begin{tabular}",
+        ".md": "| Method |",
+        ".html": "<!doctype html>",
+        ".csv": "Method,",
+        ".txt": "      ",
+    }
     for ending, text in begins.items():
         out = tmp_path / f"table{ending}"
         assert hoicli("table", "--layout", "hico", "-o", out, rows).code == 0

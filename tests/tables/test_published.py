@@ -12,9 +12,9 @@ from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.result_rows import settings_of
 from hoicli.tables.published import SETS, published_rows
 from hoicli.tables.row_files import result_problems
-from tests.support.project import ROOT, Hoicli
+from tests.support.project import SHARED, Hoicli
 
-PAPERS = ROOT.parent / "shared/papers"
+PAPERS = SHARED / "papers"
 
 Row = dict[str, Any]
 
@@ -81,7 +81,8 @@ def test_full_is_the_mean_of_its_parts() -> None:
 def printed(name: str, source: str = "") -> dict[str, list[str]]:
     """Model -> its figures in a set (of one source), in the shortest form that has them; papers print more zeros."""
     found: dict[str, list[str]] = {}
-    for row in rows_of(name):
+    columns = {metric: place for place, metric in enumerate(dict.fromkeys(row["metric"] for row in rows_of(name)))}
+    for row in sorted(rows_of(name), key=lambda row: columns[row["metric"]]):  # by column, as printed
         if source in settings_of(row)["published"]:
             found.setdefault(row["tags"]["model"], []).append(f"{row['value']:g}")
     return found
@@ -121,6 +122,14 @@ def test_the_figures_of_diag_hoi_are_on_its_lines(name: str, at: int) -> None:
         *located, negative, action = numbers
         assert any(row[4 * at : 4 * at + 4] == located for row in values), model
         assert any(row[2 * at : 2 * at + 2] == [negative, action] for row in values), model
+
+
+def test_a_negative_ap_above_the_released_grid_is_not_comparable() -> None:
+    """The released code adds precisions at 101 of 110 recall values, so nothing can reach more than 101/110."""
+    for row in rows_of("pairs"):
+        above = row["metric"] == "neg_ap" and row["value"] >= 91.85  # rounded, 91.818 is 91.8
+        assert row["comparable"] != above
+        assert ("at most 101/110" in row.get("note", "")) == above
 
 
 def test_the_command(hoicli: Hoicli) -> None:

@@ -71,8 +71,11 @@ def test_a_table_is_the_measure_it_was_made_with(hoicli: Hoicli, tmp_path: Path)
     direct = values(hoicli, "--dataset", "hico", ROWS)["verb_similarity"]
     by_table = values(hoicli, "--dataset", "hico", "--sim", table, ROWS)["verb_similarity"]
     assert by_table["value"] == pytest.approx(direct["value"], rel=1e-12)
-    assert "|sim:lexical|" in direct["signature"]
-    assert "|sim:table-" in by_table["signature"]
+    assert "|sim:lexical@wordnet3.0." in direct["signature"]
+    assert by_table["signature"] == direct["signature"]  # the table is what `lexical` gives
+    table.write_text(table.read_text().replace('"similarity":0.', '"similarity":0.0', 1))
+    changed = values(hoicli, "--dataset", "hico", "--sim", table, ROWS)["verb_similarity"]
+    assert "|sim:table-" in changed["signature"]
     shortened = tmp_path / "short.jsonl"
     shortened.write_text("".join(table.read_text().splitlines(keepends=True)[:-3]))
     refused = hoicli("vlm-eval", "--dataset", "hico", "--sim", shortened, ROWS)

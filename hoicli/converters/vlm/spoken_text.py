@@ -1,9 +1,10 @@
 """The text of a vision-language model's answer: its values, JSON as models write it; where it says a word, and how
 probable that was.
 
-The text is nothing but JSON, or has it in one code fence; after `<think>`, within `<answer>`. Accepted are single
-quotes, comments, trailing or missing commas, Python's words for true and null, parentheses for brackets, and a text
-that is cut off, of which every complete item is kept. Nothing is guessed.
+The text is nothing but JSON, has it in one code fence, or ends in it after one sentence; after `<think>`, within
+`<answer>`. Accepted are single quotes, comments, trailing or missing commas, Python's words for true and null,
+parentheses for brackets, and a text that is cut off, of which every complete item is kept. Nothing is guessed: words
+beside the JSON that may take it back refuse it ("There is no such interaction. The format would be {...}").
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
+
+from hoicli.converters.vlm.spoken_names import denies
+from hoicli.vocabulary.labels import replace_typography, strip_accents
 
 DEEPEST = 40
 """The most levels of brackets; answers have four."""
@@ -75,26 +79,101 @@ def values_in(part: Spoken) -> tuple[list[Any], bool]:
     """Return the JSON objects and lists in a text, in order, and whether the last one was cut off.
 
     part: the part of an answer that counts (`final_part`). It must be nothing but these values, or have them in its one
-    code fence; for any other text the list is empty. Raises ValueError, whose text is the reason, for several fences,
-    and for a key that occurs twice in an object: nothing says which of the two counts."""
+    code fence, or be one sentence with one value behind it; for any other text the list is empty. Raises ValueError,
+    whose text is the reason, for several fences, for words beside the JSON that may take it back, and for a key that
+    occurs twice in an object: nothing says which of the two counts."""
     fences = list(_FENCE.finditer(part))
     if len(fences) > 1:
         raise ValueError("several code fences in one answer")
     if fences:
-        part = Spoken.starting_at(fences[0][1], part.start + fences[0].start(1))
+        (fence,) = fences
+        _refuse_template(f"{part[: fence.start()]} {part[fence.end() :]}")
+        return _read_values(Spoken.starting_at(fence[1], part.start + fence.start(1)))
+    opening = _OPENING.search(part)
+    before = part[: opening.start()] if opening else ""
+    if not re.search(r"\w", before):
+        return _read_values(part)
+    values, is_cut_off = _read_values(Spoken.starting_at(part[len(before) :], part.start + len(before)))
+    if len(values) != 1:
+        return [], False
+    if not _is_plain_sentence(before):
+        raise ValueError(_TAKEN_BACK)
+    return values, is_cut_off
+
+
+def _read_values(part: Spoken) -> tuple[list[Any], bool]:
+    """Return the JSON objects and lists of a text that has nothing else, in order, and whether the last one was cut
+    off; for any other text no values. Raises ValueError if a comment before or after them may take them back."""
     values: list[Any] = []
     reader = _ValueReader(part)
+    begin = end = 0
     try:
         while not reader.cut and reader.next_is_container():
+            begin = begin or reader.at
             value = reader.value(0)
             if value or not reader.cut:
                 values.append(value)
+            end = reader.at
     except _CutOffError:
         reader.cut = True
     except _NotJsonError:
         return [], False
-    has_other_text = not reader.cut and reader.next_mark()
-    return ([], False) if has_other_text else (values, reader.cut)
+    if not reader.cut and reader.next_mark():
+        return [], False
+    if values and not reader.cut and _takes_back(_words_of(f"{part[:begin]} {part[end:]}")):
+        raise ValueError(_TAKEN_BACK)
+    return values, reader.cut
+
+
+# Words beside the JSON
+
+_TAKEN_BACK = "an answer with other words beside its JSON than one sentence that states something"
+_OPENING = re.compile(r"[{\[]")
+_SENTENCE_END = re.compile(r"[.!?]+(?:\s+|\Z)|\n+")
+_COURTESIES = frozenset(("sure", "certainly", "absolutely", "of course", "ok", "okay", "yes"))
+"""What may stand before the one sentence, as a sentence of its own."""
+_TEMPLATES = frozenset(("example", "examples", "template", "templates"))
+"""Words which say that the JSON beside them is none of the image."""
+_CONDITIONALS = frozenset(("would", "could", "format", "formats"))
+"""Words which say so in a sentence alone, or together with a denial."""
+_UNCERTAIN = frozenset({
+    "should", "might", "may", "maybe", "perhaps", "possibly", "probably", "if", "unless", "hypothetical", "placeholder",
+    "unable", "fail", "fails", "failed", "lack", "lacks", "lacking", "absent", "missing", "zero", "empty", "false",
+    "wrong", "incorrect", "impossible", "unclear", "unsure", "unknown", "unlikely", "hardly", "barely", "sorry",
+    "unfortunately", "instead", "except", "isnt", "arent", "dont", "doesnt", "cant",
+    "kein", "keine", "keinen", "nicht", "niemand", "nichts", "pas", "aucun", "aucune", "rien", "jamais", "nadie",
+    "nada", "ningun", "ninguna", "ninguno", "nessun", "nessuno", "nessuna", "non", "senza", "nao", "nenhum", "nenhuma",
+    "ninguem", "geen", "niet",
+})  # fmt: skip
+"""Further words that may take back what stands beside them; denials of other languages, since `denies` knows English
+only."""
+
+
+def _words_of(text: str) -> list[str]:
+    """Return the words of a text in lower case, without accents."""
+    return re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)*", strip_accents(replace_typography(text)).lower())
+
+
+def _takes_back(words: Sequence[str]) -> bool:
+    """Return whether words may take back the JSON beside them, or make it an example."""
+    return denies(words) or not (_TEMPLATES | _CONDITIONALS | _UNCERTAIN).isdisjoint(words)
+
+
+def _is_plain_sentence(text: str) -> bool:
+    """Return whether a text is one sentence at most, after courtesies ("Sure!"), that takes nothing back. It has only
+    Latin letters, since no others are understood."""
+    sentences = [" ".join(_words_of(sentence)) for sentence in _SENTENCE_END.split(replace_typography(text))]
+    words = _words_of(text)
+    is_one = sum(bool(sentence) and sentence not in _COURTESIES for sentence in sentences) <= 1
+    return is_one and not _takes_back(words) and "".join(words).isascii()
+
+
+def _refuse_template(text: str) -> None:
+    """Raise ValueError if the words around a code fence say that the JSON in it is an example, or deny something and
+    speak of a format. Other words around a fence do not count."""
+    words = _words_of(text)
+    if _TEMPLATES.intersection(words) or (_CONDITIONALS.intersection(words) and denies(words)):
+        raise ValueError(_TAKEN_BACK)
 
 
 _FENCE = re.compile(r"```[a-zA-Z0-9_]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
@@ -120,24 +199,24 @@ class _CutOffError(Exception):
 
 
 class _ValueReader:
-    """Reads the JSON values of a text one by one. cut: whether the text ended within the last value. _at: the position
+    """Reads the JSON values of a text one by one. cut: whether the text ended within the last value. at: the position
     in the text up to which it was read."""
 
     def __init__(self, text: Spoken) -> None:
         """Begin at the start of the text."""
         self.cut = False
         self._text = text
-        self._at = 0
+        self.at = 0
 
     def next_mark(self) -> str:
         """Skip spaces and comments, and return the next character, "" at the end of the text."""
-        self._at = _SKIP.match(self._text, self._at).end()  # type: ignore[union-attr]
-        return self._text[self._at : self._at + 1]
+        self.at = _SKIP.match(self._text, self.at).end()  # type: ignore[union-attr]
+        return self._text[self.at : self.at + 1]
 
     def next_is_container(self) -> bool:
         """Skip a comma if there is one, and return whether an object or a list begins next."""
         if self.next_mark() == ",":
-            self._at += 1
+            self.at += 1
         return self.next_mark() in ("{", "[")
 
     def value(self, depth: int) -> Any:
@@ -166,14 +245,14 @@ class _ValueReader:
         try:
             while self.next_mark() != closing:
                 if items and self.next_mark() == ",":
-                    self._at += 1
+                    self.at += 1
                     continue
                 items.append(self.value(depth))
                 if self.cut:
                     return items
                 if self.next_mark() not in {",", "{", "[", "", closing}:
                     raise _NotJsonError
-            self._at += 1
+            self.at += 1
         except _CutOffError:
             self.cut = True
         return items
@@ -185,7 +264,7 @@ class _ValueReader:
         entries: dict[str, Any] = {}
         while self.next_mark() != "}":
             if self.next_mark() == ",":
-                self._at += 1
+                self.at += 1
                 continue
             token = self._token()
             if token.lastgroup in ("mark", "number"):
@@ -201,17 +280,17 @@ class _ValueReader:
                 if whole_items or isinstance(value, dict):
                     return entries
                 raise _CutOffError
-        self._at += 1
+        self.at += 1
         return entries
 
     def _token(self) -> re.Match[str]:
         """Read the next token (a match of _TOKEN: a bracket, a string, a number, a word) and return it. Raises
         `_CutOffError` if the text ends before it does, and `_NotJsonError` for other characters."""
         mark = self.next_mark()
-        token = _TOKEN.match(self._text, self._at)
+        token = _TOKEN.match(self._text, self.at)
         if token is None:
             raise _CutOffError if mark in ("", '"', "'") else _NotJsonError
-        self._at = token.end()
+        self.at = token.end()
         return token
 
     def _string(self, token: re.Match[str]) -> str:
