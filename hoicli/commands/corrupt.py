@@ -109,7 +109,7 @@ def corrupt_records(
         problem = f"give the folder to write the images to with {arg('save_images', like='DIR')}"
         raise UsageError(f"corrupt: {problem}, or {arg('records_only')} (not both)")
     # cells: (corruption, severity) of each version of an image; part: the images of this shard
-    cells = _cells(names, names_of(texts_of(severity) or "all"), constants)
+    cells = choose_cells(names, names_of(texts_of(severity) or "all"), constants)
     part = _shard(shard)
 
     from hoicli.corruption.engine import Plan, run, unique_jobs
@@ -160,7 +160,7 @@ def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job]:
                 yield record_job(line, plan)
 
 
-def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:
+def choose_cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:
     """Return (corruption, severity) of every version of an image to make, in the order of the recipe. names: of
     corruptions; "all" stands for all usual ones of the recipe. severities: texts such as "3", "2-4" or "all". Raises
     `UsageError` for any other."""

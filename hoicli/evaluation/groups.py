@@ -1,9 +1,9 @@
 """Ground truth and predictions divided into groups by fields of the ground truth's records (`--by camera`): each group
 is a test set of its own.
 
-A prediction belongs to the group that its own fields name; without them, to that of the record with the same
-`file_name`, or with an image id that is this path, as in dumps of corrupted images (`jpeg/1/x` for `jpeg/1/x.png`);
-else to that of the record with its image id, if this id is in one group only.
+A prediction belongs to the group that its own fields name. If it lacks some of them, it belongs to the group of the
+record with its `file_name`, or whose `file_name` is its image id, as in dumps of corrupted images (`jpeg/1/x` for
+`jpeg/1/x.png`); else to the only group that has its image id and the fields that it has.
 """
 
 from __future__ import annotations
@@ -151,39 +151,31 @@ class Grouping:
         """Return the group of a prediction, and the id that the ground truth has for its image if it is another one.
         Raises `DataError` if the record names none of the groups, or may belong to several."""
         stated = {name: _text(record[name]) for name in self._by if record.get(name) is not None}
-        image_id = str(record.get("image_id"))
+        image_id = str(record["image_id"])
+        key = tuple(stated.values())
         if len(stated) == len(self._by):
-            key, id_in_truth = tuple(stated.values()), image_id
-            if key not in self._groups:
-                problem = (
-                    f"no group of the ground truth has {write_fields(stated)}; it has {_names(self._groups.values())}"
-                )
-                raise DataError(problem, place=line.place, field=self._by[0], code=UNKNOWN_IMAGE)
-        else:
-            file_name = read_fields(line, ["file_name"]).get("file_name")
-            key, id_in_truth = self._join_image(image_id, file_name, line)
-            tags = self._groups[key].tags
-            if other := next((name for name in stated if stated[name] != tags[name]), None):
-                problem = f"{stated[other]!r}, but its image is in the group {write_fields(tags)}"
-                raise DataError(problem, place=line.place, field=other)
-        return key, None if id_in_truth == image_id else id_in_truth
-
-    def _join_image(self, image_id: str, file_name: Any, line: Line) -> tuple[Key, str]:
-        """Return the group of a prediction by its file name or image id, and the image's id in the ground truth. Raises
-        `DataError` if the ground truth has neither, or has the id in several groups."""
-        if type(file_name) is str and (place := self._places.get(path_of(file_name))):
-            return place[1], place[0]
-        keys = self._groups_of_image.get(image_id, [])
-        if len(keys) == 1:
-            return keys[0], image_id
-        if place := self._places.get(path_of(image_id)):
-            return place[1], place[0]
+            if key in self._groups:
+                return key, None
+            there = _names(self._groups.values())
+            problem = f"no group of the ground truth has {write_fields(stated)}; it has {there}"
+            raise DataError(problem, place=line.place, field=self._by[0], code=UNKNOWN_IMAGE)
+        file_name = read_fields(line, ["file_name"]).get("file_name")
+        if type(file_name) is not str or (place := self._places.get(path_of(file_name))) is None:
+            place = self._places.get(path_of(image_id)) if image_id not in self._groups_of_image else None
+        image, keys = (image_id, self._groups_of_image.get(image_id, [])) if place is None else (place[0], [place[1]])
         if not keys:
             problem = f"{unknown_image(image_id, self._groups_of_image)}; give the set it belongs to"
             raise DataError(problem, place=line.place, field="image_id", code=UNKNOWN_IMAGE)
-        advice = f"copy {' and '.join(self._by)}, or file_name, from its record into the prediction"
-        problem = f"{image_id!r} is in {len(keys)} groups of the ground truth; {advice}"
-        raise DataError(problem, place=line.place, field="image_id")
+        fitting = [key for key in keys if all(key[self._by.index(name)] == text for name, text in stated.items())]
+        if not fitting:
+            there = _names(self._groups[key] for key in keys)
+            problem = f"{write_fields(stated)}, but its image is in {there}"
+            raise DataError(problem, place=line.place, field=next(iter(stated)))
+        if len(fitting) > 1:
+            advice = f"copy {' and '.join(self._by)}, or file_name, from its record into the prediction"
+            problem = f"{image_id!r} is in {len(fitting)} groups of the ground truth; {advice}"
+            raise DataError(problem, place=line.place, field="image_id")
+        return fitting[0], None if image == image_id else image
 
     @cached_property
     def _places(self) -> dict[str, tuple[str, Key] | None]:

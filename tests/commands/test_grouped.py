@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import PIL.Image
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +22,7 @@ from hoicli.interface.grouped_calls import collapse_notes
 from hoicli.io.streams import Line
 from hoicli.records.group_lines import read_fields
 from tests.support.arrays import GT, PREDICTIONS, arrays, records
-from tests.support.project import EIGHT, Hoicli, parsed, refusal, written
+from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, refusal, written
 
 Record = dict[str, Any]
 CELLS = (("clean", 0), ("jpeg", 2), ("jpeg", 10))
@@ -178,7 +180,7 @@ def test_errors(hoicli: Hoicli, tmp_path: Path) -> None:
         "severity=3; it has corruption=clean severity=0, corruption=jpeg severity=2, corruption=jpeg severity=10"
     )
     written(preds, [without(predictions[0], "corruption") | {"severity": 2}, *predictions[1:]])
-    assert message() == ("preds.jsonl:1: severity: '2', but its image is in the group corruption=clean severity=0")
+    assert message() == "preds.jsonl:1: severity: severity=2, but its image is in corruption=clean severity=0"
     written(preds, [*predictions, predictions[3]])
     assert f"preds.jsonl:{len(predictions) + 1}: image_id: image" in message()
     assert "preds.jsonl:4 already" in message()
@@ -213,6 +215,35 @@ def test_in_python() -> None:
     assert sum("no predictions" in text for text in result.notes) == 1
     with pytest.raises(HoicliError, match=r"^gt\[0\]: day: missing; by groups"):
         api.evaluate(truth, predictions, by="day")
+
+
+def test_a_grid_without_files(tmp_path: Path) -> None:
+    """`corrupt_grid` yields the command's records, and pixels as `corrupt` makes them; evaluate and robust take them."""
+    truth = records(FIXTURES / "robust/ground_truth.jsonl")[:2]
+    folder = FIXTURES / "robust/images"
+    loader = [(np.asarray(PIL.Image.open(folder / record["file_name"]).convert("RGB")), record) for record in truth]
+    grid = list(api.corrupt_grid(loader, corruption=["jpeg", "elastic"], severity="2-3"))
+    command = api.corrupt_records(
+        truth, images=folder, records_only=True, with_clean=True, corruption="jpeg,elastic", severity="2-3", jobs=1
+    )
+    assert [record for _, record in grid] == list(command)
+    image, record = grid[4]
+    assert (record["corruption"], record["severity"]) == ("elastic", 3)
+    assert (image == api.corrupt(loader[0][0], "elastic", 3, image_id=truth[0]["image_id"])).all()
+    assert (grid[0][0] == loader[0][0]).all()
+    predictions = []
+    for _, record in grid:
+        hois = [{**hoi, "score": 0.5} for hoi in record["hois"]]
+        fields = {key: record[key] for key in ("image_id", "corruption", "severity", "boxes", "labels")}
+        predictions.append({**fields, "hois": hois})
+    result = api.evaluate(
+        [record for _, record in grid], predictions, by=["corruption", "severity", "recipe"], protocol="qpic"
+    )
+    assert api.robust(result.rows).to_dict()["qpic/mri/full"] == 100
+    with pytest.raises(HoicliError, match=r"^loader\[0\]: image_id: missing"):
+        next(api.corrupt_grid([(loader[0][0], {})]))
+    with pytest.raises(HoicliError, match="^corruption='fog_of_war': no corruption"):
+        api.corrupt_grid([], corruption="fog_of_war")
 
 
 def test_notes_are_collapsed() -> None:
