@@ -218,7 +218,7 @@ def test_in_python() -> None:
 
 
 def test_a_grid_without_files(tmp_path: Path) -> None:
-    """`corrupt_grid` yields the command's records, and pixels as `corrupt` makes them; evaluate and robust take them."""
+    """`corrupt_grid` yields the command's records, and pixels as `corrupt` makes them, for evaluate and robust."""
     truth = records(FIXTURES / "robust/ground_truth.jsonl")[:2]
     folder = FIXTURES / "robust/images"
     loader = [(np.asarray(PIL.Image.open(folder / record["file_name"]).convert("RGB")), record) for record in truth]
@@ -242,7 +242,7 @@ def test_a_grid_without_files(tmp_path: Path) -> None:
     assert api.robust(result.rows).to_dict()["qpic/mri/full"] == 100
     with pytest.raises(HoicliError, match=r"^loader\[0\]: image_id: missing"):
         next(api.corrupt_grid([(loader[0][0], {})]))
-    with pytest.raises(HoicliError, match="^corruption='fog_of_war': no corruption"):
+    with pytest.raises(HoicliError, match=r"^corruption='fog_of_war': no corruption"):
         api.corrupt_grid([], corruption="fog_of_war")
 
 
