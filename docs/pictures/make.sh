@@ -25,12 +25,13 @@ hoicli curves --protocol diag --gt gt.jsonl.gz --plot curves.png baseline.jsonl.
 hoicli robust "$fixtures/robust/rows.jsonl" --plot robust.png -o rows.jsonl
 hoicli robust "$fixtures/robust/rows.jsonl" --plot robust-heatmap.png --plot-kind heatmap -o rows.jsonl
 hoicli corrupt --preview "$sample/pictures/sample_0010.png" -o corruptions.png
+hoicli corrupt --preview "$sample/pictures/sample_0010.png" --corruption weather -o weather.png
 hoicli show --gt gt.jsonl.gz --images "$sample/pictures" --image-id sample_0003,sample_0011 --top 3 --size 640 -o show.png ours.jsonl.gz
 hoicli explore --gt gt.jsonl.gz --images "$sample/pictures" -o explorer baseline.jsonl.gz ours.jsonl.gz
 page summary 'explorer/index.html' 1400
 page explorer 'explorer/index.html#view=class&class=338' 1000
 
-# At most 1000 pixels wide (the sheet of a hundred pictures 800), in 256 colours: small files.
+# At most 1000 pixels wide (sheets of corruptions 800), in 256 colours: small files.
 python3 - "$here" <<'PYTHON'
 import sys
 from pathlib import Path
@@ -38,7 +39,7 @@ from PIL import Image
 
 for path in sorted(Path().glob("*.png")):
     picture = Image.open(path).convert("RGB")
-    width = 800 if path.stem == "corruptions" else 1000
+    width = 800 if path.stem in ("corruptions", "weather") else 1000
     picture.thumbnail((width, 2000), Image.Resampling.LANCZOS)
     target = Path(sys.argv[1]) / path.name
     picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(target, optimize=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.commands.corrupt import choose_cells, require_libraries
-from hoicli.corruption.catalogue import SEVERITIES, Recipe
+from hoicli.corruption.catalogue import SEVERITIES, Recipe, expand_groups
 from hoicli.corruption.recipes import chosen_recipe
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.interface.command import wrap_for_python
@@ -101,7 +101,7 @@ def corrupt_grid(
     for a record without an id.
     """
     require_libraries("corrupt_grid")
-    names = names_of(corruption)
+    names = expand_groups(names_of(corruption))
     chosen = chosen_recipe(recipe, [name for name in names if name != "all"])
     cells = choose_cells(names, names_of(texts_of(severity)), chosen)
     if boxes not in ("moved", "kept"):

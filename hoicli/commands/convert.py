@@ -54,7 +54,7 @@ def convert(
     object_order: Annotated[str | None, Option("NAME", one_of="converters.numbers:OBJECT_ORDERS")] = None,
     to_object_order: Annotated[str | None, Option("NAME", one_of=("alphabetical", "coco"))] = None,
     box_form: Annotated[str | None, Option("NAME", one_of="converters.numbers:BOX_FORMS")] = None,
-    coords: Annotated[str | None, Option("NAME", offer=choices.ANSWER_COORDS, panel=ANSWERS)] = None,
+    coords: Annotated[str | None, Option("NAME", offer=choices.COORDS, panel=ANSWERS)] = None,
     boxes: Annotated[options.Path | None, Option("FILE", check=READ, panel=ANSWERS)] = None,
     to_vocabulary: Annotated[bool, Option(panel=ANSWERS)] = False,
     scores: Annotated[str | None, Option("NAME", one_of=("said", "tokens", "ones"), panel=ANSWERS)] = None,

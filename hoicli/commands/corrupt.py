@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hoicli.corruption.catalogue import IMAGENET_C, RECIPE, SEVERITIES
+from hoicli.corruption.catalogue import CORRUPTIONS, IMAGENET_C, RECIPE, SEVERITIES, expand_groups
 from hoicli.corruption.catalogue import corruption as named
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.interface import choices, options
@@ -41,7 +41,9 @@ if TYPE_CHECKING:
             # with ImageNet-C's published constants, for the corruptions it has
         hoicli corrupt --records-only --corruption zoom_blur gt.jsonl > moved.jsonl
             # only the moved boxes, for a data loader that corrupts images in memory
-        hoicli corrupt --preview photo.jpg -o sheet.png  # all hundred versions of one photograph
+        hoicli corrupt --corruption weather --images images --save-images weather gt.jsonl > weather.jsonl
+            # night, rain, fog and snow
+        hoicli corrupt --preview photo.jpg --corruption weather,jpeg -o sheet.png  # one photograph, before all images
         hoicli corrupt --list  # the corruptions and their constants
     """,
     see=["robust", "eval", "mask"],
@@ -82,7 +84,8 @@ def corrupt_records(
         save_images: Write the images to this folder, as CORRUPTION/SEVERITY/NAME; created if missing.
         records_only: Write only the records, without psnr and ssim, and no images. If records have width and height,
             images are not read either.
-        corruption: One or several with commas (--list), or all (default); repeatable.
+        corruption: One or several with commas (--list), all (default: RoHOI's 20), or weather (night, rain, fog and
+            snow, which RoHOI does not have); repeatable.
         severity: One, several with commas, a range like 2-4, or all (default); repeatable.
         recipe: The constants: hoicli-1, imagenet-c (the published ones, for the corruptions it has), or a file of your
             own.
@@ -91,26 +94,27 @@ def corrupt_records(
         seed: Another seed gives other random draws.
         jobs: The number of processes (default: one for each processor).
         shard: Only part K of N parts of the images, chosen by their ids.
-        preview: Draw one image clean and with all corruptions to -o FILE (.png, .jpg).
-        list_: List the corruptions, with their constants and the source of each.
+        preview: Draw one image, clean and with these corruptions at these severities, to -o FILE (.png, .jpg).
+        list_: List the corruptions, also those of installed packages, with their constants and the source of each.
     """
     from hoicli.corruption.recipes import chosen_recipe
 
-    names = names_of(corruption) or ["all"]
-    constants = chosen_recipe(os.fspath(recipe), [name for name in names if name != "all"])
+    names = expand_groups(names_of(corruption) or ["all"])
     if list_:
-        return instead(_list_corruptions(constants))
+        return instead(_list_corruptions(os.fspath(recipe), names))
+    constants = chosen_recipe(os.fspath(recipe), [name for name in names if name != "all"])
+    # cells: (corruption, severity) of each version of an image
+    cells = choose_cells(names, names_of(texts_of(severity) or "all"), constants)
+    _note_hidden_plugins(names)
     require_libraries()
     if preview is not None:
-        _preview(os.fspath(preview), output, seed, constants)
+        _preview(os.fspath(preview), output, cells, seed, constants)
         return instead(Notes())
     folder = text_of(save_images)
     if (folder is None) != records_only:
         problem = f"give the folder to write the images to with {arg('save_images', like='DIR')}"
         raise UsageError(f"corrupt: {problem}, or {arg('records_only')} (not both)")
-    # cells: (corruption, severity) of each version of an image; part: the images of this shard
-    cells = choose_cells(names, names_of(texts_of(severity) or "all"), constants)
-    part = _shard(shard)
+    part = _shard(shard)  # the images of this shard
 
     from hoicli.corruption.engine import Plan, run, unique_jobs
     from hoicli.interface.inputs import Inputs
@@ -160,7 +164,7 @@ def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job]:
                 yield record_job(line, plan)
 
 
-def choose_cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:
+def choose_cells(names: Sequence[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:
     """Return (corruption, severity) of every version of an image to make, in the order of the recipe. names: of
     corruptions; "all" stands for all usual ones of the recipe. severities: texts such as "3", "2-4" or "all". Raises
     `UsageError` for any other."""
@@ -186,10 +190,19 @@ def _shard(text: str | None) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def _list_corruptions(recipe: Recipe) -> Result:
-    """Return the rows of --list, a recipe's corruptions with their constants; print a note where these come from."""
-    from hoicli.io.plugins import names
+def _list_corruptions(recipe_name: str, names: Sequence[str]) -> Result:
+    """Return the rows of --list, a recipe's corruptions with their constants, those of installed packages among them;
+    print notes where these come from, and which of a package cannot be listed. names: of --corruption."""
+    from hoicli.corruption.recipes import chosen_recipe
+    from hoicli.io.plugins import names as plugin_names
 
+    recipe = chosen_recipe(recipe_name, [name for name in names if name != "all"])
+    for name in plugin_names("corruptions"):
+        _note_hidden_plugins([name])
+        try:
+            recipe = chosen_recipe(recipe_name, [*recipe.owners, name])
+        except UsageError as error:
+            note(str(error))
     rows, short_rows = [], []  # tables have the short ones, without the long columns
     for name, levels in recipe.levels.items():
         if (row := named(name)) is None:  # never: reading a recipe checks its names
@@ -206,14 +219,23 @@ def _list_corruptions(recipe: Recipe) -> Result:
         rows.append({**description, **constants_of_severities, "source": source, "recipe": recipe.recipe_text(name)})
         short_rows.append(description | texts_of_severities)
     note(f"RoHOI-style, recipe {recipe.name}: RoHOI's paper publishes no constants; these are {recipe.words}")
-    if added := [name for name in names("corruptions") if name not in recipe.levels]:
-        note(f"installed packages add {', '.join(added)}: {arg('corruption')} names them")
+    if others := [name for name in recipe.levels if name not in recipe.usual]:
+        note(f"not RoHOI's, made where {arg('corruption')} names them: {', '.join(others)}")
     return Result(rows, blocks=lambda notation: [rows if notation == "jsonl" else short_rows])
 
 
-def _preview(image: str, output: str, seed: int, recipe: Recipe) -> None:
-    """Write a picture of an image clean and with all corruptions at all severities. image: its path; output: the path
-    of the picture. Raises `UsageError` for an output that is neither .png nor .jpg, `DataError` for a bad image."""
+def _note_hidden_plugins(names: Iterable[str]) -> None:
+    """Print a note for each of these corruptions of hoicli's whose name an installed package has, too."""
+    from hoicli.io.plugins import names as plugin_names
+
+    for name in set(names) & CORRUPTIONS.keys() & set(plugin_names("corruptions")):
+        note(f"{name} is hoicli's own; that of an installed package is not used until it has another name")
+
+
+def _preview(image: str, output: str, cells: Iterable[tuple[str, int]], seed: int, recipe: Recipe) -> None:
+    """Write a picture of an image, clean and corrupted. image: its path; output: the path of the picture; cells: the
+    (corruption, severity) to show. Raises `UsageError` for an output that is neither .png nor .jpg, `DataError` for a
+    bad image."""
     from hoicli.io.opened_files import readable
 
     suffix = Path(output).suffix.lower()
@@ -231,5 +253,5 @@ def _preview(image: str, output: str, seed: int, recipe: Recipe) -> None:
         picture = decode(data)
     except DataError as error:
         raise error.add_place(image) from None
-    sheet = contact_sheet(picture.pixels[:, :, :3], image_id=Path(image).stem, seed=seed, recipe=recipe)
+    sheet = contact_sheet(picture.pixels[:, :, :3], cells, image_id=Path(image).stem, seed=seed, recipe=recipe)
     write_output(output, bytes(cv2.imencode(suffix, cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR))[1]))

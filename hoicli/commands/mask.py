@@ -45,15 +45,15 @@ def mask(
 ) -> Records:
     """Put a black rectangle over each instance that interacts, for training on partial cues (SAMPL).
 
-    The bounding rectangle of each instance (of its COCO mask in `segmentations`, else its box) is dilated and then
-    shrunk to the cover ratio. The records come back with the rectangles as `masks` ([x1, y1, x2, y2], first and last
-    black pixel). No image is needed unless --images and --save-images ask for masked ones. With --pixelate whole images
-    are pixelated instead, and `pixelated` is 8, the side of their blocks, or 0.
+    The rectangle's sides are the cover ratio times those of the instance (of its COCO mask in `segmentations`, else of
+    its box), and chance moves it by up to a twentieth of a side. The records come back with the rectangles as `masks`
+    ([x1, y1, x2, y2], first and last black pixel). No image is needed unless --images and --save-images ask for masked
+    ones. With --pixelate whole images are pixelated instead, and `pixelated` is 8, the side of their blocks, or 0.
 
     Arguments:
         records: Files of image records, read as one; - or nothing is stdin.
-        ratio: Cover ratio: clean (no mask), low (0.4), middle (0.5), high (0.6), or a number: the share of an
-            instance's sides that is black.
+        ratio: Cover ratio: clean (no mask), low (0.4), middle (0.5), high (0.6), or a number: the
+            rectangle's sides as a share of the instance's.
         seed: Another seed moves the masks; use the epoch's number, for example.
         images: The folder of the images; needs --save-images.
         save_images: Write the masked images to this folder, under their names.

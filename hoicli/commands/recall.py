@@ -16,7 +16,7 @@ from hoicli.vocabulary.datasets import load
 
 @command(
     reads="predictions, and ground truth with --gt",
-    writes="result rows: R@K, mR@K, F1@K, and zR@K of unseen triplets",
+    writes="result rows: R@K, mR@K, F1@K, zR@K of unseen triplets, and R@K-relative",
     examples="""
         hoicli recall --gt gt.jsonl preds.jsonl  # with and without graph constraint
         hoicli recall --gt gt.jsonl --k 20 --per-class preds.jsonl  # the recall of each verb
@@ -31,6 +31,7 @@ def recall(
     *,
     dataset: Annotated[options.Path | None, options.dataset(offer=("hico", "swig"))] = None,
     k: Annotated[Numbers, Option("K,K,...")] = "20,50,100",
+    relative: bool = False,
     train: Annotated[Given | None, Option("FILE", check=READ)] = None,
     per_class: bool = False,
     as_released: Annotated[str | None, Option("NAME", one_of="evaluation.recall_conventions:RELEASED")] = None,
@@ -46,6 +47,7 @@ def recall(
     Arguments:
         dataset: hico (default), swig, another one without roles (see hoicli vocab --help), or FILE.json.
         k: How many of the best predictions of an image count.
+        relative: Add R@K-relative and mR@K-relative, whose K is the number of triplets of each image.
         train: Add zR@K: the recall of triplets (subject, verb, object) that are not in this ground truth of the
             training set.
         per_class: Add R@K of every verb.
@@ -65,6 +67,8 @@ def recall(
     if convention.limit is not None and max(ks) > convention.limit:
         problem = f"{as_released} ranks {convention.limit} predictions without graph constraint"
         raise UsageError(f"{arg('k', max(ks))}: {problem}; give {arg('k')} up to {convention.limit}")
+    if relative and not convention.relative:
+        raise UsageError(f"{arg('relative')}: {as_released} has no R@K-relative; leave out one of the two options")
     tags, inputs = tags_of(tag), Inputs(dataset_name, shared, within="hico", gt=gt)
     stream, truth = inputs.predictions(predictions), inputs.read_truth(gt, vocabulary)
     unseen = None
@@ -74,4 +78,5 @@ def recall(
     settings = {"data": vocabulary.signed, **truth.signed}
     if not vocabulary.own:  # no paper evaluates HICO-DET and the like by recall at K: the signature says so
         settings["extension"] = "recall"
-    return Result(list(recall_rows(measured, ks, settings=settings, tags=tags, per_class=per_class)))
+    all_ks = [*ks, *([None] if relative else [])]
+    return Result(list(recall_rows(measured, all_ks, settings=settings, tags=tags, per_class=per_class)))

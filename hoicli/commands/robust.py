@@ -53,8 +53,8 @@ def robust(
         metric: The rows' metric: mAP, or the only one in the rows.
         subset: The rows' subset: full, or the only one in the rows.
         protocol: The rows' protocol, if there are several.
-        corruption: The corruptions of a complete grid: names, or rohoi (all 20). Default: rohoi if more than half of
-            them occur, else those that occur.
+        corruption: The corruptions of a complete grid: names, rohoi (all 20), weather (night, rain, fog and snow).
+            Default: rohoi if more than half of them occur, else those that occur.
         severity: The severities of a complete grid. Default: 1 to 5 if more than half of rohoi occur, else those that
             occur.
         unit: The unit of the values, whatever the rows say.

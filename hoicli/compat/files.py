@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from hoicli.errors import DataError, UsageError, not_json
-from hoicli.io.opened_files import open_input
+from hoicli.io.opened_files import open_input, refuse_repeated_key
 from hoicli.io.outputs import atomic_path
 
 
@@ -27,6 +27,7 @@ def read_list(path: Any, argument: str) -> list[Any]:
         raise DataError("not JSON; give the released annotations", place=place, code="damaged") from None
     if not isinstance(content, list):
         raise DataError(f"{type(content).__name__}, not a list; give the released annotations", place=place)
+    refuse_repeated_key(data, content, place)
     return content
 
 

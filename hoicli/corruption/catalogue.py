@@ -16,9 +16,10 @@ ROHOI, stays as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hoicli.errors import UsageError
@@ -43,6 +44,12 @@ ROHOI = (
 """What the benchmark contains, in the order of its paper (arXiv 2507.09111, section 3.1): what `corrupt` makes and
 `robust` averages unless told otherwise, whatever else there is."""
 
+WEATHER = ("night", "rain", "fog", "snow")
+"""What RoHOI does not have and users of a camera ask for: made only where it is named, as `weather` or one by one."""
+
+GROUPS: Mapping[str, tuple[str, ...]] = {"rohoi": ROHOI, "weather": WEATHER}
+"""What stands for several corruptions where they are named."""
+
 OTHER = "other"
 """The family of a corruption that is not hoicli's."""
 
@@ -52,6 +59,7 @@ FAMILIES: Mapping[str, str] = {
     "sensor": "Sensor, transmission",
     "environment": "Environment",
     "geometry": "Geometry, scene",
+    "weather": "Weather, night",
     OTHER: "Other",
 }
 """The families, and how a figure calls each."""
@@ -218,6 +226,25 @@ _ROWS = (
                ((1.11, 12), (1.15, 16), (1.20, 11), (1.24, 13), (1.30, 11)),
                f"{HENDRYCKS}; magnified about the exact centre, there cut off at whole pixels, so that it wanders",
                moves=True),
+    Corruption("night", "weather", "little light, from lamps and a dark sky, and the noise of a camera in it",
+               ("under_stops", "lamps", "photons", "deviation"),
+               ((0.1, 0.4, 2000, 0.002), (0.5, 0.6, 1000, 0.003), (1.0, 0.75, 500, 0.005), (1.6, 0.88, 250, 0.008),
+                (2.3, 1.0, 120, 0.012)),
+               "ours; noise as Foi et al. (2008) model it, of signal and of reading, in linear light"),
+    Corruption("rain", "weather", "streaks of rain, and a grey veil of the drops behind them",
+               ("share", "length_px", "opacity", "veil"),
+               ((0.0015, 12, 0.35, 0.10), (0.003, 15, 0.45, 0.16), (0.005, 18, 0.55, 0.23), (0.008, 22, 0.65, 0.31),
+                (0.012, 26, 0.75, 0.40)),
+               "ours, in the model of Li et al. (CVPR 2019) for heavy rain: streaks in layers before a veil"),
+    Corruption("fog", "weather", "fog in clouds",
+               ("density", "patchiness"), ((0.25, 1.0), (0.5, 1.0), (0.85, 1.0), (1.3, 1.0), (1.9, 1.0)),
+               "ours, by Koschmieder's law as in Foggy Cityscapes (Sakaridis et al. 2018), with clouds in place of "
+               "depth; ImageNet-C's fog lets 0.40 to 0.25 of the light pass, ours on average 0.78 to 0.15"),
+    Corruption("snow", "weather", "falling flakes, and a grey veil of those behind them",
+               ("share", "size_px", "opacity", "veil"),
+               ((0.0025, 2, 0.6, 0.08), (0.005, 2, 0.7, 0.14), (0.009, 2, 0.8, 0.21), (0.015, 2, 0.9, 0.29),
+                (0.024, 2, 1.0, 0.38)),
+               "ours, flakes in layers before a veil; ImageNet-C's snow is one layer of long flakes"),
 )  # fmt: skip
 
 CORRUPTIONS = rows_by_name("_ROWS (hoicli/corruption/catalogue.py)", ((row.name, row) for row in _ROWS))
@@ -233,6 +260,8 @@ LIMITS: Mapping[str, tuple[float, float, bool]] = {
     "contrast": (0, 2, False), "lines": (1, 1000, False), "impacts": (1, 20, True), "reach": (0.05, 1, False),
     "width_px": (0.5, 50, False), "shift_px": (0, 100, False), "glare": (0, 1, False), "amplitude": (0, 10_000, False),
     "sigma": (0.001, 0.2, False), "barrel": (0, 5, False), "pincushion": (-0.33, 0, False),
+    "lamps": (0, 1, False), "length_px": (1, 300, True), "opacity": (0, 1, False), "veil": (0, 1, False),
+    "density": (0, 20, False), "patchiness": (0, 2, False), "size_px": (1, 100, True),
     "resolution": (0.002, 1, False), "largest": (1, 4, False), "layers": (2, 200, True),
 }  # fmt: skip
 """By the name of a constant in a user's recipe: (the least value, the largest, whether it must be a whole number)."""
@@ -247,6 +276,11 @@ for _row in _ROWS:
 def family_of(name: str) -> str:
     """Return the family (a key of FAMILIES) of the corruption of this name; OTHER if it is not one of hoicli's."""
     return CORRUPTIONS[name].family if name in CORRUPTIONS else OTHER
+
+
+def expand_groups(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of corruptions, each once, with those of GROUPS replaced by what they stand for."""
+    return tuple(dict.fromkeys(chain.from_iterable(GROUPS.get(name, (name,)) for name in names)))
 
 
 class Added(NamedTuple):

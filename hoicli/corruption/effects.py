@@ -6,26 +6,25 @@ pixels depend on nothing else but the recipe's constants.
 
 A box goes where its content goes. Where light is spread over several places (motion_blur's trail, zoom_blur's layers),
 that is the mean of the places, each weighted by its share of the light. Light that is spread alike to all sides (the
-other blurs, pixelate) or changed where it is (noise, exposure) moves no box. `contact_sheet` shows all of them.
+other blurs, pixelate) or changed where it is (noise, exposure) moves no box. `contact_sheet` shows them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import cv2
 import numpy as np
 
-from hoicli.corruption import cracks, environment, geometry, optical, sensor
+from hoicli.corruption import cracks, environment, geometry, optical, sensor, weather
 from hoicli.corruption.catalogue import (
     CORRUPTIONS,
     HOICLI_1,
     REFERENCE_SIDE,
-    SEVERITIES,
     Effect,
     Recipe,
     added_corruption,
@@ -33,7 +32,7 @@ from hoicli.corruption.catalogue import (
 from hoicli.corruption.pixels import Image, Shape, resize_image
 from hoicli.io.row_tables import check_row, rows_by_name
 
-_MODULES = (optical, sensor, environment, geometry, cracks)
+_MODULES = (optical, sensor, environment, geometry, cracks, weather)
 EFFECTS: Mapping[str, Effect] = rows_by_name(
     "EFFECTS in hoicli/corruption", chain.from_iterable(each.EFFECTS.items() for each in _MODULES)
 )
@@ -83,35 +82,47 @@ def apply_effect(image: Image, name: str, parameters: Any, constants: Sequence[A
     return np.concatenate([pixels, image[:, :, 3:]], axis=2)
 
 
-TILE = 256
-"""Pixels along the longer side of a tile."""
+LARGE_TILE, SMALL_TILE = 192, 128
+"""Pixels along the longer side of a tile; small ones are for sheets of more than MANY_TILES."""
+MANY_TILES = 30
 HEAD, GAP = 22, 4
 """Pixels above a tile, for its title, and between tiles."""
-BLOCKS = 2
-"""The number of blocks side by side: ten rows of corruptions are about as high as two blocks are wide."""
+LONG_BLOCK = 5
+"""Up to this many corruptions stand in one block; more stand in two blocks side by side, so that the sheet of RoHOI's
+twenty is about as wide as high."""
 
 
-def contact_sheet(image: Image, *, image_id: object = "", seed: int = 0, recipe: Recipe = HOICLI_1) -> Image:
-    """Return a picture, uint8 [height, width, 3], that shows what the recipe's usual corruptions do to an image: a row
-    for each, with the clean image and then a column for each severity. The rows stand in two blocks side by side.
+def contact_sheet(
+    image: Image,
+    cells: Iterable[tuple[str, int]],
+    *,
+    image_id: object = "",
+    seed: int = 0,
+    recipe: Recipe = HOICLI_1,
+) -> Image:
+    """Return a picture, uint8 [height, width, 3], that shows what corruptions do to an image: a row for each, with the
+    clean image and then a column for each severity. cells: (corruption, severity) to show; every corruption is shown at
+    the same severities.
 
     The image (uint8 [height, width, 1 or 3]) is reduced to REFERENCE_SIDE if larger, then corrupted. Each corrupted
     image is shown at the size of a tile; where that reduces it, its middle is shown below, pixel by pixel, since noise,
     blur and compression are lost in a small picture."""
+    names, severities = (list(dict.fromkeys(part)) for part in zip(*cells, strict=True))
     if max(image.shape[:2]) > REFERENCE_SIDE:
         image = resize_image(image, *_size_for(image, REFERENCE_SIDE), cv2.INTER_AREA)
-    height, width = _size_for(image, TILE)
+    is_large = len(names) * (1 + len(severities)) <= MANY_TILES
+    height, width = _size_for(image, LARGE_TILE if is_large else SMALL_TILE)
     is_reduced = height < image.shape[0]
     interpolation = cv2.INTER_AREA if is_reduced else cv2.INTER_NEAREST
     middle_y, middle_x = (image.shape[0] - height) // 2, (image.shape[1] - width) // 2
-    names = recipe.usual
-    rows = -(-len(names) // BLOCKS)  # rounded up
-    block_width = (1 + len(SEVERITIES)) * (width + GAP) + 3 * GAP
+    blocks = 1 if len(names) <= LONG_BLOCK else 2
+    rows = -(-len(names) // blocks)  # rounded up
+    block_width = (1 + len(severities)) * (width + GAP) + 3 * GAP
     row_height = HEAD + (2 if is_reduced else 1) * (height + GAP)
-    sheet = np.full((rows * row_height, BLOCKS * block_width, 3), 255, dtype=np.uint8)
+    sheet = np.full((rows * row_height, blocks * block_width, 3), 255, dtype=np.uint8)
     for number, name in enumerate(names):
         y, x = number % rows * row_height + HEAD, number // rows * block_width
-        for severity in (0, *SEVERITIES):
+        for severity in (0, *severities):
             tile = corrupt(image, name, severity, image_id=image_id, seed=seed, recipe=recipe) if severity else image
             sheet[y : y + height, x : x + width] = resize_image(tile, height, width, interpolation)
             if is_reduced:
@@ -119,7 +130,7 @@ def contact_sheet(image: Image, *, image_id: object = "", seed: int = 0, recipe:
                 middle_top = y + height + GAP
                 sheet[middle_top : middle_top + height, x : x + width] = middle
             title = str(severity) if severity else f"{name}: clean"
-            cv2.putText(sheet, title, (x + 2, y - 6), cv2.FONT_HERSHEY_SIMPLEX, 0.5, (0, 0, 0), 1, cv2.LINE_AA)
+            cv2.putText(sheet, title, (x + 2, y - 6), cv2.FONT_HERSHEY_SIMPLEX, 0.4, (0, 0, 0), 1, cv2.LINE_AA)
             x += width + GAP
     return sheet
 

@@ -8,7 +8,17 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import Effect, Levels
-from hoicli.corruption.pixels import Image, Shape, cos_and_sin, draw_side, round_to_bytes, strips, waves
+from hoicli.corruption.pixels import (
+    Image,
+    Shape,
+    cos_and_sin,
+    draw_side,
+    linear_light,
+    round_to_bytes,
+    srgb_values,
+    strips,
+    waves,
+)
 
 
 def exposure(image: Image, is_over: bool, over_stops: float, under_stops: float) -> Image:
@@ -16,11 +26,8 @@ def exposure(image: Image, is_over: bool, over_stops: float, under_stops: float)
     two of light, and more light than white is cut off.
 
     The result depends on the pixel value alone, so it is looked up in a table of 256 values."""
-    value = np.arange(256) / 255
-    light = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)  # sRGB to linear light
-    light = np.minimum(light * 2.0 ** (over_stops if is_over else -under_stops), 1)
-    value = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)  # and back
-    return np.asarray(cv2.LUT(image, round_to_bytes(255 * value)), dtype=np.uint8).reshape(image.shape)
+    light = np.minimum(linear_light(np.arange(256)) * 2.0 ** (over_stops if is_over else -under_stops), 1)
+    return np.asarray(cv2.LUT(image, srgb_values(light)), dtype=np.uint8).reshape(image.shape)
 
 
 def draw_rainbow(rng: Generator, _shape: Shape, _levels: Levels) -> tuple[float, float]:

@@ -56,6 +56,17 @@ def strips(height: int) -> Iterator[slice]:
         yield slice(top, min(top + STRIP, height))
 
 
+def linear_light(values: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return the light, from 0 to 1, that sRGB's values from 0 to 255 stand for."""
+    shares = values / 255
+    return np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+
+
+def srgb_values(light: NDArray[np.float64]) -> Image:
+    """Return the bytes that stand for linear light from 0 to 1 in sRGB."""
+    return round_to_bytes(255 * np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055))
+
+
 def cos_and_sin(turns: NDArray[np.float64]) -> NDArray[np.float32]:
     """Return [2, N] the cosines and the sines of angles [N] given in turns (1 is a full circle)."""
     angles = 2 * np.pi * turns
@@ -85,10 +96,17 @@ def box_means(image: Image, height: int, width: int) -> Image:
 
     Pillow computes it in whole numbers, OpenCV in floating point. The width is reduced first, then the height, each
     mean rounded: Pillow itself begins with the height of a tall picture, and how tall depends on its version."""
+    return resize_in_whole_numbers(image, height, width, PIL.Image.Resampling.BOX)
+
+
+def resize_in_whole_numbers(
+    image: Image, height: int, width: int, filter_name: PIL.Image.Resampling = PIL.Image.Resampling.BICUBIC
+) -> Image:
+    """Return the image, grey or RGB, resized to [height, width] by Pillow, which computes in whole numbers: first the
+    width, then the height."""
     full = PIL.Image.fromarray(image if image.shape[2] == 3 else image[:, :, 0])
-    narrow = full.resize((width, image.shape[0]), PIL.Image.Resampling.BOX)
-    means = narrow.resize((width, height), PIL.Image.Resampling.BOX)
-    return np.asarray(means, dtype=np.uint8).reshape(height, width, -1)
+    narrow = full.resize((width, image.shape[0]), filter_name)
+    return np.asarray(narrow.resize((width, height), filter_name), dtype=np.uint8).reshape(height, width, -1)
 
 
 def gaussian_blur(image: Image, sigma: float) -> Image:

@@ -2,7 +2,8 @@
 that under each constraint, and their rows.
 
 R@K is the mean over images of how much of their ground truth is found; mR@K the mean over verbs of that of the ground
-truth with the verb; zR@K that of triplets that a detector did not see in training. An image's ground truth is found by
+truth with the verb; zR@K that of triplets that a detector did not see in training. R@K-relative and mR@K-relative take
+for K the number of the image's own triplets. An image's ground truth is found by
 the predictions of its own line alone, so batches may come in any order and from several processes; sums are exact
 (math.fsum), so no order of images changes a value.
 """
@@ -207,11 +208,13 @@ class Measured:
         """[verbs] how many ground-truth triplets of each verb count."""
         return np.bincount(self.truth.scenes.verb[self._counted], minlength=len(self.truth.vocabulary.verbs))
 
-    def recalls(self, constraint: str, k: int) -> dict[str, Recall]:
+    def recalls(self, constraint: str, k: int | None) -> dict[str, Recall]:
         """Return the recalls that the `k` best-ranked predictions of each image reach, by name: R, mR, zR (if it is
-        known which triplets are unseen) and F1, the harmonic mean of R and mR. constraint: one of CONSTRAINTS."""
-        hits = self.ranks_found.rank(constraint, len(self.truth.scenes.verb)) < k
-        rows = np.flatnonzero(self._counted)
+        known which triplets are unseen) and F1, the harmonic mean of R and mR. constraint: one of CONSTRAINTS; k: None
+        for as many predictions of each image as it has triplets that count."""
+        image, rows = self.truth.scenes.image_of_hoi, np.flatnonzero(self._counted)
+        limit = np.bincount(image[rows], minlength=len(self.truth.scenes.image_ids))[image] if k is None else k
+        hits = self.ranks_found.rank(constraint, len(image)) < limit
         recalls_of = {"R": self._recall(rows, hits), "mR": self._recall(rows, hits, by_verb=True)}
         if self.unseen is not None:
             recalls_of["zR"] = self._recall(rows[self.unseen.triplets[rows]], hits)
@@ -278,7 +281,7 @@ def measure_recalls(
 
 def recall_rows(
     measured: Measured,
-    ks: Sequence[int],
+    ks: Sequence[int | None],
     *,
     settings: Settings,
     tags: Mapping[str, str],
@@ -286,7 +289,8 @@ def recall_rows(
 ) -> Iterator[Row]:
     """Yield a row for every metric at every K under each constraint, in percent. `n` is the number of images for R@K
     and zR@K, and of verbs for mR@K and F1@K. per_class: also yield the recall R@K of each verb, where `n` is the number
-    of its triplets. ks: the values of K; settings: what every signature states; tags: further fields of all rows."""
+    of its triplets. ks: the values of K, None for the number of the image's triplets; settings: what every signature
+    states; tags: further fields of all rows."""
     convention, unseen = measured.convention, measured.unseen
     pairs = product(convention.constraints, ks)
     recalls = {(constraint, k): measured.recalls(constraint, k) for constraint, k in pairs}
@@ -302,11 +306,20 @@ def recall_rows(
 
     names = ("R", "mR", "F1") if unseen is None else ("R", "mR", "zR", "F1")
     for name, (constraint, k) in product(names, recalls):
+        if k is None and name not in ("R", "mR"):  # nobody has the others relative
+            continue
         recall, split = recalls[constraint, k][name], {} if name != "zR" or unseen is None else {"split": unseen.name}
         subset, value = "unseen" if split else "full", percent(recall.value)
-        yield result_row(f"{name}@{k}", subset=subset, value=value, n=recall.n, **last_keys(constraint, split))
+        yield result_row(_metric_name(name, k), subset=subset, value=value, n=recall.n, **last_keys(constraint, split))
     verbs, counts = measured.truth.vocabulary.verbs, measured.verb_counts.tolist()
     for (constraint, k), recalls_by_name in recalls.items() if per_class else ():
         for verb, value in recalls_by_name["mR"].verbs.items():
             numbers = {"value": percent(value), "n": counts[verb]}
-            yield result_row(f"R@{k}", subset="full", verb=verbs[verb], **numbers, **last_keys(constraint, {}))
+            yield result_row(
+                _metric_name("R", k), subset="full", verb=verbs[verb], **numbers, **last_keys(constraint, {})
+            )
+
+
+def _metric_name(name: str, k: int | None) -> str:
+    """Return the name of a metric: R@50, or R@K-relative if K is None."""
+    return f"{name}@{'K-relative' if k is None else k}"

@@ -30,7 +30,7 @@ class Convention:
     those that have some. left_out: images in which only this is predicted (NOTHING, BOXES) are in no mean; other images
     without predicted triplets count 0. repeats: a triplet that is annotated twice on the same two boxes counts twice.
     constraints: those of CONSTRAINTS that it has. limit: how many predictions of an image are ranked without graph
-    constraint, and so the largest K there; None for all.
+    constraint, and so the largest K there; None for all. relative: whether it has R@K-relative.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Convention:
     repeats: bool = False
     constraints: tuple[str, ...] = CONSTRAINTS
     limit: int | None = None
+    relative: bool = False
 
 
 _EDGES = Protocol(
@@ -49,7 +50,7 @@ _EDGES = Protocol(
     grid=EVERY_RECALL,
 )
 
-PUBLISHED = Convention("", _EDGES)
+PUBLISHED = Convention("", _EDGES, relative=True)
 RELEASED: Mapping[str, Convention] = {
     row.name: row
     for row in (
@@ -63,6 +64,7 @@ RELEASED: Mapping[str, Convention] = {
             ),
             every_verb=True,
             limit=100,
+            relative=True,
         ),
         Convention(
             "r1-sgg",

@@ -18,6 +18,7 @@ from hoicli.corruption.catalogue import (
     RECIPES,
     ROHOI,
     SEVERITIES,
+    expand_groups,
     family_of,
     split_recipe_text,
 )
@@ -90,14 +91,13 @@ class Benchmark:
 
     @classmethod
     def from_options(cls, corruptions: Sequence[str], severities: Sequence[str]) -> Benchmark:
-        """Return the benchmark that a command's options name. corruptions: names, or `rohoi` alone for all of RoHOI's.
+        """Return the benchmark that a command's options name. corruptions: names, those of groups among them.
         Raises `UsageError` for an empty name, `clean`, and severities that are no whole numbers."""
         if "" in corruptions or CLEAN in corruptions:
             raise UsageError(f"{arg('corruption', ','.join(corruptions))}: give names with commas between, or rohoi")
         if not all(map(is_severity, severities)):
             raise UsageError(f"{arg('severity', ','.join(severities))}: give whole numbers of at least 1")
-        names = ROHOI if list(corruptions) == ["rohoi"] else tuple(dict.fromkeys(corruptions))
-        return cls(names, tuple(sorted(set(map(int, severities)))))
+        return cls(expand_groups(corruptions), tuple(sorted(set(map(int, severities)))))
 
 
 def grids(

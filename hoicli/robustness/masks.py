@@ -1,15 +1,16 @@
 """SAMPL's semantic-aware masks (RoHOI, section 4, equation 3): a black rectangle over each instance that interacts.
 
-The instance's mask is dilated, its bounding rectangle is taken, each edge is moved outwards by a random share of the
-side (so that nothing can be learnt from where an instance ends), and the rectangle is shrunk about its centre to the
-cover ratio. Only the bounding rectangle of the dilated mask counts, so the rectangle is dilated instead; for an
-instance without a mask, its box is taken. The paper's words give no amounts of dilation and expansion: those here are
-ours.
+Of the instance's mask only its bounding rectangle counts; for an instance without a mask, its box is taken. Each edge
+is moved outwards by a random share of the side (so that nothing can be learnt from where an instance ends), and about
+the centre of the result stands a rectangle whose sides are the cover ratio times those of the instance: the paper
+says that the ratio controls "the final height and width of the generated black box" and how much is occluded "of each
+instance's bounding box". So the dilation with which the paper begins changes nothing, and there is none. The largest
+expansion is ours: the paper's words give none.
 
 Random amounts depend on (seed, image_id, number of the box) alone, through BLAKE2: the same on every machine, whatever
 else is masked.
 
-    >>> mask_rectangle((10, 20, 30, 60), ratio=0.5, dilate=0, outwards=(0, 0, 0, 0), size=None)
+    >>> mask_rectangle((10, 20, 30, 60), ratio=0.5, outwards=(0, 0, 0, 0), size=None)
     (15, 30, 24, 49)
 
 (20 by 40 pixels become 10 by 20 around the same centre; the last two numbers are the last pixel that is black.)
@@ -40,8 +41,6 @@ from hoicli.records.parsing import Record, is_number, parse
 from hoicli.records.seen import NO_INTERACTION
 from hoicli.robustness.masking_levels import RATIOS
 
-DILATE = 5.0
-"""The pixels by which each edge is moved outwards first; ours."""
 EXPAND = 0.1
 """The largest share of a side by which an edge moves outwards; ours."""
 
@@ -89,14 +88,12 @@ def masking(ratio: str, seed: int) -> Change:
     return Change(key="masks", choose=partial(masks_of, ratio=number, seed=seed), apply=blacken)
 
 
-def masks_of(
-    record: Record, *, ratio: float, seed: int = 0, dilate: float = DILATE, expand: float = EXPAND
-) -> list[list[int]]:
+def masks_of(record: Record, *, ratio: float, seed: int = 0, expand: float = EXPAND) -> list[list[int]]:
     """Return the rectangles [x1, y1, x2, y2] to blacken in an image, one for each instance that interacts.
 
     record: of the image, checked; its `segmentations`, if it has them, are COCO's polygons, or None, for each box.
-    ratio: the side of a mask as a share of its instance's side, 0 for no masks; dilate: pixels by which each edge is
-    moved outwards first; expand: the largest share of the side by which it is then moved at random."""
+    ratio: the side of a mask as a share of its instance's side, 0 for no masks; expand: the largest share of the side
+    by which each edge is moved outwards at random."""
     segments = record.get("segmentations") or [None] * len(record["boxes"])
     size = (record["width"], record["height"]) if "width" in record and "height" in record else None
     rectangles = []
@@ -106,7 +103,7 @@ def masks_of(
         if edges is None:
             continue
         outwards = [share * expand for share in random_shares(seed, str(record["image_id"]), number)]
-        rectangle = mask_rectangle(edges, ratio=ratio, dilate=dilate, outwards=outwards, size=size)
+        rectangle = mask_rectangle(edges, ratio=ratio, outwards=outwards, size=size)
         if rectangle is not None:
             rectangles.append([*rectangle])
     return rectangles
@@ -180,20 +177,20 @@ def random_shares(seed: int, image_id: str, number: int) -> tuple[float, ...]:
 
 
 def mask_rectangle(
-    edges: Edges, *, ratio: float, dilate: float, outwards: Sequence[float], size: tuple[float, float] | None
+    edges: Edges, *, ratio: float, outwards: Sequence[float], size: tuple[float, float] | None
 ) -> Rectangle | None:
     """Return the black rectangle of an instance, at least one pixel wide and high; None if it lies outside the image.
 
-    edges: of the instance. All of them are moved outwards by `dilate` pixels; then each by its number in `outwards`
-    (left, top, right, bottom), as a share of the side; the result is shrunk about its centre to `ratio` of each side,
-    and cut off where the image ends. size: the (width, height) of the image, None if unknown.
+    edges: of the instance. Each is moved outwards by its number in `outwards` (left, top, right, bottom), as a share of
+    the side; the black rectangle has the same centre as the result, its sides are `ratio` times those of the instance,
+    and it is cut off where the image ends. size: the (width, height) of the image, None if unknown.
     """
     spans = []
     for axis, limit in enumerate(size or (None, None)):  # x, then y
-        low, end = edges[axis] - dilate, edges[axis + 2] + dilate
+        low, end = edges[axis], edges[axis + 2]
         side = end - low
-        low, end = low - outwards[axis] * side, end + outwards[axis + 2] * side
-        middle, half = (low + end) / 2, ratio * (end - low) / 2  # half: of the rectangle's side
+        middle = (low + end + (outwards[axis + 2] - outwards[axis]) * side) / 2
+        half = ratio * side / 2  # of the rectangle's side
         first = _nearest(middle - half)
         stop = max(_nearest(middle + half), first + 1)
         first = max(first, 0)

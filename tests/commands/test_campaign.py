@@ -78,7 +78,10 @@ CAMPAIGNS = {
         {**NUMBERS, "seed": ("1", "2"), "bootstrap": ("5", "6")},
     ),
     "recall": Campaign(
-        ONE, ("", "--per-class", "--train train.jsonl"), {"k": ("1,2", "3", "2")}, orders=("boxes", "across", "within")
+        ONE,
+        ("", "--per-class --relative", "--train train.jsonl"),
+        {"k": ("1,2", "3", "2")},
+        orders=("boxes", "across", "within"),
     ),
     "diagnose": Campaign(ONE, ("", "--per-class", "--as-released", "--independent", "--progressive all"), LIMITS),
     "curves": Campaign(ONE, ("", "--per-class"), {**LIMITS, "interaction": ("ride bicycle", "hold bicycle")}),

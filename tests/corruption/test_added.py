@@ -20,7 +20,7 @@ from tests.support.pictures import textured
 from tests.support.project import Hoicli, parsed
 
 Image = Any
-Add = Callable[[object], list[str]]
+Add = Callable[..., list[str]]
 
 
 def whiten(image: Image, _: None, density: float) -> Image:
@@ -28,24 +28,24 @@ def whiten(image: Image, _: None, density: float) -> Image:
 
 
 LEVELS = tuple((share,) for share in (0.1, 0.2, 0.3, 0.4, 0.5))
-ROW = Corruption("fog", "environment", "droplets in the air", ("density",), LEVELS, "hoicli-fog's own")
-FOG = ROW, Effect(whiten)
+ROW = Corruption("mist", "environment", "droplets in the air", ("density",), LEVELS, "hoicli-mist's own")
+MIST = ROW, Effect(whiten)
 
 
 @pytest.fixture
 def add(monkeypatch: pytest.MonkeyPatch) -> Iterator[Add]:
-    """Gives the entry point `fog` of the package hoicli-fog 1.2 a value; returns what has been imported."""
+    """Gives the entry point `mist` (or another) of the package hoicli-mist 1.2 a value; returns what was imported."""
     imported: list[str] = []
 
-    def entry_of(value: object) -> list[str]:
+    def entry_of(value: object, name: str = "mist") -> list[str]:
         def load() -> object:
-            imported.append("fog")
+            imported.append(name)
             return value
 
-        entry = SimpleNamespace(name="fog", dist=SimpleNamespace(name="hoicli-fog", version="1.2"), load=load)
+        entry = SimpleNamespace(name=name, dist=SimpleNamespace(name="hoicli-mist", version="1.2"), load=load)
 
-        def entry_points(*, group: str, name: str = "fog") -> list[SimpleNamespace]:
-            return [entry] if (group, name) == ("hoicli.corruptions", "fog") else []
+        def entry_points(*, group: str, name: str = entry.name) -> list[SimpleNamespace]:
+            return [entry] if (group, name) == ("hoicli.corruptions", entry.name) else []
 
         monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
         return imported
@@ -69,61 +69,67 @@ def corrupted(hoicli: Hoicli, *options: object) -> list[dict[str, Any]]:
 
 
 def test_it_is_made_where_it_is_named(hoicli: Hoicli, add: Add, image: str) -> None:
-    imported = add(FOG)
+    imported = add(MIST)
     records = corrupted(hoicli, "--severity", 3, image)
     assert [record["corruption"] for record in records] == list(ROHOI)
-    listed = hoicli("corrupt", "--list")
-    assert "installed packages add fog: --corruption names them" in listed.err
     assert imported == []
-    records = corrupted(hoicli, "--corruption", "jpeg,fog", "--severity", 3, image)
+    listed = hoicli("corrupt", "--list", "--format", "jsonl")
+    assert "made where --corruption names them: night, rain, fog, snow, mist\n" in listed.err
+    row = parsed(listed.out)[-1]
+    assert (row["corruption"], row["severity_1"], row["recipe"]) == (
+        "mist", {"density": 0.1}, "hoicli-1+hoicli-mist@1.2",
+    )  # fmt: skip
+    records = corrupted(hoicli, "--corruption", "jpeg,mist", "--severity", 3, image)
     assert [(record["corruption"], record["recipe"]) for record in records] == [
-        ("jpeg", "hoicli-1"), ("fog", "hoicli-1+hoicli-fog@1.2"),
+        ("jpeg", "hoicli-1"), ("mist", "hoicli-1+hoicli-mist@1.2"),
     ]  # fmt: skip
     source = np.asarray(PIL.Image.open(image))
     expected = whiten(source, None, 0.3)
-    assert (np.asarray(PIL.Image.open("out/fog/3/a.png")) == expected).all()
+    assert (np.asarray(PIL.Image.open("out/mist/3/a.png")) == expected).all()
 
-    assert (api.corrupt(source, "fog", 3) == expected).all()
-    row = json.loads(hoicli("corrupt", "--list", "--corruption", "fog", "--format", "jsonl").out.splitlines()[-1])
+    assert (api.corrupt(source, "mist", 3) == expected).all()
+    row = json.loads(hoicli("corrupt", "--list", "--corruption", "mist", "--format", "jsonl").out.splitlines()[-1])
     assert (row["corruption"], row["severity_5"], row["recipe"]) == (
-        "fog", {"density": 0.5}, "hoicli-1+hoicli-fog@1.2",
+        "mist", {"density": 0.5}, "hoicli-1+hoicli-mist@1.2",
     )  # fmt: skip
 
 
 def test_a_file_may_say_how_strong_it_is(hoicli: Hoicli, add: Add, image: str) -> None:
-    add(FOG)
+    add(MIST)
     levels = [{"density": share} for share in (0.5, 0.6, 0.7, 0.8, 0.9)]
-    Path("mine.json").write_text(json.dumps({"name": "mine", "corruptions": {"fog": levels}}))
+    Path("mine.json").write_text(json.dumps({"name": "mine", "corruptions": {"mist": levels}}))
     (record,) = corrupted(hoicli, "--recipe", "mine.json", "--severity", 1, image)
     assert record["recipe"].startswith("mine@")
-    assert record["recipe"].endswith("+hoicli-fog@1.2")
-    lacking = hoicli("corrupt", "--save-images", "out", "--recipe", "imagenet-c", "--corruption", "fog", image)
-    assert "--corruption fog: recipe imagenet-c has no constants for it, only for motion_blur" in lacking.err
+    assert record["recipe"].endswith("+hoicli-mist@1.2")
+    lacking = hoicli("corrupt", "--save-images", "out", "--recipe", "imagenet-c", "--corruption", "mist", image)
+    assert "--corruption mist: recipe imagenet-c has no constants for it, only for motion_blur" in lacking.err
 
 
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (whiten, "fog of hoicli-fog@1.2 must be a pair: a Corruption called fog, and its Effect"),
-        ((replace(ROW, name="mist"), FOG[1]), "must be a pair: a Corruption called fog"),
+        (whiten, "mist of hoicli-mist@1.2 must be a pair: a Corruption called mist, and its Effect"),
+        ((replace(ROW, name="drizzle"), MIST[1]), "must be a pair: a Corruption called mist"),
     ],
 )
 def test_an_entry_point_that_is_no_corruption(
     hoicli: Hoicli, add: Add, image: str, value: object, problem: str
 ) -> None:
     add(value)
-    result = hoicli("corrupt", "--save-images", "out", "--corruption", "fog", image)
+    result = hoicli("corrupt", "--save-images", "out", "--corruption", "mist", image)
     assert (result.code, result.err.count("\n")) == (2, 1)
     assert problem in result.err
+    listed = hoicli("corrupt", "--list")
+    assert (listed.code, problem in listed.err) == (0, True)
 
 
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"family": "enviroment"}, "corruption fog: family: 'enviroment'; choose optical, sensor"),
-        ({"levels": LEVELS[:4]}, "corruption fog: levels: give 5 levels with a value of each constant"),
-        ({"published": ((1, 2),) * 5}, "corruption fog: published: give 5 levels with a value of each constant"),
-        ({"source": ""}, "corruption fog: source: say why"),
+        ({"family": "enviroment"}, "corruption mist: family: 'enviroment'; choose optical, sensor"),
+        ({"levels": LEVELS[:4]}, "corruption mist: levels: give 5 levels with a value of each constant"),
+        ({"published": ((1, 2),) * 5}, "corruption mist: published: give 5 levels with a value of each constant"),
+        ({"source": ""}, "corruption mist: source: say why"),
     ],
 )
 def test_a_wrong_row_stops_where_it_is_made(fields: dict[str, Any], problem: str) -> None:
@@ -134,4 +140,4 @@ def test_a_wrong_row_stops_where_it_is_made(fields: dict[str, Any], problem: str
 @pytest.mark.parametrize("shared", ["hoicli-1", "hoicli-1+kept", "mine@0123abcd", "mine@0123abcd+kept"])
 def test_a_recipe_is_told_from_the_package(shared: str) -> None:
     assert split_recipe_text(shared) == (shared, "")
-    assert split_recipe_text(f"{shared}+fog@1.2+local") == (shared, "fog@1.2+local")
+    assert split_recipe_text(f"{shared}+mist@1.2+local") == (shared, "mist@1.2+local")

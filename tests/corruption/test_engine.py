@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 
@@ -322,7 +323,7 @@ OUT = ("--save-images", "out")
     [
         ((), "corrupt: give the folder to write the images to with --save-images DIR, or --records-only (not both)"),
         ((*OUT, "--records-only"), "--save-images DIR, or --records-only (not both)"),
-        ((*OUT, "--corruption", "fog,zzz"), "--corruption fog: no corruption; hoicli corrupt --list shows them"),
+        ((*OUT, "--corruption", "mist,zzz"), "--corruption mist: no corruption; hoicli corrupt --list shows them"),
         ((*OUT, "--severity", "6"), "--severity 6: give 1 to 5, several with commas, a range like 2-4, or all"),
         ((*OUT, "--shard", "3"), "--shard 3: write K/N, K from 1 to N, for example 3/16"),
         ((*OUT, "--shard", "4/3"), "--shard 4/3: write K/N"),
@@ -368,6 +369,7 @@ def test_list_explains_all(hoicli: Hoicli) -> None:
     assert listed.err == (
         "hoicli: RoHOI-style, recipe hoicli-1: RoHOI's paper publishes no constants; these are hoicli's "
         "own, except speckle_noise's from ImageNet-C\n"
+        "hoicli: not RoHOI's, made where --corruption names them: night, rain, fog, snow\n"
     )
     assert [row["corruption"] for row in rows] == list(CORRUPTIONS)
     assert rows[0]["severity_1"] == {"radius_px": 12, "sigma_px": 4}
@@ -501,31 +503,47 @@ def test_boxes_stay_where_they_are_told_to(hoicli: Hoicli, folder: Path) -> None
     assert hoicli(*call(folder, "--boxes", "gone")).code == 2
 
 
-@pytest.mark.long
-def test_the_preview_is_a_picture_of_all_hundred(hoicli: Hoicli, tmp_path: Path) -> None:
+PREVIEWS = [
+    ((), ROHOI, range(1, 6), 128, 2),
+    (
+        ("--corruption", "weather,vignette", "--severity", "1,5"),
+        ("vignette", "night", "rain", "fog", "snow"),
+        (1, 5),
+        192,
+        1,
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "names", "severities", "width", "blocks"), PREVIEWS)
+def test_the_preview_is_a_picture_of_what_was_asked_for(
+    hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...], names: tuple[str, ...], severities: Sequence[int],
+    width: int, blocks: int,
+) -> None:  # fmt: skip
     path = tmp_path / "sheet.png"
     source = IMAGES / "HICO_test2015_00000001.jpg"
-    assert hoicli("corrupt", "--preview", source, "-o", path).code == 0
-    sheet = np.asarray(PIL.Image.open(path)).astype(int)
-    row, block = 22 + 2 * (171 + 4), 6 * 260 + 12
-    assert sheet.shape == (10 * row, 2 * block, 3)
+    assert hoicli("corrupt", "--preview", source, *options, "-o", path).code == 0
+    assert path.stat().st_size < 4e6
+    image, sheet = np.asarray(PIL.Image.open(source)), np.asarray(PIL.Image.open(path)).astype(int)
+    height = round(image.shape[0] * width / image.shape[1])
+    row, block, rows = 22 + 2 * (height + 4), (1 + len(severities)) * (width + 4) + 12, len(names) // blocks
+    assert sheet.shape == (rows * row, blocks * block, 3)
 
-    def shown(number: int, severity: int, below: int) -> NDArray[np.int_]:
-        """The tile of a corruption, the clean one at 0; below: 1 for the middle at full size."""
-        y, x = number % 10 * row + 22 + below * 175, number // 10 * block + severity * 260
-        tile: NDArray[np.int_] = sheet[y : y + 171, x : x + 256]
+    def shown(number: int, column: int, below: int) -> NDArray[np.int_]:
+        """The tile of a corruption, the clean one in column 0; below: 1 for the middle at full size."""
+        y, x = number % rows * row + 22 + below * (height + 4), number // rows * block + column * (width + 4)
+        tile: NDArray[np.int_] = sheet[y : y + height, x : x + width]
         return tile
 
-    every = [(at, level) for at in range(20) for level in range(1, 6)]
-    assert len({shown(*place, 0).tobytes() for place in every}) == 100
-    assert len({shown(*place, 1).tobytes() for place in every}) > 90  # a packet may be lost elsewhere
-    image = np.asarray(PIL.Image.open(source))
-    top, left = (image.shape[0] - 171) // 2, (image.shape[1] - 256) // 2
-    number = ROHOI.index("vignette")
-    for severity, whole in ((0, image), (5, corrupt(image, "vignette", 5))):
-        small = cv2.resize(whole, (256, 171), interpolation=cv2.INTER_AREA)
-        assert np.abs(shown(number, severity, 0) - small).mean() < 4
-        assert np.abs(shown(number, severity, 1) - whole[top : top + 171, left : left + 256]).mean() < 4
+    every = [(at, column) for at in range(len(names)) for column in range(1, 1 + len(severities))]
+    assert len({shown(*place, 0).tobytes() for place in every}) == len(every)
+    top, left = (image.shape[0] - height) // 2, (image.shape[1] - width) // 2
+    number = names.index("vignette")
+    worst = corrupt(image, "vignette", severities[-1])
+    for column, whole in ((0, image), (len(severities), worst)):
+        small = cv2.resize(whole, (width, height), interpolation=cv2.INTER_AREA)
+        assert np.abs(shown(number, column, 0) - small).mean() < 4
+        assert np.abs(shown(number, column, 1) - whole[top : top + height, left : left + width]).mean() < 4
 
 
 @pytest.mark.parametrize("missing", ["cv2", "PIL.Image"])

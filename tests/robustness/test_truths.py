@@ -46,8 +46,8 @@ def test_moved_ground_truth_is_no_other_and_signatures_name_the_one_that_stands(
     moving = {cell: truth for cell, truth in ONE.items() if cell[0] == "elastic"}
     (grid,), _ = gather(signed(moving), allow_missing=True)
     assert "gt:" not in grid.settings
-    fog = {("clean", 0): "aaaaaaaa", ("fog", 1): "ffffffff"}  # nobody knows whether its boxes move
-    assert gather(signed(fog))[0][0].cells
+    mist = {("clean", 0): "aaaaaaaa", ("mist", 1): "ffffffff"}  # nobody knows whether its boxes move
+    assert gather(signed(mist))[0][0].cells
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_moved_ground_truth_is_no_other_and_signatures_name_the_one_that_stands(
         ({("clean", 0): "bbbbbbbb"}, 2, "jpeg 1 of the model is of the ground truth aaaaaaaa"),
         ({("jpeg", 2): "bbbbbbbb"}, 3, "jpeg 2 of the model is of the ground truth bbbbbbbb"),
         ({("elastic", 2): "eeeeeee1"}, 5, "elastic 2 of the model is of the ground truth eeeeeee1"),
-        ({("fog", 1): "ffffffff", ("fog", 2): "ffffffff"}, 7, "fog 2 of the model is of the ground truth ffffffff"),
+        ({("mist", 1): "ffffffff", ("mist", 2): "ffffffff"}, 7, "mist 2 of the model is of the ground truth ffffffff"),
     ],
 )
 def test_another_ground_truth_is_refused(changes: dict[tuple[str, int], str], line: int, said: str) -> None:

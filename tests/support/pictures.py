@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption.catalogue import ROHOI, SEVERITIES
+from hoicli.corruption.catalogue import CORRUPTIONS, SEVERITIES
 from hoicli.corruption.effects import corrupt
 from tests.support.project import EIGHT
 
@@ -63,10 +63,10 @@ def textured(height: int, width: int, channels: int = 3) -> Image:
 
 
 def golden_sheet() -> Image:
-    """All 100 results of a small picture, a row for each corruption: GOLDEN."""
+    """All results of a small picture, a row for each corruption: GOLDEN."""
     image = textured(24, 32)
     rows = [np.concatenate([corrupt(image, name, level, image_id=name) for level in SEVERITIES], axis=1)
-            for name in ROHOI]  # fmt: skip
+            for name in CORRUPTIONS]  # fmt: skip
     return np.concatenate(rows)
 
 

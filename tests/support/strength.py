@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import hoicli
-from hoicli.corruption.catalogue import HOICLI_1, REFERENCE_SIDE, ROHOI, SEVERITIES
+from hoicli.corruption.catalogue import HOICLI_1, REFERENCE_SIDE, ROHOI, SEVERITIES, WEATHER
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record
 from hoicli.corruption.quality import Original
@@ -119,17 +119,19 @@ def correlation(strength: Values, names: Iterable[str] = ROHOI) -> float:
 
 def main() -> None:
     """Print the tables."""
-    names = list(ROHOI)
-    seen, found, published = quality(names), retention(names), kept()
+    names, published = [*ROHOI, *WEATHER], kept()
+    seen, found = quality(names), retention(names)
     print("| corruption | PSNR 1 | 2 | 3 | 4 | 5 | SSIM 1 | 2 | 3 | 4 | 5 |\n| --- |" + " ---: |" * 10)
     for name, (psnr, ssim) in zip(names, seen, strict=True):
         print("|", " | ".join([name, *(f"{v:.1f}" for v in psnr), *(f"{v:.2f}" for v in ssim)]), "|")
     print("\n| corruption | detector 1 | 2 | 3 | 4 | 5 | mean | paper |\n| --- |" + " ---: |" * 7)
     for name, values in zip(names, found, strict=True):
-        cells = [*(f"{value:.0f}" for value in (*values, values.mean())), f"{100 * published[name]:.0f}"]
+        cells = [
+            f"{value:.0f}" for value in (*values, values.mean(), *([100 * published[name]] if name in ROHOI else []))
+        ]
         print("|", " | ".join([name, *cells]), "|")
     for what, values in (("PSNR", seen[:, 0]), ("SSIM", seen[:, 1]), ("the detector", found)):
-        print(f"{what}: {correlation(values, names):.2f}")
+        print(f"{what}: {correlation(values[: len(ROHOI)]):.2f}")
     print("\n| two ways | 1 | 2 | 3 | 4 | 5 |\n| --- |" + " ---: |" * 5)
     for name in SIGNS:
         apart = signs(name)
