@@ -69,7 +69,8 @@ def evaluate(
     Arguments:
         per_class: Add AP and max_recall of every interaction, and mean_max_recall.
         metric: Add to mAP: mean_max_recall, or mPD (mean performance degradation, OC-Immunity), how far a verb's mean
-            AP over its objects is below that of its best object (0: no bias towards objects); several with commas.
+            AP over its objects is below that of its best object (0: no bias towards objects), or with --split hm, the
+            harmonic mean of unseen and seen; several with commas.
         explain: Say in a few lines what each protocol does and each metric is, and stop.
         boxes: AP and recall of the detector's own boxes instead, whatever interaction they are in: persons, objects,
             and with --per-class every label. --protocol: coco-boxes, voc-boxes, voc07-boxes, diag-boxes (recall alone);
@@ -111,7 +112,7 @@ def evaluate(
     inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name, gt=gt)
     views = inputs.views(vocabulary)
     metrics = chosen_of("metric", metric, METRICS)
-    check_metrics(metrics, chosen)
+    check_metrics(metrics, chosen, split)
     vocabulary.check_split(split)  # before the work
     tags, resampling = inputs.tags(tag), Resampling.from_rounds(bootstrap, seed)
     stream, truth_stream = inputs.predictions(predictions), None if gt is None else inputs.truth(gt)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 RECALL = "mean_max_recall"
-METRICS = ("mAP", RECALL, "mPD")
+HARMONIC = "hm"
+METRICS = ("mAP", RECALL, "mPD", HARMONIC)
 """The metrics of means, in the order of rows; mAP is always there."""
 
 
@@ -143,8 +144,8 @@ class Evaluated:
 
     def rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
         """Yield a row for the mAP of each subset, in percent, with its interval if given; `n` is the number of classes.
-        Then yield the mean maximal recall of each subset, if it or rows for each class are requested, and mPD, if that
-        is."""
+        Then yield the mean maximal recall of each subset, if it or rows for each class are requested, and mPD and the
+        harmonic mean, if these are."""
         with_recall = self.requested.per_class or RECALL in self.requested.metrics
         metrics = ("mAP", RECALL) if with_recall else ("mAP",)
         for metric, last_keys in self._metrics(*metrics, intervals=intervals):
@@ -156,6 +157,8 @@ class Evaluated:
                 yield result_row(metric, subset=mean.subset, **numbers, **last_keys)
         if "mPD" in self.requested.metrics:
             yield self._degradation_row()
+        if HARMONIC in self.requested.metrics:
+            yield self._harmonic_row()
 
     def class_rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
         """Yield a row for the AP of each class that the protocol averages, in percent, with its interval if given; then
@@ -197,6 +200,19 @@ class Evaluated:
         last_keys = row_ends(self.protocol.name, {**self.tags, **self.view}, self.settings)
         return result_row("mPD", subset="full", value=percent(value), n=len(degradation), unit="%", **last_keys)
 
+    def _harmonic_row(self) -> Row:
+        """Return the row of the harmonic mean of the mAP of the unseen and of the seen classes, in percent; `n` is the
+        number of these classes. It is 0 if one of the two is 0 (mlvlab/VDRP main_tip_finetune.py `h_mean`), and null
+        without classes of one of them."""
+        of_subset = {mean.subset: mean for mean in self.means}
+        unseen, seen = (of_subset[name].ap if name in of_subset else None for name in ("unseen", "seen"))
+        value = None
+        if unseen is not None and seen is not None:
+            value = 2 * unseen * seen / (unseen + seen) if unseen and seen else 0.0
+        count = sum(of_subset[name].classes for name in ("unseen", "seen") if name in of_subset)
+        last_keys = row_ends(self.protocol.name, {**self.tags, **self.view}, self.settings)
+        return result_row(HARMONIC, subset="full", value=percent(value), n=count, unit="%", **last_keys)
+
     def _metrics(self, *metrics: str, intervals: Intervals | None) -> Iterator[tuple[str, Row]]:
         """Yield each metric's name with the keys and values that its rows end with: unit, protocol, tags and signature.
         Only the first metric (mAP or AP) can have intervals, so only its signature states how was resampled."""
@@ -206,8 +222,11 @@ class Evaluated:
             yield metric, {"unit": "%", **last_keys}
 
 
-def check_metrics(metrics: Collection[str], protocols: Iterable[Protocol]) -> None:
-    """Raise `UsageError` if mPD is among the metrics and the classes of a protocol are not pairs (verb, object)."""
+def check_metrics(metrics: Collection[str], protocols: Iterable[Protocol], split: str | None = None) -> None:
+    """Raise `UsageError` if mPD is among the metrics and the classes of a protocol are not pairs (verb, object), or the
+    harmonic mean is and there is no zero-shot split."""
+    if HARMONIC in metrics and not split:
+        raise UsageError(f"{arg('metric', HARMONIC)}: of unseen and seen classes; name the split with {arg('split')}")
     for protocol in protocols if "mPD" in metrics else ():
         if protocol.roles or protocol.by_verb:
             raise UsageError(

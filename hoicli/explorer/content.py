@@ -20,7 +20,7 @@ from hoicli.explorer import summary
 from hoicli.explorer.measurements import Measured, Numbers
 from hoicli.explorer.page_columns import IOU_STEPS, RELATIONS, STATES, ErrorTable, TruthTable
 from hoicli.figures.styles import SERIES, STYLES
-from hoicli.records.kit import Floats
+from hoicli.records.kit import Floats, Ints
 from hoicli.records.parsing import Record
 from hoicli.tables.html_page import source_digest
 from hoicli.version import __version__
@@ -30,6 +30,8 @@ SCRIPTS = ("data", "query", "parts", "drawing", "state", "filters", "summary", "
 POLICY = (
     "default-src 'none'; script-src {script}; style-src {style}; img-src {img}; base-uri 'none'; form-action 'none'"
 )
+CURVE_POINTS = 200
+"""How many points the curve of all predictions has at most, but for one or two."""
 _WHOLE: tuple[type[np.signedinteger[Any]], ...] = (np.int8, np.int16, np.int32)
 Columns = dict[str, NDArray[Any]]
 
@@ -98,6 +100,10 @@ def _chunks(measured: Measured, images: Record, note: str) -> Iterator[tuple[byt
     tables = {f"view{number}": _number_columns(numbers) for number, numbers in enumerate(measured.numbers.values())}
     tables["truth"] = _truth_columns(measured.truth)
     tables |= {f"model{number}": _model_columns(model.table) for number, model in enumerate(measured.models)}
+    if len(measured.request.vocabulary.subject_ids) > 1:
+        tables["truth"]["subject_label"] = _subject_labels(measured.truth)
+        for number, model in enumerate(measured.models):
+            tables[f"model{number}"]["subject_label"] = _subject_labels(model.table)
     values: dict[str, object] = {"facts": _facts(measured, note), "images": images}
     for table, columns in tables.items():
         values |= {f"{table}.{name}": column for name, column in columns.items()}
@@ -110,9 +116,10 @@ def _facts(measured: Measured, note: str) -> Record:
     """Return all that the page shows except columns and images, as an object for JSON. note: what the page says where a
     picture is missing.
 
-    every: the name of the subset of all classes; views: [slice (a partition of the data), part, whether gains were
-    computed for it], all data first; members: the images in each part; relations, steps, types: what the numbers in
-    columns mean; main: the protocol of the comparison; uncounted: predictions that the protocol drops.
+    subjects: the names of all labels, None where subjects are persons; every: the name of the subset of all classes;
+    views: [slice (a partition of the data), part, whether gains were computed for it], all data first; members: the
+    images in each part; relations, steps, types: what the numbers in columns mean; main: the protocol of the
+    comparison; uncounted: predictions that the protocol drops.
     """
     request = measured.request
     vocabulary, protocol = request.vocabulary, request.protocol
@@ -127,6 +134,7 @@ def _facts(measured: Measured, note: str) -> Record:
         "relations": RELATIONS,
         "steps": IOU_STEPS,
         "verbs": vocabulary.verbs,
+        "subjects": vocabulary.objects if len(vocabulary.subject_ids) > 1 else None,
         "classes": [[vocabulary.verb_ids[verb], name] for verb, name in vocabulary.interactions],
         "every": measured.every[0],
         "subsets": list(measured.subsets.items()),
@@ -149,6 +157,7 @@ def _facts(measured: Measured, note: str) -> Record:
                 "signatures": summary.signatures(measured, model),
                 "predictions": len(model.table.score),
                 "uncounted": model.table.uncounted,
+                "curve": _curve(model.table, len(measured.truth.image)),
             }
             for model in measured.models
         ],
@@ -212,6 +221,22 @@ def _model_columns(table: ErrorTable) -> Columns:
         "boxes": _drawable(table.boxes),
         **{f"part{number}": part for number, part in enumerate(table.parts)},
     }
+
+
+def _curve(table: ErrorTable, positives: int) -> Floats:
+    """Return [M, 2] recall and precision of all predictions in one list, best score first, in at most some CURVE_POINTS
+    points: those after which the recall has grown by a step. positives: how many ground truths there are."""
+    found = np.cumsum(table.error == STATES.index("true_positive"))
+    steps = (found * CURVE_POINTS) // max(positives, 1)
+    ends = np.flatnonzero(np.append(steps[1:] != steps[:-1], [True])) if len(found) else np.empty(0, dtype=np.int64)
+    points: Floats = np.stack([found[ends] / max(positives, 1), found[ends] / (ends + 1)], axis=1)
+    return points
+
+
+def _subject_labels(table: TruthTable | ErrorTable) -> Ints:
+    """Return the label of each triplet's subject, by which the page names subjects that are no persons."""
+    labels: Ints = table.label[table.box_start[table.image] + table.subject]
+    return labels
 
 
 def _drawable(boxes: Floats) -> NDArray[np.float32]:

@@ -46,6 +46,8 @@ def findings(measured: Measured) -> list[list[Cell]]:
     if compared:
         # a link: text, address, and "go" where the text is there only for the link
         compared[0].append(["What each finds", address(view="compare", side="b"), "go"])
+    if len(compared) > 1:
+        compared[1].append(["The classes by their difference", address(view="classes", by="-diff"), "go"])
     repair = _repair_cells(measured)
     return [*compared, repair] if repair else compared
 

@@ -180,7 +180,7 @@ Split = Annotated[
     Option(
         "NAME",
         "Add rows for the unseen and the seen classes of a zero-shot split: rare_first (rf-uc), non_rare_first "
-        "(nf-uc), unseen_object (uo), unseen_verb (uv), uc0 to uc4, or one that FILE.json has.",
+        "(nf-uc), unseen_object (uo), unseen_verb (uv), unseen_action (ua), uc0 to uc4, or one that FILE.json has.",
         offer=choices.splits,
     ),
 ]

@@ -148,6 +148,9 @@ _DECLARED = (
                kinds=(CLASS,), better=HIGHER),
     _EVALUATED("mPD", "How far the AP of a verb's classes stays below its best one: (best - mean) / best, over verbs.",
                "Foruck/OC-Immunity HICO_DET_utils.py", better=LOWER),
+    _EVALUATED("hm", "The harmonic mean of the mAP of the unseen and of the seen classes of a split; 0 if one is 0.",
+               "mlvlab/VDRP main_tip_finetune.py; ltttpku/CMMP Readme.md", words="harmonic mean", head="HM",
+               settings=("protocol", "data", "gt", "split"), better=HIGHER),
     # eval --boxes
     _BOXES("AP50", "AP of boxes at IoU 0.50.", _COCO),
     _BOXES("AP75", "AP of boxes at IoU 0.75.", _COCO),

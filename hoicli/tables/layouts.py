@@ -49,7 +49,7 @@ class Layout:
 
 _FREQUENCIES = (("full", "Full"), ("rare", "Rare"), ("non_rare", "Non-rare"))
 """HICO-DET's subsets of classes by how often they are annotated, and their heads."""
-_STAND_INS = ("qpic", "upt", "inp-cc")
+_STAND_INS = ("qpic", "upt", "inp-cc", "gen-vlkt", "ggnet")
 """Protocols whose classes are HICO-DET's 600, or those of them with ground truth, in the order of preference."""
 
 _SPLITS = {
@@ -57,6 +57,7 @@ _SPLITS = {
     "non_rare_first": "NF-UC",
     "unseen_object": "UO",
     "unseen_verb": "UV",
+    "unseen_action": "UA",
     **{f"uc{number}": f"UC{number}" for number in range(5)},
 }
 """The zero-shot splits of HICO-DET as papers call them."""
@@ -64,7 +65,7 @@ _SPLITS = {
 _HICO = [
     Slot(group, head, "mAP", subset, protocols)
     for (group, protocols), (subset, head) in product(
-        (("Default", ("hico", *_STAND_INS)), ("Known Object", ("hico-ko",))), _FREQUENCIES
+        (("Default", ("hico", *_STAND_INS)), ("Known Object", ("hico-ko", "ggnet-ko"))), _FREQUENCIES
     )
 ]
 _VCOCO = [Slot("", head, "mAP", "24", (protocol,)) for protocol, head in (("vcoco-s1", "S1"), ("vcoco-s2", "S2"))]
@@ -75,20 +76,16 @@ _SWIG = [
 
 
 def _zero_shot(rows: Sequence[Row]) -> list[Slot]:
-    """Return the columns unseen, seen and full for each zero-shot split that the rows have: first HICO-DET's splits in
-    the order of papers, then others."""
+    """Return the columns unseen, seen and full for each zero-shot split that the rows have, and the harmonic mean if
+    they have that: first HICO-DET's splits in the order of papers, then others."""
     splits = dict.fromkeys(settings_of(row).get("split", "") for row in rows if row["subset"] == "unseen")
     in_order = sorted(splits, key=lambda split: [*_SPLITS, split].index(split))
+    columns = [("Unseen", "mAP", "unseen"), ("Seen", "mAP", "seen"), ("Full", "mAP", "full")]
+    if any(row["metric"] == "hm" for row in rows):
+        columns.append(("HM", "hm", "full"))
     return [
-        Slot(
-            group=_SPLITS.get(split, split),
-            head=head,
-            metric="mAP",
-            subset=subset,
-            protocols=("hico", *_STAND_INS),
-            split=split,
-        )
-        for split, (subset, head) in product(in_order, (("unseen", "Unseen"), ("seen", "Seen"), ("full", "Full")))
+        Slot(_SPLITS.get(split, split), head, metric, subset, ("hico", *_STAND_INS), split=split)
+        for split, (head, metric, subset) in product(in_order, columns)
     ]
 
 
@@ -147,11 +144,12 @@ LAYOUTS: Mapping[str, Layout] = {
                _diagnose, lambda row: row["metric"] == "delta_mAP", n=True),
         Layout("vcoco", "AP role in scenario 1 and 2", lambda _: _VCOCO, _is_map_by("vcoco-s1", "vcoco-s2")),
         Layout("swig", "non-rare, rare, unseen, full", lambda _: _SWIG, _is_map_by("swig")),
-        Layout("zero-shot", "unseen, seen and full of each split",
+        Layout("zero-shot", "unseen, seen, full and HM of each split",
                _zero_shot, lambda row: row["metric"] == "mAP" and row["subset"] == "unseen"),
         Layout("hico", "Default and Known Object: full, rare, non-rare",
                lambda _: _HICO,
-               lambda row: row["subset"] in dict(_FREQUENCIES) and _is_map_by("hico", "hico-ko", *_STAND_INS)(row)),
+               lambda row: row["subset"] in dict(_FREQUENCIES)
+               and _is_map_by("hico", "hico-ko", "ggnet-ko", *_STAND_INS)(row)),
     )
 }  # fmt: skip
 """The layouts by name. If the user names none, the first one that fits is taken."""

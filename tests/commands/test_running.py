@@ -239,7 +239,8 @@ def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content:
         (
             ("eval", "--split", "rare"),
             "hoicli: --split rare: hico has uc0, uc1, uc2, uc3, uc4, rare_first, non_rare_first, unseen_object, "
-            "unseen_verb; rare is no split but a subset, and has rows anyway (the split is rare_first)\n",
+            "unseen_verb, unseen_action; rare is no split but a subset, and has rows anyway (the split is "
+            "rare_first)\n",
         ),
         (
             ("eval", "--slice", "people:6+"),

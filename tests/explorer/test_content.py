@@ -300,7 +300,7 @@ def test_the_summary_is_made_of_the_commands_rows(hoicli: Hoicli, tmp_path: Path
         asked = ("--protocol", main, "--no-errors", *words, "--name", ",".join(models))
         said = hoicli("compare", *asked, *models.values()).err
         for sentence in sentences[:-1]:
-            assert f"hoicli: {sentence.removesuffix('What each finds').removesuffix('. ')}\n" in said
+            assert f"hoicli: {sentence.rpartition('. ')[0]}\n" in said
     else:
         value, sure = next(tile[1:] for tile in wanted["tiles"] if f", {tile[0]}) is " in sentences[0])
         assert f" is {value}, 95 % interval {sure} over resampled images. " in sentences[0]
@@ -450,3 +450,38 @@ def test_how_a_camera_was_turned_is_read_of_both_formats(tmp_path: Path, ending:
         at = data.index(b"eXIf") - 4
         end = at + 12 + int.from_bytes(data[at : at + 4], "big")
         assert orientation(data[:at] + data[end:-12] + data[at:end] + data[-12:]) == 1
+
+
+# What the page draws
+
+
+def test_subjects_that_are_no_persons_are_named(hoicli: Hoicli, tmp_path: Path) -> None:
+    graphs = FIXTURES / "graphs"
+    words = ("explore", "--dataset", graphs / "dataset.json", "--gt", graphs / "gt.jsonl", graphs / "predictions.jsonl")
+    assert hoicli(*words, "-o", tmp_path / "page").code == 0
+    facts, columns = facts_of(tmp_path / "page"), columns_of(tmp_path / "page", "truth")
+    subjects = {facts["subjects"][label] for label in columns["subject_label"].tolist()}
+    assert subjects == {
+        record["labels"][hoi["subject"]] for record in parsed((graphs / "gt.jsonl").read_text())
+        for hoi in record["hois"]
+    }  # fmt: skip
+    write_scenes(tmp_path)
+    assert hoicli("explore", "--gt", tmp_path / "gt.jsonl", tmp_path / "one.jsonl", "-o", tmp_path / "people").code == 0
+    assert facts_of(tmp_path / "people")["subjects"] is None
+    assert "subject_label" not in columns_of(tmp_path / "people", "truth")
+
+
+def test_the_curve_of_all_classes(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Its points are those of the list of all predictions by score, and it ends after the last of them."""
+    write_scenes(tmp_path)
+    page = tmp_path / "page"
+    assert hoicli("explore", "--gt", tmp_path / "gt.jsonl", tmp_path / "one.jsonl", "-o", page).code == 0
+    facts, truths = facts_of(page), len(columns_of(page, "truth")["image"])
+    is_found = columns_of(page, "model0")["error"] == 0
+    points = [
+        [int(is_found[:rank].sum()) / truths, int(is_found[:rank].sum()) / rank] for rank in range(1, len(is_found) + 1)
+    ]
+    curve = facts["models"][0]["curve"]
+    assert all(any(point == pytest.approx(each) for each in points) for point in curve)
+    assert curve[-1] == pytest.approx(points[-1])
+    assert [recall for recall, _ in curve] == sorted(recall for recall, _ in curve)

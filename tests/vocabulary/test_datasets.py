@@ -76,6 +76,7 @@ def test_the_zero_shot_splits() -> None:
         "non_rare_first": 120,
         "unseen_object": 100,
         "unseen_verb": 84,
+        "unseen_action": 100,
     }
     objects = {HICO.interactions[number][1] for number in HICO.unseen["unseen_object"]}
     assert HICO.unseen["unseen_object"] == {n for n, (_, name) in enumerate(HICO.interactions) if name in objects}
@@ -109,15 +110,18 @@ def test_the_published_lists(shared: Path) -> None:
         [n, verb, normalise(name)] for n, verb, name in published["interactions"]
     ]
     assert sorted(HICO.groups["rare"]) == published["rare_ids"]
-    assert {name: sorted(ids) for name, ids in HICO.unseen.items()} == {
-        name: sorted(ids) for name, ids in published["zero_shot_unseen_ids"].items()
+    action = json.loads((shared / "data/hico-det/unseen_action.json").read_text())
+    lists = {**published["zero_shot_unseen_ids"], action["name"]: action["positions"]}
+    assert {name: sorted(ids) for name, ids in HICO.unseen.items()} == {n: sorted(ids) for n, ids in lists.items()}
+    assert {HICO.interactions[number] for number in HICO.unseen["unseen_action"]} == {
+        (verb, normalise(name)) for verb, name in action["unseen"]
     }
     images = json.loads((shared / "data/hico-det/instances_test2015.json").read_text())["filenames"]
     assert [f"{name}.jpg" for name in HICO.test_images] == images
 
 
 def test_the_command_lists_everything(hoicli: Hoicli) -> None:
-    for what, count in (("interactions", 600), ("verbs", 117), ("objects", 80), ("splits", 9), ("images", 9658)):
+    for what, count in (("interactions", 600), ("verbs", 117), ("objects", 80), ("splits", 10), ("images", 9658)):
         assert len(parsed(hoicli("vocab", "hico", "--list", what).out)) == count
     assert hoicli("vocab", "--list", "nouns").code == 2
 

@@ -64,6 +64,11 @@ const imageName = image => visible(imageId(image));
 const qualifierOf = number => facts.classes[number][1];
 const verbOf = number => facts.verbs[facts.classes[number][0]];
 const className = number => visible(`${verbOf(number)} ${qualifierOf(number)}`.trim());
+/* The subject before the name of a class, where a dataset has others than persons: "dog " for a dog. */
+const subjectWord = (prefix, row) => {
+  const name = facts.subjects ? facts.subjects[column(`${prefix}.subject_label`)[row]] || "" : "";
+  return name && name !== "person" ? `${visible(name)} ` : "";
+};
 const typeName = type => facts.types[type][0];
 const typeWords = type => facts.types[type][1];
 const MISSED = () => facts.types.length - 1;

@@ -13,7 +13,8 @@ function pairOf(prefix, image, row) {
   const subject = column(`${prefix}.subject`)[row], object = column(`${prefix}.object`)[row];
   return object < 0 ? [boxOf(prefix, image, subject)] : [boxOf(prefix, image, subject), boxOf(prefix, image, object)];
 }
-const boxNeeds = prefix => ["start", "boxes", "subject", "object"].map(name => `${prefix}.${name}`);
+const boxNeeds = prefix => ["start", "boxes", "subject", "object", ...(facts.subjects ? ["subject_label"] : [])]
+  .map(name => `${prefix}.${name}`);
 const cardNeeds = model => [...query.numbersNeeds(), ...boxNeeds(`model${model}`), ...boxNeeds("truth"),
   "truth.image", "truth.interaction",
   "images", ...["image", "interaction", "error", "score", "truth", "relation", "iou_subject", "iou_object"]
@@ -30,8 +31,10 @@ function sizeOf(image, pairs) {
 
 const centre = box => [(box[0] + box[2]) / 2, (box[1] + box[3]) / 2];
 
-/* One pair of boxes, a line between their centres, and its words over (a prediction) or under it (the truth). */
-function shape(kind, pair, words, [width, height], faint) {
+/* [boxes, text]: a pair of boxes with a line between their centres, and its words over (a prediction) or under it (the
+   truth). taken: the places of words, [left, right, foot], to which these are added; words that would lie on others go
+   down, or up. */
+function shape({ kind, pair, words, faint }, [width, height], taken) {
   const [x1, y1] = centre(pair[0]), [x2, y2] = centre(pair[pair.length - 1]);
   const text = words.length <= 40 ? words : `${words.slice(0, 39)}\u2026`;
   const unit = Math.max(width, height) / CARD, line = Math.min(TEXT * unit, width / (0.6 * text.length + 1));
@@ -39,12 +42,18 @@ function shape(kind, pair, words, [width, height], faint) {
   const y = kind === "pr"
     ? Math.min(Math.max(Math.min(...pair.map(box => box[1])) - 0.4 * line, line), height - 1.6 * line)
     : Math.max(Math.min(Math.max(...pair.map(box => box[3])) + 1.1 * line, height - 0.4 * line), 2.2 * line);
-  return svg("g", { class: faint ? `${kind} faint` : kind },
+  const right = x + 0.6 * line * text.length;
+  const isFree = foot => foot > line && foot < height && !taken.some(each => each[0] < right && x < each[1] &&
+    Math.abs(each[2] - foot) < 1.1 * line);
+  const foot = [...Array(9).keys()].flatMap(step => [y + 1.15 * step * line, y - 1.15 * step * line]).find(isFree) ?? y;
+  if (text && !faint) taken.push([x, right, foot]);
+  const boxes = svg("g", { class: faint ? `${kind} faint` : kind },
     pair.map((box, at) => svg("rect", { class: "so"[at], x: digits(box[0]), y: digits(box[1]),
       width: digits(Math.max(box[2] - box[0], 0)), height: digits(Math.max(box[3] - box[1], 0)) })),
     svg("line", { x1: digits(x1), y1: digits(y1), x2: digits(x2), y2: digits(y2) }),
-    [[x1, y1], [x2, y2]].map(([cx, cy]) => svg("circle", { cx: digits(cx), cy: digits(cy), r: digits(3 * unit, 4) })),
-    text && !faint && svg("text", { x: digits(x, 5), y: digits(y, 5), "font-size": digits(line, 4) }, text));
+    [[x1, y1], [x2, y2]].map(([cx, cy]) => svg("circle", { cx: digits(cx), cy: digits(cy), r: digits(3 * unit, 4) })));
+  return [boxes, text && !faint && svg("g", { class: kind },
+    svg("text", { x: digits(x, 5), y: digits(foot, 5), "font-size": digits(line, 4) }, text))];
 }
 
 /* Browsers turn a picture as its camera says (Exif's orientation, 1 to 8); boxes are in stored pixels, so this turns it
@@ -74,9 +83,10 @@ function scene(image, shapes, label) {
     parts.push(drawn);
     if (!images.width[image] && !loaded.has(image)) measure(image, images.picture[image]);
   } else parts.push(...sheet(facts.note));
-  const drawn = shapes.map(each => shape(each.kind, each.pair, each.words, size, each.faint));
+  const taken = [], drawn = shapes.map(each => shape(each, size, taken));
   const named = label ? { role: "img", "aria-label": label } : {};
-  return svg("svg", { class: "scene", viewBox: `0 0 ${digits(width)} ${digits(height)}`, ...named }, parts, drawn);
+  return svg("svg", { class: "scene", viewBox: `0 0 ${digits(width)} ${digits(height)}`, ...named }, parts,
+    drawn.map(([boxes]) => boxes), drawn.map(([, text]) => text));
 }
 
 /* Learn the size of a picture whose record does not say it, and draw again. */
@@ -97,22 +107,26 @@ const TRUTHS = { own: "truth", nearest: "nearest truth", none: "no ground truth 
 /* IoU in hundredths, rounded down: 0.499 is not 0.50. */
 const hundredths = steps => (Math.floor(steps / (facts.steps / 100)) / 100).toFixed(2);
 
+/* What a ground truth is called: its class, behind its subject where that is no person. */
+const truthName = row => subjectWord("truth", row) + className(column("truth.interaction")[row]);
+
 /* What a card says of an item (a prediction's row, or ~row of a missed ground truth). */
 function told(model, item) {
   if (item < 0) {
-    const image = column("truth.image")[~item], number = column("truth.interaction")[~item], name = className(number);
+    const image = column("truth.image")[~item], number = column("truth.interaction")[~item], name = truthName(~item);
     return { type: MISSED(), image, name, number, truth: ~item, truthName: name, beside: `${TRUTHS.own}: ${name}`,
       facts: ["no score"] };
   }
   const number = ofModel(model, "interaction")[item], truth = ofModel(model, "truth")[item];
-  const truthName = truth < 0 ? "" : className(column("truth.interaction")[truth]);
+  const ofTruth = truth < 0 ? "" : truthName(truth);
   const relation = TRUTHS[facts.relations[ofModel(model, "relation")[item]]];
   const overlaps = ["iou_subject", "iou_object"].map(name => ofModel(model, name)[item]).filter(value => value >= 0);
   const said = [`score ${ofModel(model, "score")[item].toFixed(3)}`];
   if (overlaps.length) said.push(`IoU ${overlaps.map(hundredths).join(" and ")}`);
   return {
-    type: ofModel(model, "error")[item], image: ofModel(model, "image")[item], name: className(number), number, truth,
-    truthName, beside: truthName ? `${relation}: ${truthName}` : relation, facts: said,
+    type: ofModel(model, "error")[item], image: ofModel(model, "image")[item], number, truth,
+    name: subjectWord(`model${model}`, item) + className(number),
+    truthName: ofTruth, beside: ofTruth ? `${relation}: ${ofTruth}` : relation, facts: said,
   };
 }
 
@@ -144,4 +158,39 @@ function card(model, item) {
     el("p", {}, mark(said.type), `${typeWords(said.type)}: `, el("b", {}, said.name)),
     el("p", { class: "truth" }, said.beside),
     el("p", { class: "facts" }, `${known.join(", ")}; ${imageName(said.image)}`));
+}
+
+/* Shapes of the same pair as one, with the words of all: "hold, ride bicycle" for two classes of one object. */
+function joined(shapes) {
+  const byPair = new Map();
+  for (const each of shapes) {
+    const key = JSON.stringify([each.kind, each.pair]);
+    if (byPair.has(key)) byPair.get(key).names.push(each.name);
+    else byPair.set(key, { ...each, names: [each.name] });
+  }
+  return Array.from(byPair.values(), ({ names, before, ...each }) => ({ ...each, words: shown("l") ? before + names
+    .map((name, at) => at < names.length - 1 ? name.split(" ").slice(0, -1).join(" ") || name : name).join(", ") : "" }));
+}
+
+/* The shapes of ground truth. */
+const truthShapes = (image, truths, before = "") => truths.map(row => ({ kind: "gt", pair: pairOf("truth", image, row),
+  name: truthName(row), before }));
+
+/* What a model found of the ground truth of an image, in the boxes of the predictions, and what it missed. */
+function outcomeShapes(model, image, truths) {
+  const by = row => found(model, row) ? ofModel(model, "by")[row] : NONE;
+  return [...truthShapes(image, truths.filter(row => by(row) === NONE), "missed: "),
+    ...truths.filter(row => by(row) !== NONE).map(row => ({ kind: "ok", pair: pairOf(`model${model}`, image, by(row)),
+      name: truthName(row), before: "" }))];
+}
+
+/* An image of the filter: what the model found of its ground truth and what it missed, in a picture and in words. */
+function imageCard(model, image, truths, errors) {
+  const missed = truths.filter(row => !found(model, row)).length;
+  const words = truths.length ? `${whole(truths.length - missed)} of ${whole(truths.length)} found` : "no ground truth here";
+  return el("article", { class: "card" },
+    el("a", { href: addressOf({ ...state, view: "image", image: imageId(image), row: "", by: "", page: "" }),
+      "aria-label": `${imageName(image)}: ${words}` }, scene(image, outcomeShapes(model, image, truths).map(each => ({ ...each, words: "" })))),
+    el("p", {}, linkTo({ view: "image", image: imageId(image), row: "", by: "" }, el("b", {}, imageName(image)))),
+    el("p", { class: "truth" }, `${words}; ${plural(errors, "error")}`));
 }

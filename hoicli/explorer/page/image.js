@@ -1,4 +1,5 @@
-/* One image: its ground truth and predictions, those of two models side by side; the keys go from image to image. */
+/* One image: its ground truth, what each model found and missed of it, or one prediction that was chosen; the keys go
+   from image to image. */
 
 /* The number of an image by its id; the first of those that are left where the address names none, NONE for one that is
    not here. */
@@ -32,7 +33,7 @@ function imageView() {
   }
   const order = imagesInOrder(), place = order.indexOf(image), images = column("images");
   const truths = truthsIn(image);
-  const chosen = ofModels(at => chosenItem(at, image));
+  const chosen = ofModels(at => state.row === "" ? null : chosenItem(at, image));
   const button = (words, by, key) => el("button",
     { type: "button", "data-key": key, disabled: order.length < 2, onclick: () => stepImage(by) }, words);
   const flag = (words, letters, key) => el("button",
@@ -47,7 +48,8 @@ function imageView() {
     el("div", { class: "pager" }, button("Previous image", -1, "previous"), button("Next image", 1, "next"),
       flag("boxes", "b", "b"), flag("truth", "g", "g"), flag("predictions", "p", "p"), flag("names", "l", "l"),
         flag("scores", "s", "s"), flag("all predictions", "a", "a")),
-    el("div", { class: two() ? "beside" : "alone" }, ofModels(at => imageFigure(at, image, truths, chosen[at]))),
+    state.row === "" ? overview(image, truths)
+      : el("div", { class: two() ? "beside" : "alone" }, ofModels(at => imageFigure(at, image, truths, chosen[at]))),
     truthsTable(image, truths),
     el("div", { class: two() ? "beside" : "alone" }, ofModels(at => predictionsTable(at, image, chosen[at])))];
 }
@@ -62,6 +64,21 @@ function chosenItem(model, image) {
   return left[0] ?? all[0] ?? null;
 }
 
+/* The ground truth of an image, and beside it what each model found of it and what it missed. A press on a line of the
+   tables below shows that prediction. */
+function overview(image, truths) {
+  const figure = (shapes, name, words) => el("figure", { class: "large" },
+    scene(image, shown("g") || shown("p") ? shapes : [], `${imageName(image)}, ${name}: ${words}`),
+    el("figcaption", {}, el("b", {}, name), `: ${words}`));
+  return [el("div", { class: "beside" },
+    figure(shown("g") ? joined(truthShapes(image, truths)) : [], "Ground truth", plural(truths.length, "triplet")),
+    ofModels(at => {
+      const shapes = joined(outcomeShapes(at, image, truths)).filter(({ kind }) => shown(kind === "gt" ? "g" : "p"));
+      const missed = truths.filter(row => !found(at, row)).length;
+      return figure(shapes, modelName(at), `${whole(truths.length - missed)} found, ${whole(missed)} missed`);
+    })), el("p", { class: "truth" }, `${OUTCOMES}.`)];
+}
+
 function imageFigure(at, image, truths, item) {
   const all = state.hide.includes("a");
   const faint = (kind, prefix, rows) => rows.map(row => ({ kind, pair: pairOf(prefix, image, row), words: "",
@@ -72,7 +89,7 @@ function imageFigure(at, image, truths, item) {
   if (said) shapes.push(...shapesOf(at, item, said, true));
   else if (shown("g")) {
     truths.forEach(row => shapes.push({ kind: "gt", pair: pairOf("truth", image, row),
-      words: className(column("truth.interaction")[row]) }));
+      words: truthName(row) }));
   }
   const words = said ? `${typeWords(said.type)}: ${said.name}` : "no predictions";
   return el("figure", { class: "large" }, scene(image, shapes, `${imageName(image)}, ${words}`),
@@ -94,7 +111,7 @@ const lacking = (model, truth) => ofModel(model, "state")[truth] === MISSED() ? 
 function truthsTable(image, truths) {
   return table(`Ground truth, all of it: ${whole(truths.length)}`, [
     { head: "class", cell: row => linkTo({ view: "class", class: String(column("truth.interaction")[row]), row: "" },
-      className(column("truth.interaction")[row])) },
+      truthName(row)) },
     ...ofModels(at => ({ head: two() ? modelName(at) : "what became of it", cell: row => {
       const by = itemOf(at, row), type = by < 0 ? MISSED() : ofModel(at, "error")[by];
       const words = found(at, row) ? "found" : by < 0 ? lacking(at, row) : `not found; nearest: ${typeWords(type)}`;
@@ -110,7 +127,7 @@ function predictionsTable(at, image, item) {
     { head: "class", cell: row => el("button",
       { type: "button", class: "type", "data-key": `row-${at}-${row}`, "aria-pressed": String(row === item),
       onclick: () => go({ row: String(row), model: "ab"[at] }, true) }, mark(ofModel(at, "error")[row]),
-        className(ofModel(at, "interaction")[row])) },
+        subjectWord(`model${at}`, row) + className(ofModel(at, "interaction")[row])) },
     { head: "score", number: true, cell: row => ofModel(at, "score")[row].toFixed(3) },
     { head: "IoU", number: true, cell: row => ["iou_subject",
       "iou_object"].map(name => ofModel(at, name)[row]).filter(value => value >= 0).map(hundredths).join(" / ") ||
@@ -130,6 +147,6 @@ function stepRow(by) {
   if (state.view !== "image") return null;
   const model = modelNumber(), image = imageNumber(), { left } = predictionsIn(model, image);
   if (!left.length) return null;
-  const place = left.indexOf(chosenItem(model, image));
+  const place = state.row === "" ? NONE : left.indexOf(chosenItem(model, image));
   return go({ row: String(left[(Math.max(place, by > 0 ? -1 : 0) + by + left.length) % left.length]) }, true);
 }

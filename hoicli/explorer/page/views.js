@@ -199,26 +199,36 @@ function imagesInOrder() {
 }
 const onErrors = () => ["type", "from", "to", "iou", "iouto"].some(name => filter()[name] !== "");
 
+/* The orders of the images: [key of `by`, words]. */
+const IMAGE_ORDERS = () => [["-errors", "most errors"], ["-gt", "most ground truth"],
+  ...ofModels(at => [`-${"ab"[at]}`, `most missed${ofName(at)}`]), ["name", "name"]];
+
 function imagesView() {
   const { found } = selection(), images = imagesInOrder(), states = ofModels(at => ofModel(at, "state"));
-  const truth = new Int32Array(facts.images), missed = states.map(() => new Int32Array(facts.images));
+  const truths = new Map(), missed = states.map(() => new Int32Array(facts.images)), model = found.model;
   for (const row of query.truths(filter())) {
     const image = column("truth.image")[row];
-    truth[image]++;
+    if (truths.has(image)) truths.get(image).push(row);
+    else truths.set(image, [row]);
     states.forEach((each, at) => { missed[at][image] += each[row] !== 0; });
   }
-  const rows = sortedBy(images, state.by || "-errors", { errors: image => found.byImage[image], name: imageName,
-    gt: image => truth[image], a: image => missed[0][image], b: image => two() ? missed[1][image] : 0 },
+  const truthsOf = image => truths.get(image) || [], by = state.by || "-errors";
+  const rows = sortedBy(images, by, { errors: image => found.byImage[image], name: imageName,
+    gt: image => truthsOf(image).length, a: image => missed[0][image], b: image => two() ? missed[1][image] : 0 },
     (one, other) => one - other);
-  return [leftWords(found), rows.length ? table(`Images of what the filters leave${onErrors() ? " (ground truth: of all types, scores and IoU)" : ""}`, [
-    { head: "image", sort: "name", cell: image => linkTo({ view: "image", image: imageId(image), by: "" },
-      imageName(image)) },
-    { head: `errors${ofName(found.model)}`, number: true, sort: "errors", cell: image => whole(found.byImage[image]) },
-    { head: "GT", number: true, sort: "gt", cell: image => whole(truth[image]) },
-    ...ofModels(at => ({ head: `not found${ofName(at)}`, number: true, sort: "ab"[at],
-      cell: image => whole(missed[at][image]) })),
-  ], pageOfLines(rows), { by: "-errors" }) : nothing(), pager(rows.length, LINES)];
+  if (!rows.length) return [leftWords(found), nothing()];
+  const page = pageOf(rows.length, CARDS), begin = (page - 1) * CARDS;
+  return [leftWords(found),
+    el("div", { class: "sides", role: "group", "aria-label": "Order" }, IMAGE_ORDERS().map(([key, words]) =>
+      el("button", { type: "button", "data-key": `order-${key}`, "aria-pressed": String(key === by),
+        onclick: () => go({ by: key, page: "" }, true) }, words))),
+    el("p", { class: "truth" }, `${OUTCOMES}${two() ? `, by ${modelName(model)}` : ""}${onErrors()
+      ? " (ground truth: of all types, scores and IoU)" : ""}.`),
+    el("div", { id: "list", class: "gallery" }, rows.slice(begin, begin + CARDS)
+      .map(image => imageCard(model, image, truthsOf(image), found.byImage[image]))),
+    pager(rows.length, CARDS)];
 }
+const OUTCOMES = "Green: found, the boxes of the prediction. Cyan: missed, the boxes of the ground truth";
 
 /* Who is right, in the address; in words with the models' names. */
 const SIDES = {
@@ -254,7 +264,7 @@ function compareView() {
 
 /* A ground truth, and what each model has for it: what finds it, else the nearest prediction. */
 function pairCard(row) {
-  const image = column("truth.image")[row], name = className(column("truth.interaction")[row]);
+  const image = column("truth.image")[row], name = truthName(row);
   const half = model => {
     const item = itemOf(model, row), said = { ...told(model, item), truth: row, truthName: name };
     const what = item < 0 ? lacking(model, row) : `${typeWords(said.type)}: ${said.name}`;
@@ -276,7 +286,8 @@ const VIEWS = {
   class: { needs: () => [...listNeeds(), ...cardNeeds(modelNumber()),
     ...ofModels(at => query.needs(at, filter())).flat()], draw: classView },
   errors: { needs: () => [...listNeeds(), ...cardNeeds(modelNumber())], draw: errorsView },
-  images: { needs: () => [...listNeeds(), ...ofModels(at => `model${at}.state`)], draw: imagesView },
+  images: { needs: () => [...listNeeds(), ...cardNeeds(modelNumber()), ...ofModels(at => `model${at}.state`),
+    `model${modelNumber()}.by`], draw: imagesView },
   image: { needs: () => [...listNeeds(), ...ofModels(at => [...query.needs(at, filter()), ...cardNeeds(at),
     `model${at}.state`, `model${at}.by`]).flat()],
     draw: () => imageView() },
