@@ -59,7 +59,7 @@ def convert(
     whole_pairs: bool = False,
     resize: Annotated[int | str | None, Option("W[xH]")] = None,
     box_form: Annotated[str | None, Option("NAME", one_of="converters.numbers:BOX_FORMS")] = None,
-    coords: Annotated[str | None, Option("NAME", offer=choices.ANSWER_COORDS, panel=ANSWERS)] = None,
+    coords: Annotated[str | None, Option("NAME", offer=choices.COORDS, panel=ANSWERS)] = None,
     boxes: Annotated[options.Path | None, Option("FILE", check=READ, panel=ANSWERS)] = None,
     to_vocabulary: Annotated[bool, Option(panel=ANSWERS)] = False,
     scores: Annotated[str | None, Option("NAME", one_of=("said", "tokens", "ones"), panel=ANSWERS)] = None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.interface import choices
+from hoicli.interface.checks import Count
 from hoicli.interface.command import command
 from hoicli.interface.option_values import text_of
 from hoicli.interface.options import Files, Given, Option, Piped, Unpack
@@ -17,6 +18,9 @@ from hoicli.vocabulary.datasets import load
 if TYPE_CHECKING:
     from hoicli.records.parsing import Record
 
+LONG_PROMPT = 20_000
+"""The most characters of a prompt about whose size nothing is said."""
+
 
 @command(
     reads="image records, with boxes or without; for --task choice, a file of questions",
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
         hoicli prompts gt.jsonl > prompts.jsonl  # ask for every interaction with its boxes
         hoicli prompts --task pairs --vocabulary hico gt.jsonl > pairs.jsonl
             # ask what given pairs do, in HICO-DET's verbs
+        hoicli prompts --vocabulary swig --candidates 20 predictions.jsonl > prompts.jsonl
+            # list only the 20 interactions that a detector finds likeliest in each image
         hoicli prompts --task choice scene.json > choice.jsonl
             # ask the questions of a file of CrossHOI-Bench, for vlm-eval
         hoicli convert --from vlm --coords 1000 answers.jsonl > answered.jsonl
@@ -38,6 +44,7 @@ def prompts(
     task: Annotated[str, Option("NAME", one_of=("detect", "pairs", "choice"))] = "detect",
     coords: Annotated[str, Option("NAME", offer=choices.COORDS)] = "1000",
     vocabulary: Annotated[str, Option("NAME", offer=choices.VOCABULARIES)] = "open",
+    candidates: Annotated[int | None, Option("K", check=Count(0, 100_000))] = None,
     **shared: Unpack[Files],
 ) -> Records:
     """Write a prompt for each image: a line with image_id, file_name, coords, system, prompt and response_format.
@@ -52,9 +59,13 @@ def prompts(
         images: Image records, with boxes or without, or questions; - is stdin.
         task: detect: every interaction with its boxes. pairs: what each pair of the record's boxes does. choice: the
             multiple-choice questions of CrossHOI-Bench's files.
-        coords: How boxes are written: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), resized:WxH, relative or
-            pixels.
+        coords: How boxes are written: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), qwen2.5[:MIN-MAX] (pixels
+            of the copy that Qwen2.5-VL's processor makes, whose size the prompt says; MIN and MAX: the limits of its
+            area), resized:WxH, relative or pixels.
         vocabulary: open: any words; or a dataset, whose names the prompt lists.
+        candidates: Shorten the list of a dataset's names: to the K interactions that a detector scores highest in each
+            image, so IMAGES are its predictions (ground truth is refused, since its classes are the answer). 0: to the
+            verbs and the objects, without saying which go together.
     """
     from hoicli.converters.vlm.frames import parse_frame
     from hoicli.interface.inputs import Inputs, piped_paths
@@ -64,10 +75,10 @@ def prompts(
     from hoicli.vlm.prompt_texts import prompt_of, question_prompts
 
     frame = parse_frame(coords)
-    if frame.kind == "qwen2.5":
-        how = "resize the images yourself and use resized:WxH, so that the prompt can say it"
-        raise UsageError(f"{arg('coords', coords)}: {how}")
     names_listed = None if vocabulary == "open" else load(vocabulary)
+    if candidates is not None and (names_listed is None or (names_listed.roles and candidates)):
+        problem = "lists a dataset's interactions of verb and object; choose one that has them"
+        raise UsageError(f"{arg('candidates', candidates)}: {problem} with {arg('vocabulary')}")
     inputs = Inputs(None, shared)
     policy = inputs.policy
     if task == "choice":
@@ -81,7 +92,7 @@ def prompts(
 
     def make_prompts() -> Iterator[Record]:
         """Yield the prompt of each image; then print a note of how many there were."""
-        written = without_pair = 0
+        written = without_pair = longest = 0
         register = ImageRegister()
         for line in lines:
             with policy.item():
@@ -90,15 +101,21 @@ def prompts(
                     raise problem.error(line.place)
                 register.add(str(record["image_id"]), line)
                 try:
-                    prompt = prompt_of(record, task, frame, names_listed)
+                    prompt = prompt_of(record, task, frame, names_listed, candidates)
                 except DataError as error:
                     raise DataError(error.problem, place=line.place, field=error.field or "width") from None
                 if prompt is None:
                     without_pair += 1
                 else:
                     written += 1
+                    longest = max(longest, len(prompt["prompt"]))
                     yield prompt
         policy.report(some_left=written + without_pair > 0)
-        note(f"{written:,} prompts" + (f"; {without_pair:,} images without a pair have none" if without_pair else ""))
+        what = "pair or a candidate" if candidates else "pair"
+        note(f"{written:,} prompts" + (f"; {without_pair:,} images without a {what} have none" if without_pair else ""))
+        if longest > LONG_PROMPT:
+            tokens = round(longest / 4, -2)  # a token of English text has about four characters
+            size = f"the longest prompt has {longest:,} characters (about {tokens:,.0f} tokens)"
+            note(f"{size}, without the image; {arg('candidates', like='K')} shortens the list of names")
 
     return Records(make_prompts())

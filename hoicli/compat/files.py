@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from hoicli.errors import DataError, UsageError, not_json
-from hoicli.io.opened_files import open_input
+from hoicli.io.opened_files import open_input, refuse_repeated_key
 from hoicli.io.outputs import atomic_path
 
 
@@ -34,6 +34,7 @@ def read_json(path: Any, argument: str, kind: type) -> Any:
     if not isinstance(content, kind):
         problem = f"{type(content).__name__}, not a {kind.__name__}"
         raise DataError(f"{problem}; give the released annotations", place=place)
+    refuse_repeated_key(data, content, place)
     return content
 
 

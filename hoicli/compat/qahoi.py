@@ -60,9 +60,9 @@ class HICOEvaluator:
         which decide about Known Object. Raises `DataError` for a category that is none of COCO's."""
         path = self._folder / "file_name_to_obj_cat.json"
         names = {number: name for name, number in self._vocabulary.coco_ids.items()}
-        known: Mapping[str, Sequence[int]] = read_json(path, "dataset_path", dict)
+        numbers_by_file: Mapping[str, Sequence[int]] = read_json(path, "dataset_path", dict)
         for record in hoicli.convert(str(self._folder / "anno_list.json"), from_="no-frills"):
-            numbers = known.get(f"{record['image_id']}.jpg", ())
+            numbers = numbers_by_file.get(f"{record['image_id']}.jpg", ())
             if unknown := [number for number in numbers if number not in names]:
                 raise DataError(f"{record['image_id']}: {unknown[0]!r} is no category of COCO", place=str(path))
             yield record | {"image_hois": [["no_interaction", names[number]] for number in numbers]}

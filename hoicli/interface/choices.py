@@ -27,10 +27,8 @@ SLICES = "evaluation.slices:MEASURES"
 """What `--slice` takes besides files."""
 NAMED_TRUTH = "converters.named:NAMED"
 VOCABULARIES = (("open", "any words"), "vocabulary.datasets:DATASETS")
-COORDS = ("converters.vlm.frames:PLAIN", "resized:")
-"""What `prompts --coords` takes; a size follows `resized:`."""
-ANSWER_COORDS = (*COORDS, "qwen2.5")
-"""What `convert --coords` takes: these and qwen2.5, where the size of the resized image is computed."""
+COORDS = ("converters.vlm.frames:PLAIN", "resized:", "qwen2.5")
+"""What `--coords` takes; a size follows `resized:`, and the bounds of an area may follow `qwen2.5`."""
 RECIPES = "corruption.catalogue:RECIPES"
 SEVERITIES = ("all", "corruption.catalogue:SEVERITIES")
 

@@ -242,14 +242,17 @@ def repeated_key(data: bytes, value: Any) -> str | None:
     """Return a key that occurs twice in one object of a JSON text, or None. Readers of JSON keep the last of the two
     values silently. data: the JSON text; value: the value that was read from it.
 
-    Each key in the text is followed by `":`. If there are as many of these as keys in the value, none occurs twice, and
-    the text need not be parsed again, which is slow."""
-    key_count = data.count(b'":') + data.count(b'" :')
+    Outside of strings, a colon follows each key and nothing else. So if the text has as many colons as the value has
+    keys, none occurs twice, and the text need not be parsed again, which is slow. Where strings have colons, the keys
+    of the text are counted by the quote before the colon."""
+    colons = data.count(b":")
     if type(value) is dict:  # a record, whose dicts are in lists: counted faster than by `_keys_in`
         lists = [part for part in value.values() if type(part) is list and part and type(part[0]) is dict]
-        if key_count == len(value) + sum(len(item) for item in chain.from_iterable(lists) if type(item) is dict):
-            return None
-    if key_count == _keys_in(value):
+        with suppress(TypeError):  # not only dicts in a list
+            if colons == len(value) + sum(map(dict.__len__, chain.from_iterable(lists))):
+                return None
+    key_count = _keys_in(value)
+    if key_count in (colons, data.count(b'":') + data.count(b'" :')):
         return None
     repeated: list[str] = []
 
@@ -271,7 +274,8 @@ def refuse_repeated_key(data: bytes, value: Any, place: str) -> None:
 
 
 def _keys_in(value: Any) -> int:
-    """Return how many keys a decoded JSON value has in all, including objects inside objects and lists."""
+    """Return how many keys a decoded JSON value has in all, including objects inside objects and lists. Of a list that
+    begins with a number or a text, such as a box, the items are not looked at."""
     if type(value) is dict:
         return len(value) + sum(map(_keys_in, value.values()))
-    return sum(map(_keys_in, value)) if type(value) is list else 0
+    return sum(map(_keys_in, value)) if type(value) is list and value and type(value[0]) in (dict, list) else 0

@@ -247,7 +247,6 @@ def raw_images(
     of_image: Sequence[str] = (),
     of_hoi: Mapping[str, Any] = _NO_FIELDS,
     check: Callable[[Record], None] | None = None,
-    every_key: bool = False,
 ) -> RawImages:
     """Parse image records and return them as columns. Every reader of records from JSON goes through here.
 
@@ -255,9 +254,7 @@ def raw_images(
     null, for an action without an object. truth: whether the records are ground truth, whose images get `hashes`.
     label, verb: functions that convert each label and each verb; without them names are unchanged. of_image: names of
     further fields of records to keep, unchecked. of_hoi: names of further fields of triplets to keep, unchecked, each
-    with the value for a triplet that lacks it. check: called with each record, raises for a bad one. every_key:
-    whether to look in every line for keys that occur twice, which would cost 8 % of the time of `eval`, or only in the
-    first line.
+    with the value for a triplet that lacks it. check: called with each record, raises for a bad one.
 
     Raises `ValueError`, or another exception that `attempt` expects, for a bad record."""
     ids: list[Any] = []
@@ -276,7 +273,7 @@ def raw_images(
     hasher = ImageHasher() if truth else None
     for line in lines:  # only one parsed record is in memory at a time
         record = orjson.loads(line.data)
-        if every_key or (not ids and type(line) is Line):
+        if type(line) is Line:  # of a file, and not made by hoicli itself
             require(repeated_key(line.data, record) is None)
         boxes, box_names, hois = record["boxes"], record["labels"], record["hois"]
         require(type(boxes) is type(box_names) is type(hois) is list and len(boxes) == len(box_names))

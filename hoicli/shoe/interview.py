@@ -33,6 +33,7 @@ import orjson
 
 from hoicli.errors import DataError, Place, UsageError, arg
 from hoicli.io.messages import Progress, note
+from hoicli.io.opened_files import refuse_repeated_key
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record
 from hoicli.records.result_rows import Row
@@ -222,6 +223,8 @@ class AnswerCache:
             try:
                 if line.strip():
                     self._remember(_parse_answer(line))
+            except DataError as error:
+                raise error.add_place(Place.in_file(self._path, number)) from None
             except (KeyError, TypeError, ValueError) as error:
                 # A line that was cut off (invalid JSON, but it begins like an answer) is ignored.
                 if not isinstance(error, orjson.JSONDecodeError) or not line.startswith(_BEGINNING[: len(line)]):
@@ -231,8 +234,9 @@ class AnswerCache:
 
 
 def _parse_answer(line: bytes) -> Answer:
-    """Return the answer in a line. Raises `KeyError`, `TypeError` or `ValueError` for a line that holds no answer."""
+    """Return the answer in a line. Raises `KeyError`, `TypeError`, `ValueError` or `DataError` if it holds none."""
     record = orjson.loads(line)
+    refuse_repeated_key(line, record, "")
     model, setup, pos, a, b, rating = (record[name] for name in ("model", "setup", "pos", "a", "b", "rating"))
     if any(type(part) is not str for part in (model, setup, pos, a, b)) or not (rating is None or is_rating(rating)):
         raise ValueError

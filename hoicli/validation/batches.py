@@ -174,7 +174,6 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
     raw = raw_images(
         lines,
         check=details.add,
-        every_key=not sound,
         scores=(int, float) if scored else (int, float, type(None)),
         nulls=has_roles,
         label=labels.__getitem__,

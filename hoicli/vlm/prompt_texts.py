@@ -62,46 +62,75 @@ _OPEN = (
 )
 
 
-def prompt_of(record: Record, task: str, frame: Frame, vocabulary: Vocabulary | None) -> Record | None:
+def prompt_of(
+    record: Record, task: str, frame: Frame, vocabulary: Vocabulary | None, candidates: int | None = None
+) -> Record | None:
     """Return the prompt for one image record, a line with image_id, file_name, coords, task, system, prompt and
-    response_format; None for an image without a pair to ask about. task: "detect" (find all interactions) or "pairs"
-    (name those of given boxes); frame: how the prompt writes boxes; vocabulary: the names to use, None for any. Raises
-    `DataError` if the image's size is needed and missing."""
+    response_format; None for an image without a pair or a candidate to ask about. task: "detect" (find all
+    interactions) or "pairs" (name those of given boxes); frame: how the prompt writes boxes; vocabulary: the names to
+    use, None for any; candidates: how many interactions to list (`_candidates_of`), 0 for only verbs and objects, None
+    for all. Raises `DataError` if the image's size is needed and missing, or a score that ranks candidates."""
+    listed: Sequence[tuple[str, str]] | None = None  # the interactions that the prompt lists
+    if vocabulary is not None and not vocabulary.roles and candidates != 0:
+        listed = vocabulary.interactions if candidates is None else _candidates_of(record, vocabulary, candidates)
+        if not listed:
+            return None
     fields: dict[str, Any]  # what a reply says of a pair, besides the verbs: JSON schemas
     if task == "detect":
-        text = _detect_text(record, frame, vocabulary)
+        text = _detect_text(record, frame, _names_text(vocabulary, listed, None))
         box = {"type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 4}
         fields = {"person_box": box, "object_box": box, "object": {"type": "string"}}
     else:
         pairs = _pairs_of(record)
         if not pairs:
             return None
-        text = _pairs_text(record, pairs, frame, vocabulary)
+        objects = {record["labels"][object_] for _, object_ in pairs}
+        text = _pairs_text(record, pairs, frame, _names_text(vocabulary, listed, objects))
         number = {"type": "integer", "minimum": 0}
         fields = {"subject": number, "object": number}
     verb: dict[str, Any] = {"type": "string"}
     if vocabulary is not None:
-        verb["enum"] = [name.replace("_", " ") for name in vocabulary.verbs if name != vocabulary.no_interaction]
+        verbs = {name for name, _ in listed} if candidates and listed else set(vocabulary.verbs)
+        verb["enum"] = [name.replace("_", " ") for name in _verbs_of(vocabulary) if name in verbs]
     items = _closed_object({**fields, "verbs": {"type": "array", "items": verb}})
     reply = _reply_format("interactions", {"interactions": {"type": "array", "items": items}})
     line: Record = {key: record[key] for key in ("image_id", "file_name", "width", "height") if key in record}
+    if candidates is not None:
+        line["candidates"] = candidates
     return {**line, "task": task, "coords": str(frame), "system": SYSTEM, "prompt": text, "response_format": reply}
 
 
-def _detect_text(record: Record, frame: Frame, vocabulary: Vocabulary | None) -> str:
-    """Return the question for all interactions of an image. Raises `DataError` if the question must say the image's
-    size and the record does not."""
+def _candidates_of(record: Record, vocabulary: Vocabulary, count: int) -> list[tuple[str, str]]:
+    """Return the `count` interactions, of a dataset, that a detector's record scores highest in its image, the best
+    first; of equal scores those that come first in the dataset. Raises `DataError` for a triplet without a score, as in
+    ground truth: to list its classes would tell the answer."""
+    best: dict[tuple[str, str], float] = {}
+    for position, hoi in enumerate(record["hois"]):
+        if "score" not in hoi:
+            problem = "missing; candidates are a detector's best (those of ground truth would tell the answer)"
+            raise DataError(problem, field=f"hois[{position}].score")
+        label = "" if hoi["object"] is None else record["labels"][hoi["object"]]
+        number = vocabulary.interaction_ids.get((hoi["verb"], label))
+        if number is not None and vocabulary.interactions[number][0] != vocabulary.no_interaction:
+            interaction = vocabulary.interactions[number]
+            best[interaction] = max(hoi["score"], best.get(interaction, hoi["score"]))
+    return sorted(best, key=lambda interaction: (-best[interaction], vocabulary.interaction_ids[interaction]))[:count]
+
+
+def _detect_text(record: Record, frame: Frame, names: str) -> str:
+    """Return the question for all interactions of an image. names: the part about names. Raises `DataError` if the
+    question must say the image's size and the record does not."""
     size = size_of(record)
     if frame.kind == "pixels" and size is None:
         problem = f"missing; a prompt in pixels says how large the image is (or use {arg('coords')} 1000)"
         raise DataError(problem, field="width")
     corners = "[y1, x1, y2, x2]" if frame.kind == "1000-yx" else "[x1, y1, x2, y2]"
-    return _DETECT.format(coords=_coords_text(frame, size), box=corners, vocabulary=_names_text(vocabulary, None))
+    return _DETECT.format(coords=_coords_text(frame, size), box=corners, vocabulary=names)
 
 
-def _pairs_text(record: Record, pairs: Sequence[tuple[int, int]], frame: Frame, vocabulary: Vocabulary | None) -> str:
+def _pairs_text(record: Record, pairs: Sequence[tuple[int, int]], frame: Frame, names: str) -> str:
     """Return the question for the interactions of given pairs (positions of their boxes in the record), with the boxes
-    that occur in them."""
+    that occur in them. names: the part about names."""
     size, labels = size_of(record), record["labels"]
     boxes = [
         f"{index}: {labels[index].replace('_', ' ')} {frame.scale_from_pixels(record['boxes'][index], size)}"
@@ -111,7 +140,7 @@ def _pairs_text(record: Record, pairs: Sequence[tuple[int, int]], frame: Frame, 
         coords=_coords_text(frame, size),
         boxes="\n".join(boxes),
         pairs=", ".join(f"({subject}, {object_})" for subject, object_ in pairs),
-        vocabulary=_names_text(vocabulary, {labels[object_] for _, object_ in pairs}),
+        vocabulary=names,
     )
 
 
@@ -127,38 +156,42 @@ def _pairs_of(record: Record) -> list[tuple[int, int]]:
     return list(dict.fromkeys(pairs))
 
 
-def _names_text(vocabulary: Vocabulary | None, objects: set[str] | None) -> str:
+def _names_text(
+    vocabulary: Vocabulary | None, listed: Sequence[tuple[str, str]] | None, objects: set[str] | None
+) -> str:
     """Return the part of a prompt that says which names of verbs and objects to use. vocabulary: whose names, None for
-    any; objects: the only ones to list with their verbs, None for all of the vocabulary's."""
+    any; listed: its interactions to list, by their objects, None to list verbs and objects apart; objects: the only
+    ones to list with their verbs, None for all."""
     if vocabulary is None:
         return _OPEN
-    if vocabulary.roles:
-        words = [", ".join(names).replace("_", " ") for names in (vocabulary.verbs, vocabulary.objects)]
+    if listed is None:
+        words = [", ".join(names).replace("_", " ") for names in (_verbs_of(vocabulary), vocabulary.objects)]
         return f"Use these names only.\nVerbs: {words[0]}\nObjects: {words[1]}"
-    lines = []
-    for name in vocabulary.objects:
-        verbs = [
-            verb.replace("_", " ")
-            for verb, object_ in vocabulary.interactions
-            if object_ == name and verb != vocabulary.no_interaction
-        ]
-        if verbs and (objects is None or name in objects):
-            lines.append(f"- {name.replace('_', ' ')}: {', '.join(verbs)}")
+    verbs_by_object: dict[str, list[str]] = {name: [] for name in vocabulary.objects}
+    for verb, name in listed:
+        if verb != vocabulary.no_interaction and (objects is None or name in objects):
+            verbs_by_object[name].append(verb)
+    lines = [f"- {name}: {', '.join(verbs)}".replace("_", " ") for name, verbs in verbs_by_object.items() if verbs]
     if not lines:
         return _OPEN
     return "\n".join(("Use these names only; each object is followed by the verbs it may have:", *lines))
+
+
+def _verbs_of(vocabulary: Vocabulary) -> list[str]:
+    """Return the verbs that a prompt may list: all but the one that says that nothing happens."""
+    return [verb for verb in vocabulary.verbs if verb != vocabulary.no_interaction]
 
 
 # For every prompt
 
 
 def _coords_text(frame: Frame, size: tuple[float, float] | None) -> str:
-    """Return the sentence of a prompt that says what the numbers of its boxes mean; for pixels with the image's size,
-    if that is known. The frame "resized" means pixels of a copy of the image with the frame's own size."""
-    is_resized = frame.kind == "resized"
-    shown_size = frame.numbers if is_resized else size
+    """Return the sentence of a prompt that says what the numbers of its boxes mean; for pixels with the size of the
+    image, or of its resized copy, if that is known."""
+    copy_size = frame.copy_size(size)
+    shown_size = copy_size or size
     extent = f", which is {shown_size[0]:g} wide and {shown_size[1]:g} high" if shown_size else ""
-    return _COORDS["pixels" if is_resized else frame.kind].format(extent=extent)
+    return _COORDS["pixels" if copy_size else frame.kind].format(extent=extent)
 
 
 def _reply_format(name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:

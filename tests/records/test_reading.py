@@ -342,6 +342,11 @@ TWICE = (
         (TWICE.replace(b'"verb":"ride",', b"").replace(b'"image_id"', b'"more":{"a":{"b":1,"b":[2]}},"image_id"'), "b"),
         (TWICE.replace(b'"verb":"ride",', b""), None),
         (TWICE.replace(b'"verb":"ride",', b'"x":{"verb":1},"y":[[{"verb":2}],3],"z":"\\"verb\\":",'), None),
+        (TWICE.replace(b'"verb":"ride",', b"").replace(b'"a"', b'"a:b"'), None),
+        (TWICE.replace(b'"a"', b'"a:b"'), "verb"),
+        (b'{"a":[{"b":1},"cd",{"b":2}]}', None),
+        (b'{"a":[{"b":1,"b":2,"b":3},"cd"]}', "b"),
+        (b'{"a":[[1,{"b":1,"b":2}]]}', "b"),
         (b"[1, 2]", None),
     ],
 )
@@ -350,7 +355,7 @@ def test_a_key_that_occurs_twice(data: bytes, key: str | None) -> None:
 
 
 def test_a_key_that_occurs_twice_is_refused(hoicli: Hoicli, tmp_path: Path) -> None:
-    """By eval in the first record, by validate in each."""
+    """In each record."""
     good = TWICE.replace(b'"verb":"ride",', b"")
     found, truth = tmp_path / "found.jsonl", tmp_path / "gt.jsonl"
     truth.write_bytes(
@@ -360,8 +365,34 @@ def test_a_key_that_occurs_twice_is_refused(hoicli: Hoicli, tmp_path: Path) -> N
     refused = hoicli("eval", "--gt", truth, found)
     assert (refused.code, "found.jsonl:1: the key 'verb' occurs twice in one object" in refused.err) == (1, True)
     found.write_bytes(good + b"\n" + TWICE.replace(b'"a"', b'"b"') + b"\n")
+    refused = hoicli("eval", "--gt", truth, found)
+    assert (refused.code, "found.jsonl:2: the key 'verb' occurs twice in one object" in refused.err) == (1, True)
     refused = hoicli("validate", "--gt", truth, found, "--format", "csv")
     assert (refused.code, "found.jsonl:2: the key 'verb' occurs twice" in refused.out) == (1, True)
+
+
+BOXES = b'{"bbox": [0, 0, 9, 9], "category_id": 0}, {"bbox": [1, 1, 5, 5], "category_id": 1}'
+HOI = b'{"subject_id": 0, "object_id": 1, "category_id": 3, "score": 0.5}'
+IMAGE = b'{"filename": "HICO_test2015_00000001.jpg", "predictions": [' + BOXES + b'], "hoi_prediction": [' + HOI + b"]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            b"[" + IMAGE + b"," + IMAGE.replace(b'3, "score"', b'3, "category_id": 4, "score"') + b"]",
+            "[1]: the key 'cat",
+        ),
+        (b'{"7": [[1, 0.5, 0, 0, 9, 9, 1, 1, 5, 5]], "7": []}', "the key '7' occurs twice"),
+        (b'{"a.jpg": "[]", "b.jpg": "[]", "a.jpg": "{}"}', "the key 'a.jpg' occurs twice"),
+        (b'[{"file_name": "a.jpg", "response": "[]", "response": "{}"}]', "[0]: the key 'response' occurs twice"),
+    ],
+)
+def test_a_foreign_file_with_a_key_twice(hoicli: Hoicli, tmp_path: Path, text: bytes, words: str) -> None:
+    (tmp_path / "dump.json").write_bytes(text)
+    options = ("--coords", "1000") if b".jpg" in text and b"hoi" not in text else ()
+    refused = hoicli("convert", *options, tmp_path / "dump.json")
+    assert (refused.code, words in refused.err) == (1, True), refused.err
 
 
 @pytest.mark.parametrize(

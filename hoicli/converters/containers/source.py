@@ -18,7 +18,7 @@ import orjson
 from hoicli.converters.containers.text import items_of, json_item, literal
 from hoicli.errors import DataError, Place, arg, not_json
 from hoicli.io.messages import display_name
-from hoicli.io.opened_files import FIRST, MARK, file_kind, open_input, packed_size
+from hoicli.io.opened_files import FIRST, MARK, file_kind, open_input, packed_size, refuse_repeated_key
 from hoicli.io.streams import Line
 
 
@@ -129,7 +129,7 @@ class Source:
             for index, item in enumerate(self.unpickled):
                 yield f"[{index}]", item
         elif self.kind == "json-list":
-            yield from self._number_items(items_of(self.data, self.data.index(b"[") + 1, json_item, to_end=True))
+            yield from self._number_items(items_of(self.data, self.data.index(b"[") + 1, _parse_item, to_end=True))
         else:
             opening = b"'preds': ["
             start = self.text.find(opening)
@@ -157,6 +157,8 @@ class Source:
             for item in items:
                 yield f"[{position}]", item
                 position += 1
+        except DataError as error:
+            raise DataError(error.problem, place=self.name, field=f"[{position}]") from None
         except (ValueError, RecursionError) as error:
             problem = f"not readable ({error}), and nothing after it was read; write the file again"
             raise DataError(problem, place=self.name, field=f"[{position}]") from None
@@ -181,6 +183,7 @@ class Source:
                 else "the file may be cut off"
             )
             raise not_json(error, self.name, advice) from None
+        refuse_repeated_key(self.data, mapping, self.name)
         return mapping if isinstance(mapping, dict) else {}
 
     def entries(self) -> dict[Any, Any]:
@@ -223,3 +226,11 @@ class Source:
         from hoicli.converters.containers.unpickle import load_pickle
 
         return load_pickle(self.data, self.name)
+
+
+def _parse_item(json_text: bytes) -> Any:
+    """Return the value of one item of a list. Raises `DataError` for a key that occurs twice in one object, and
+    orjson.JSONDecodeError for what is no JSON."""
+    item = json_item(json_text)
+    refuse_repeated_key(json_text, item, "")
+    return item

@@ -33,8 +33,9 @@ PLAIN = ("1000", "1000-yx", "relative", "pixels")
 
 FACTOR = 28
 """Qwen2.5-VL's processor makes both sides a multiple of this: patches of 14, merged two by two."""
-QWEN_PIXELS = (56 * 56, 14 * 14 * 4 * 1280)
-"""Its default bounds on the area of the copy (Qwen2VLImageProcessor in Hugging Face's transformers)."""
+QWEN_PIXELS = (4 * 28 * 28, 16384 * 28 * 28)
+"""The bounds on the area of the copy in the preprocessor_config.json of the released Qwen2.5-VL, and in qwen_vl_utils.
+A processor that is made without that file has 1,280 * 28 * 28 as the upper one."""
 
 Size = tuple[float, float]
 """(width, height) of an image in pixels."""
@@ -95,8 +96,20 @@ class Frame:
         return all(0 <= number <= 1 for number in numbers) and any(number % 1 for number in numbers)
 
     def __str__(self) -> str:
-        """Return the text that `--coords` takes for this convention, without the bounds of qwen2.5."""
-        return f"resized:{self.numbers[0]}x{self.numbers[1]}" if self.kind == "resized" else self.kind
+        """Return the text that `--coords` takes for this convention."""
+        first, second = self.numbers
+        texts = {"resized": f"resized:{first}x{second}", "qwen2.5": f"qwen2.5:{first}-{second}"}
+        return texts.get(self.kind, self.kind)
+
+    def copy_size(self, size: Size | None) -> tuple[int, int] | None:
+        """Return (width, height) of the resized image that this convention counts the pixels of, None if it counts no
+        such pixels. size: of the original image. Raises `DataError` if it is needed and None."""
+        if self.kind == "resized":
+            return self.numbers
+        if self.kind != "qwen2.5":
+            return None
+        _, width, _, height = self._scale(size)
+        return int(width), int(height)
 
 
 def size_of(record: Record) -> Size | None:

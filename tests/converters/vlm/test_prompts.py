@@ -10,6 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from hoicli.converters.vlm.frames import resized_by_qwen
+from hoicli.vocabulary.datasets import load
 from tests.support.project import EIGHT, Hoicli, parsed, triplets_of
 
 GT = EIGHT / "gt.jsonl"
@@ -44,6 +46,13 @@ def close(found: set[tuple[Any, ...]], expected: set[tuple[Any, ...]], within: f
         (
             "resized:100x50",
             lambda box, w, h: [v * n / s for v, n, s in zip(box, (100, 50) * 2, (w, h) * 2, strict=True)],
+            1e-9,
+        ),
+        (
+            "qwen2.5:3136-100352",
+            lambda box, w, h: [
+                v * n / s for v, n, s in zip(box, resized_by_qwen(w, h, 3136, 100352) * 2, (w, h) * 2, strict=True)
+            ],
             1e-9,
         ),
     ],
@@ -82,6 +91,20 @@ def test_a_model_that_knows_the_truth_gets_it_back(
         assert {key: record[key] for key in ("file_name", "width", "height")} == {
             key: original[key] for key in ("file_name", "width", "height")
         }
+
+
+def test_prompts_for_qwen_say_the_size_that_the_model_sees(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "images.jsonl"
+    path.write_text(
+        '{"image_id": "a", "width": 6000, "height": 4000, "boxes": [[0, 0, 3000, 4000]], "labels": ["cup"]}\n'
+    )
+    for coords, size, recorded in (
+        ("qwen2.5", (4368, 2912), "qwen2.5:3136-12845056"),
+        ("qwen2.5:3136-1003520", (1204, 812), "qwen2.5:3136-1003520"),
+    ):
+        (prompt,) = parsed(hoicli("prompts", "--coords", coords, path).out)
+        assert f"in pixels of the image, which is {size[0]} wide and {size[1]} high." in prompt["prompt"]
+        assert (prompt["coords"], prompt["width"], prompt["height"]) == (recorded, 6000, 4000)
 
 
 def test_pairs_show_numbered_boxes_and_their_answers_are_read_with_them(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -137,13 +160,41 @@ def test_a_closed_vocabulary_is_listed(hoicli: Hoicli) -> None:
     assert "Objects: person, bicycle," in vcoco["prompt"]
 
 
+def test_candidates_are_a_detectors_best(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "predictions.jsonl"
+    hois = [
+        {"subject": 0, "object": 1, "verb": verb, "score": score}
+        for verb, score in (("ride", 0.2), ("hold", 0.9), ("walk", 0.2), ("no_interaction", 1.0), ("fly", 0.95))
+    ]
+    record = {"image_id": "a", "boxes": [[0, 0, 9, 9], [1, 1, 5, 5]], "labels": ["person", "bicycle"], "hois": hois}
+    path.write_text(json.dumps(record) + "\n" + json.dumps({**record, "image_id": "b", "hois": []}) + "\n")
+    result = hoicli("prompts", "--vocabulary", "hico", "--candidates", "2", path)
+    (prompt,) = parsed(result.out)
+    assert "may have:\n- bicycle: hold, ride\nReply" in prompt["prompt"]
+    assert '"enum": ["hold", "ride"]' in json.dumps(prompt["response_format"])
+    assert prompt["candidates"] == 2
+    assert "1 images without a pair or a candidate have none" in result.err
+
+
+def test_a_long_prompt_says_its_size(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "images.jsonl"
+    path.write_text('{"image_id": "a"}\n')
+    long = hoicli("prompts", "--vocabulary", "swig", path)
+    assert "has 150,906 characters (about 37,700 tokens), without the image; --candidates K shortens" in long.err
+    short = hoicli("prompts", "--vocabulary", "swig", "--candidates", "0", path)
+    assert (short.err, parsed(short.out)[0]["candidates"]) == ("hoicli: 1 prompts\n", 0)
+    assert f"Verbs: {load('swig').verbs[0]}, " in parsed(short.out)[0]["prompt"]
+
+
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
         (("--coords", "miles"), 2, "--coords miles: choose from 1000"),
-        (("--coords", "qwen2.5"), 2, "resize the images yourself and use resized:WxH"),
+        (("--coords", "qwen2.5"), 1, "images.jsonl:1: width: the image's size is not known"),
         (("--coords", "pixels"), 1, "images.jsonl:1: width: missing; a prompt in pixels says how large the image is"),
         (("--task", "pairs"), 1, "images.jsonl:1: width: the image's size is not known"),
+        (("--candidates", "5"), 2, "--candidates 5: lists a dataset's interactions"),
+        (("--candidates", "5", "--vocabulary", "vcoco"), 2, "--candidates 5: lists a dataset's interactions"),
     ],
 )
 def test_what_is_refused(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...], code: int, words: str) -> None:
@@ -152,6 +203,12 @@ def test_what_is_refused(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...
     result = hoicli("prompts", *options, path)
     assert (result.code, result.out, result.err.count("\n")) == (code, "", 1)
     assert words in result.err
+
+
+def test_candidates_of_ground_truth_would_tell_the_answer(hoicli: Hoicli) -> None:
+    result = hoicli("prompts", "--vocabulary", "hico", "--candidates", "5", GT)
+    assert result.code == 1
+    assert "hois[0].score: missing; candidates are a detector's best" in result.err
 
 
 def test_an_image_is_asked_about_once(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ def test_every_gerund_of_hico_finds_its_verb() -> None:
 )
 def test_frames_lead_to_pixels_and_back(name: str, box: list[float], pixels: list[float]) -> None:
     frame = parse_frame(name)
-    assert str(frame) == name
+    assert parse_frame(str(frame)) == frame
     assert frame.scale_to_pixels(box, (1000, 500)) == pytest.approx(pixels)
     assert frame.scale_from_pixels(pixels, (1000, 500)) == box
     if frame.kind in ("1000", "1000-yx"):
@@ -222,6 +222,7 @@ def test_frames_lead_to_pixels_and_back(name: str, box: list[float], pixels: lis
         ((20, 20), QWEN_PIXELS, (56, 56)),  # too small: both sides grow by 2.8
         ((4000, 3000), (3136, 1_003_520), (1148, 840)),  # too large: by the root of 11.96, and down
         ((8000, 30), (3136, 1_003_520), (8008, 28)),
+        ((4000, 3000), QWEN_PIXELS, (4004, 2996)),
     ],
 )
 def test_the_copy_that_qwen_makes(size: tuple[int, int], bounds: tuple[int, int], copy: tuple[int, int]) -> None:
