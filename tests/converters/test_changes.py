@@ -69,8 +69,18 @@ def test_training_files_without_the_unseen_classes(hoicli: Hoicli, tmp_path: Pat
     assert not written & HICO.unseen["rare_first"]
 
 
-RECORD = {"image_id": "a", "width": 640, "height": 427, "boxes": [[1, 2, 638.5, 426], [-3, 0, 10, 11]],
-          "labels": ["person", "kite"], "hois": [{"subject": 0, "object": 1, "verb": "fly"}]}  # fmt: skip
+HOI = {"subject": 0, "object": 1, "verb": "fly"}
+BOXES: list[list[float]] = [[1, 2, 638.5, 426], [-3, 0, 10, 11]]
+RECORD: Record = {
+    "image_id": "a",
+    "width": 640,
+    "height": 427,
+    "boxes": BOXES,
+    "labels": ["person", "kite"],
+    "hois": [HOI],
+}
+UNSIZED = {key: value for key, value in RECORD.items() if key != "width"}
+SCORED = {**RECORD, "hois": [HOI | {"score": 1}]}
 
 
 def converted(hoicli: Hoicli, folder: Path, record: Record, *options: object) -> Any:
@@ -87,16 +97,16 @@ def test_boxes_are_scaled_as_interactdiffusion_scales_them(
     assert (record["width"], record["height"]) == (width, height)
     assert record["boxes"] == [
         [int(width * box[0] / 640), int(height * box[1] / 427), int(width * box[2] / 640), int(height * box[3] / 427)]
-        for box in RECORD["boxes"]
+        for box in BOXES
     ]
 
 
 @pytest.mark.parametrize(
     ("record", "options", "code", "problem"),
     [
-        ({k: v for k, v in RECORD.items() if k != "width"}, ("--resize", 512), 1, "width, height: missing; --resize scales boxes from the"),
-        ({**RECORD, "hois": [RECORD["hois"][0] | {"score": 1}]}, ("--resize", 512), 1, "--resize changes ground truth"),
-        ({**RECORD, "hois": [RECORD["hois"][0] | {"score": 1}]}, ("--split", "uo"), 1, "--split changes ground truth"),
+        (UNSIZED, ("--resize", 512), 1, "width, height: missing; --resize scales boxes from the"),
+        (SCORED, ("--resize", 512), 1, "--resize changes ground truth"),
+        (SCORED, ("--split", "uo"), 1, "--split changes ground truth"),
         (RECORD, ("--resize", "512x"), 2, "--resize 512x: give a side of the pictures in pixels"),
         (RECORD, ("--whole-pairs",), 2, "--whole-pairs: goes with --split"),
         (RECORD, ("--split", "rare"), 2, "--split rare: hico has uc0"),

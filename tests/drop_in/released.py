@@ -117,7 +117,7 @@ def qahoi_hico(classes: Any, seed: int, folder: str, module: str = "qahoi") -> A
     def evaluate() -> dict[str, float]:
         evaluator_class = getattr(classes, module).HICOEvaluator
         evaluator = evaluator_class(classes.tensors(preds), files, folder, folder, seed, use_nms=bool(seed % 2))
-        means = evaluator.evaluation_default() | evaluator.evaluation_ko()
+        means: dict[str, float] = evaluator.evaluation_default() | evaluator.evaluation_ko()
         for setting in ("default", "ko"):
             written = json.loads(Path(folder, f"epo_{seed}_mAP_{setting}.json").read_text())
             means |= {f"{setting} {hoi_id}": ap for hoi_id, ap in written.pop("AP").items() if ap}
