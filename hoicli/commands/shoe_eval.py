@@ -41,6 +41,7 @@ def shoe_eval(
     per_class: bool = False,
     reasons: Annotated[options.Path | None, Option("FILE", check=LINES)] = None,
     delta: Annotated[Numbers, Option("D", panel=PANEL)] = 0.5,
+    against: Annotated[str, Option("WHAT", one_of="shoe.settings:AGAINST", panel=PANEL)] = "image",
     combine: Annotated[str, Option("HOW", one_of="shoe.settings:COMBINE", panel=PANEL)] = "mean",
     verb_weight: Annotated[float, Option("W", panel=PANEL)] = 0.5,
     ap: Annotated[str, Option("AREA", one_of="shoe.settings:AREAS", panel=PANEL)] = "envelope",
@@ -71,8 +72,11 @@ def shoe_eval(
         per_class: Add soft_ap, f1 and ap of every class.
         reasons: Explain the result in this file: a line for each ground truth and each unmatched prediction, with
             senses and similarities.
-        delta: An unmatched prediction counts against the most similar class of its image, if it is at least this
-            similar. Several (0.3,0.5,0.7 or 0.3:0.7:0.1) give rows for each.
+        delta: An unmatched prediction counts against the most similar class, if it is at least this similar. Several
+            (0.3,0.5,0.7 or 0.3:0.7:0.1) give rows for each.
+        against: Where the most similar class of an unmatched prediction is looked for. image: among the classes of its
+            image's ground truth, as both algorithms of the paper say. dataset: among all of the dataset's, as in the
+            paper's Figure 6.
         combine: How verb and object similarity are combined: mean, geometric or min.
         verb_weight: The verb's weight in the mean; the object's is 1 - W.
         ap: Area under the precision-recall curve: envelope (best precision at a recall or beyond), 11-point, or
@@ -102,6 +106,7 @@ def shoe_eval(
     tables = similarities(sim, "shoe-eval")
     shoe_options = ShoeOptions(
         delta=",".join(texts_of(delta)),
+        against=against,
         combine=combine,
         verb_weight=verb_weight,
         ap=ap,

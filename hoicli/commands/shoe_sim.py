@@ -44,6 +44,7 @@ def shoe_sim(
     *,
     backend: Annotated[str | None, Option("NAME", one_of="shoe.settings:BACKENDS")] = None,
     dataset: Annotated[options.Path | None, options.dataset()] = None,
+    against: Annotated[str, Option("WHAT", one_of="shoe.settings:AGAINST")] = "image",
     pairs: Annotated[Given | None, Option("FILE", check=READ)] = None,
     wordnet: options.WordNet = None,
     merge: Annotated[str | None, Option(one_of="shoe.settings:RULES")] = None,
@@ -72,6 +73,8 @@ def shoe_sim(
             is in OPENAI_API_KEY), or table, which is --merge mean.
         dataset: The dataset of the ground truth's labels (default: hico); without --gt, the senses of its classes are
             rated among themselves.
+        against: The pairs for shoe-eval with this --against. image: what is compared in some image. dataset: the senses
+            of all classes of the dataset with those of all predicted labels.
         pairs: Rate these lines {pos, a, b} of words or senses, in their order; - is stdin.
         merge: Join tables into one: a line has all models' ratings and one similarity.
         check: Write the pairs that this table lacks, as lines for --pairs, and rate none; repeatable.
@@ -135,7 +138,7 @@ def shoe_sim(
         work: TableWork = PairLines(lines(pairs, "pairs", "pairs", "pairs"), policy, offline)
     elif gt is not None:
         models = [inputs.predictions(source) for source in streams_of(predictions, "PREDS", "predictions")]
-        work = TableWork(evaluation_pairs(inputs.truth(gt), models, dataset_name or "hico", policy))
+        work = TableWork(evaluation_pairs(inputs.truth(gt), models, dataset_name or "hico", policy, against))
     else:
         work = TableWork(dataset_pairs(dataset_name or "hico"))
     if check is not None:

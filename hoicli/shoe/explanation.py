@@ -19,13 +19,14 @@ Record = dict[str, Any]
 
 def explain(shoe: Shoe, matching: Matching) -> Iterator[Record]:
     """Yield the records of each image, in the order of image ids: one for every ground-truth triplet, with its matched
-    prediction, then one for every unmatched prediction, with the ground truth most similar to it.
+    prediction, then one for every unmatched prediction, with the class most similar to it.
 
     The keys of a record:
     - outcome: "matched"; "missed" (ground truth without a free prediction on its boxes); "false_positive" (a prediction
-      that counts against the class of its most similar ground truth); "ignored" (a prediction that is less similar than
-      delta, the least similarity that counts against a class, or in an image without ground truth).
-    - gt, prediction: the positions of the two triplets in their records' `hois`.
+      that counts against its most similar class); "ignored" (a prediction that is less similar than delta, the least
+      similarity that counts against a class, or in an image without ground truth, or whose class has none anywhere).
+    - gt, prediction: the positions of the two triplets in their records' `hois`; gt is null of a class that was looked
+      for in the whole dataset.
     - verb_similarity, object_similarity (null where neither triplet has an object), similarity (of both together).
     - better_prediction, better_similarity, better_taken_by: a prediction on the boxes of this ground truth that is more
       similar than its own, and the other ground truth that took it (under the greedy assignment, an earlier one).
@@ -60,12 +61,14 @@ class _Records:
         self._shoe, self._matching = shoe, matching
         self._better_pair = _find_better_pairs(shoe, matching)
         self._counts_against = shoe.counts_against
-        # The ground truth that each prediction is shown with: its match, else the most similar one of the image.
-        self._partner = np.where(matching.truth_of >= 0, matching.truth_of, shoe.nearest)
-        paired = np.flatnonzero(self._partner >= 0)
-        self._verb, self._object, self._both = (np.full(len(self._partner), np.nan) for _ in range(3))
-        self._verb[paired], self._object[paired] = shoe.verb_and_object(self._partner[paired], paired)
-        self._both[paired] = shoe.similarities(self._partner[paired], paired) / UNIT  # in [0, 1]
+        # The verb and the object that each prediction is shown with: its match's, else those of the most similar class.
+        is_matched = matching.truth_of >= 0
+        self._partner = np.where(is_matched, shoe.names_of(matching.truth_of), shoe.nearest_names)
+        paired = np.flatnonzero(self._partner[0] >= 0)
+        self._verb, self._object, self._both = (np.full(len(is_matched), np.nan) for _ in range(3))
+        verb_row, object_row = self._partner[:, paired]
+        self._verb[paired], self._object[paired] = shoe.verb_and_object_of(verb_row, object_row, paired)
+        self._both[paired] = shoe.combine(self._verb[paired], self._object[paired]) / UNIT  # in [0, 1]
         self._truth_place, self._place = shoe.places
         # [G, 2]: the subject's and the object's IoU of each ground truth with the prediction it took
         self._overlap = np.full((len(matching.prediction_of), 2), np.nan)
@@ -96,18 +99,24 @@ class _Records:
         }
 
     def explain_unmatched(self, prediction: int) -> Record:
-        """Return the record of an unmatched prediction (a row), with the ground truth most similar to it."""
+        """Return the record of an unmatched prediction (a row), with the class most similar to it."""
         outcome = "false_positive" if self._counts_against[prediction] else "ignored"
-        truth = int(self._shoe.nearest[prediction])
-        nearest = self._truth(truth) if truth >= 0 else {"gt": None}
-        return {"outcome": outcome, **nearest, **self._prediction(prediction)}
+        shoe, verb = self._shoe, int(self._partner[0, prediction])
+        truth = int(shoe.nearest[prediction]) if shoe.classes.compared is None else -1
+        position: Record = {"gt": int(self._truth_place[truth]) if truth >= 0 else None}
+        nearest = self._names(verb, int(self._partner[1, prediction])) if verb >= 0 else {}
+        return {"outcome": outcome, **position, **nearest, **self._prediction(prediction)}
 
     def _truth(self, truth: int) -> Record:
         """Return the keys of a ground truth: its position in its record, and its labels with their senses."""
         classes = self._shoe.classes
-        verb, object_ = classes.verbs[classes.verb_row[truth]], classes.objects[classes.object_row[truth]]
+        names = self._names(int(classes.verb_row[truth]), int(classes.object_row[truth]))
+        return {"gt": int(self._truth_place[truth]), **names}
+
+    def _names(self, verb_row: int, object_row: int) -> Record:
+        """Return the labels and senses of a verb and an object, given as rows of `TruthClasses`."""
+        verb, object_ = self._shoe.classes.verbs[verb_row], self._shoe.classes.objects[object_row]
         return {
-            "gt": int(self._truth_place[truth]),
             "verb": verb[0],
             "object": object_[0],
             "verb_synset": verb[1],
@@ -115,8 +124,9 @@ class _Records:
         }
 
     def _prediction(self, prediction: int) -> Record:
-        """Return the keys of a prediction, with its similarity to the ground truth that it is shown with."""
-        predictions, classes, truth = self._shoe.predictions, self._shoe.classes, int(self._partner[prediction])
+        """Return the keys of a prediction, with its similarity to the ground truth or class that it is shown with."""
+        predictions = self._shoe.predictions
+        truth_verb, truth_label = self._partner[:, prediction].tolist()
         verb, label = int(predictions.verb[prediction]), int(predictions.label[prediction])
         record: Record = {
             "prediction": int(self._place[prediction]),
@@ -124,12 +134,12 @@ class _Records:
             "predicted_object": predictions.objects[label][0],
             "score": _number(predictions.score[prediction]),
         }
-        if truth < 0:
+        if truth_verb < 0:
             return record
         return {
             **record,
-            "predicted_verb_synset": self._verb_sense(int(classes.verb_row[truth]), verb),
-            "predicted_object_synset": self._object_sense(int(classes.object_row[truth]), label),
+            "predicted_verb_synset": self._verb_sense(truth_verb, verb),
+            "predicted_object_synset": self._object_sense(truth_label, label),
             "verb_similarity": _number(self._verb[prediction]),
             "object_similarity": _number(self._object[prediction]),
             "similarity": _number(self._both[prediction]),

@@ -36,12 +36,24 @@ def normalise(label: str) -> str:
 
 
 @dataclass(frozen=True)
+class ComparedClasses:
+    """The N classes with which unmatched predictions are compared under `--against dataset`: those of the dataset, in
+    its order, then those that only the ground truth has. verb_row, object_row [N]: the places of their names in the
+    lists of `TruthClasses`; class_of [N]: their numbers among its classes, -1 for a class without ground truth."""
+
+    verb_row: Ints
+    object_row: Ints
+    class_of: Ints
+
+
+@dataclass(frozen=True)
 class TruthClasses:
     """The classes of the G ground-truth triplets, and the senses of their labels.
 
     classes [C]: (verb, object), sorted, with the object "" for an action without one; class_of [G]: the number of each
     triplet's class. verbs, objects: the different (label, sense or None) that occur; verb_row, object_row [G]: the
-    place of each triplet's verb and object in these lists.
+    place of each triplet's verb and object in these lists. compared: the dataset's classes, None if they are not asked
+    for; their names are among verbs and objects, too.
     """
 
     classes: list[tuple[str, str]]
@@ -50,16 +62,25 @@ class TruthClasses:
     object_row: Ints
     verbs: list[Name]
     objects: list[Name]
+    compared: ComparedClasses | None = None
 
 
-def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates) -> TruthClasses:
+def classes_of(
+    truth: Triplets,
+    table: GroundTruthSense,
+    candidates: Candidates,
+    dataset_classes: Sequence[tuple[str, str]] | None = None,
+) -> TruthClasses:
     """Return the classes of the ground truth, with the sense of each label: the one that the record states, else the
     one in the dataset's `table` (it may depend on the other label, as in fly a kite and fly an airplane), else the
-    first of `candidates`."""
+    first of `candidates`. dataset_classes: the (verb, object) of each class of the dataset, if unmatched predictions
+    are to be compared with all of them."""
     width = max(len(truth.objects), 1)
     # Each different (verb, object) is resolved once; one number for both makes np.unique fast.
     codes, pair_of_hoi = np.unique(truth.verb * width + truth.label, return_inverse=True)
     pair_names = [(truth.verbs[code // width], truth.objects[code % width]) for code in codes.tolist()]
+    truth_pair_count = len(pair_names)
+    pair_names += [((verb, None), (name, None)) for verb, name in dataset_classes or ()]
     named = named_pairs(pair_names, table, candidates)
     verbs, objects = Numbered[Name](), Numbered[Name]()  # looking up a new name gives it the next number
     row = np.zeros((len(pair_names), 2), dtype=np.int64)  # the numbers of each pair's verb and object
@@ -72,15 +93,22 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
     for pair_number in sorted(range(len(pair_names)), key=spelling):
         row[pair_number] = verbs[named[pair_number][0]], objects[named[pair_number][1]]
     pairs = [(verb or "", name or "") for (verb, _), (name, _) in named]
-    classes = sorted(set(pairs))
+    classes = sorted(set(pairs[:truth_pair_count]))
     number = {pair: index for index, pair in enumerate(classes)}
+    class_of_pair = np.array([number.get(pair, NONE) for pair in pairs], dtype=np.int64)
+    compared = None
+    if dataset_classes is not None:
+        names = np.roll(np.column_stack([row, class_of_pair]), -truth_pair_count, axis=0)  # the dataset's come first
+        _, first = np.unique(names, axis=0, return_index=True)
+        compared = ComparedClasses(*names[np.sort(first)].T)
     return TruthClasses(
         classes=classes,
-        class_of=np.array([number[pair] for pair in pairs], dtype=np.int64)[pair_of_hoi],
+        class_of=class_of_pair[pair_of_hoi],
         verb_row=row[pair_of_hoi, 0],
         object_row=row[pair_of_hoi, 1],
         verbs=list(verbs),
         objects=list(objects),
+        compared=compared,
     )
 
 
@@ -260,17 +288,22 @@ class Likeness:
 def likenesses(
     truth: Triplets, predictions: Triplets, classes: TruthClasses, candidates: Candidates
 ) -> tuple[Likeness, Likeness]:
-    """Return the likenesses of the verbs and of the objects that share an image; both still need `Likeness.rate`."""
+    """Return the likenesses of the verbs and of the objects that share an image, or of all where predictions are
+    compared with all classes of the dataset; both still need `Likeness.rate`."""
     # of verbs and of objects: the names of the truth, which one each triplet has, and the same of the predictions
     sides = (
         ("v", classes.verbs, classes.verb_row, predictions.verbs, predictions.verb),
         ("n", classes.objects, classes.object_row, predictions.objects, predictions.label),
     )
-    verbs, objects = (
-        Likeness(pos, names, predicted_names, candidates, _distinct_pairs(truth, predictions, row, column))
-        for pos, names, row, predicted_names, column in sides
-    )
-    return verbs, objects
+    rated: list[Likeness] = []
+    for pos, names, row, predicted_names, column in sides:
+        if classes.compared is None:
+            name_pairs = _distinct_pairs(truth, predictions, row, column)
+        else:
+            rows, columns = np.indices((len(names), len(predicted_names)))
+            name_pairs = rows.ravel(), columns.ravel()
+        rated.append(Likeness(pos, names, predicted_names, candidates, name_pairs))
+    return rated[0], rated[1]
 
 
 def _distinct_pairs(truth: Triplets, predictions: Triplets, row: Ints, column: Ints) -> tuple[Ints, Ints]:

@@ -16,7 +16,7 @@ from itertools import chain, combinations, product
 
 import numpy as np
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.evaluating import gather_in_parallel
 from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import note
@@ -28,6 +28,7 @@ from hoicli.shoe.likenesses import classes_of, likenesses, named_pairs, normalis
 from hoicli.shoe.settings import OFFLINE
 from hoicli.shoe.similarity_table import Pair, Rated, SimilarityTable, pair_of
 from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import Vocabulary
 from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.measures import raw_similarities, rescale
 from hoicli.wordnet.senses import candidates, senses_of
@@ -62,20 +63,35 @@ def read_predictions(
     return merge(list(chain.from_iterable(parts)))
 
 
-def evaluation_pairs(gt: Stream, models: Sequence[Stream], dataset: str, policy: ErrorPolicy) -> list[Pair]:
+def compared_classes(vocabulary: Vocabulary, against: str) -> list[tuple[str, str]] | None:
+    """Return the (verb, object) of each class of a dataset, with which unmatched predictions are compared; None if they
+    are compared with their image's alone. against: a key of AGAINST. Raises `UsageError` for a dataset without such
+    classes, V-COCO."""
+    if against == "image":
+        return None
+    if vocabulary.roles:
+        problem = f"the classes of {vocabulary.name} are actions without labels of objects; leave it out"
+        raise UsageError(f"{arg('against', against)}: {problem}")
+    return list(vocabulary.interactions)
+
+
+def evaluation_pairs(
+    gt: Stream, models: Sequence[Stream], dataset: str, policy: ErrorPolicy, against: str = "image"
+) -> list[Pair]:
     """Return the pairs of senses that `shoe-eval` looks up to evaluate each of these models' predictions against this
-    ground truth.
+    ground truth. against: its option.
 
     Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have.
     """
     vocabulary = load(dataset)
+    dataset_classes = compared_classes(vocabulary, against)
     truth = merge(triplet_batches(gt, policy=policy, truth=True))
     image_ids, unlabelled = frozenset(truth.image_ids), bool(vocabulary.roles)
     # the predictions of all models as those of one: each pair is needed once, whichever model has it
     predictions_read = merge([
         read_predictions(predictions, policy, image_ids, unlabelled=unlabelled) for predictions in models
     ])  # fmt: skip
-    classes = classes_of(truth, senses_of(vocabulary), candidates)
+    classes = classes_of(truth, senses_of(vocabulary), candidates, dataset_classes)
     verbs, objects = likenesses(truth, predictions_read, classes, candidates)
     note_senseless(verbs.senseless | objects.senseless)
     return [*verbs.asked, *objects.asked]

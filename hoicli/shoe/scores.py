@@ -124,7 +124,7 @@ def soft_entries(shoe: Shoe, matching: Matching) -> Entries:
     class_of, gain = np.full(len(matching.truth_of), -1), np.zeros(len(matching.truth_of), dtype=np.int64)
     taken, unmatched = np.flatnonzero(matching.truth_of >= 0), false_positives(shoe, matching)
     class_of[taken] = shoe.classes.class_of[matching.truth_of[taken]]
-    class_of[unmatched] = shoe.classes.class_of[shoe.nearest[unmatched]]
+    class_of[unmatched] = shoe.nearest_class[unmatched]
     gain[taken] = shoe.similarities(matching.truth_of[taken], taken)
     return _rank_entries(shoe, class_of, gain)
 
@@ -179,14 +179,14 @@ def outcomes(shoe: Shoe, matching: Matching) -> tuple[Ints, Ints, Ints]:
     true[matched] = shoe.similarities(matched, matching.prediction_of[matched])
     false = np.where(matching.prediction_of >= 0, UNIT - true, 0)
     unmatched = false_positives(shoe, matching)
-    classes = np.concatenate([truth_class, truth_class[shoe.nearest[unmatched]]])
+    classes = np.concatenate([truth_class, shoe.nearest_class[unmatched]])
     true = np.concatenate([true, np.zeros(len(unmatched), dtype=np.int64)])
     return classes, true, np.concatenate([false, np.full(len(unmatched), UNIT)])
 
 
 def false_positives(shoe: Shoe, matching: Matching) -> Ints:
-    """Return the rows of the predictions that pass the filters, are unmatched, and are similar enough to some ground
-    truth of their image to count against its class."""
+    """Return the rows of the predictions that pass the filters, are unmatched, and are similar enough to some class to
+    count against it."""
     return np.flatnonzero(matching.keep & (matching.truth_of < 0) & shoe.counts_against)
 
 

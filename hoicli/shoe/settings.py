@@ -39,6 +39,12 @@ ASSIGNMENTS = {
 }
 """How predictions are given to ground truth."""
 
+AGAINST = {
+    "image": "the classes that are annotated in the image (the paper's algorithms)",
+    "dataset": "all classes of the dataset (the paper's Figure 6)",
+}
+"""The classes among which that of an unmatched prediction is looked for."""
+
 RANKS = {
     "all": "of-all-predictions",
     "image": "of-its-image's-predictions",
@@ -53,14 +59,15 @@ class ShoeOptions:
 
     delta: the similarity from which an unmatched prediction counts against a class, as text that may list several (the
     paper does not publish it; 0.5 is ours). verb_weight: the verb's weight in the combined similarity; the object has
-    the rest. combine, ap, assignment, rank_of: one of COMBINE, AREAS, ASSIGNMENTS, RANKS. min_similarity: the least
-    similarity of a match. min_score, min_rank: which predictions mF1 and the miss rates are over; filter_map: whether
-    soft mAP and mAP are, too. single_hoi: use only images with one human-object pair. ignore_no_interaction: leave out
-    triplets of that verb, of ground truth and predictions. allow_missing: count pairs of senses that the table of
-    similarities lacks as 0; otherwise they are an error.
+    the rest. against, combine, ap, assignment, rank_of: one of AGAINST, COMBINE, AREAS, ASSIGNMENTS, RANKS.
+    min_similarity: the least similarity of a match. min_score, min_rank: which predictions mF1 and the miss rates are
+    over; filter_map: whether soft mAP and mAP are, too. single_hoi: use only images with one human-object pair.
+    ignore_no_interaction: leave out triplets of that verb, of ground truth and predictions. allow_missing: count pairs
+    of senses that the table of similarities lacks as 0; otherwise they are an error.
     """
 
     delta: str = "0.5"
+    against: str = "image"
     combine: str = "mean"
     verb_weight: float = 0.5
     ap: str = "envelope"
@@ -112,9 +119,9 @@ class ShoeOptions:
         """Return {name: text} of the settings that say how matches are made and what they are worth. All are written,
         as none has a standard value, except that `assign` and `minsim` are left out where they follow the paper's
         algorithms."""
-        # against: an unmatched prediction counts against a class of its image; ties: of equally similar predictions the
-        # one of the higher score is matched first, then that of the lower values
-        signed = {"delta": write_number(self.deltas[0]), "against": "image", "combine": self.combine}
+        # ties: of equally similar predictions the one of the higher score is matched first, then that of the lower
+        # values
+        signed = {"delta": write_number(self.deltas[0]), "against": self.against, "combine": self.combine}
         signed |= {} if self.combine == "min" else {"verb": write_number(self.verb_weight)}
         signed |= {"ap": self.ap, "ties": "higher-score,values"}
         signed |= {} if self.assignment == "greedy" else {"assign": self.assignment}

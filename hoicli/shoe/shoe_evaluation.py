@@ -38,7 +38,14 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, groups, run_starts
 from hoicli.records.triplets import NOTHING, Triplets, merge, triplet_batches
 from hoicli.shoe.likenesses import Likeness, classes_of, likenesses, normalise, pool_of
-from hoicli.shoe.rating import backend_of, note_senseless, rate, read_predictions, signed_measure
+from hoicli.shoe.rating import (
+    backend_of,
+    compared_classes,
+    note_senseless,
+    rate,
+    read_predictions,
+    signed_measure,
+)
 from hoicli.shoe.scores import Run
 from hoicli.shoe.settings import RANKS, ShoeOptions
 from hoicli.shoe.similarity_table import SimilarityTable
@@ -61,6 +68,10 @@ class Evaluation:
         backend, which then rates the pairs that each model's predictions need. Raises `DataError` for a bad line or
         empty ground truth."""
         self._vocabulary, self._options, self._policy, self._sim = load(dataset), options, policy, sim
+        self._compared_classes = compared_classes(self._vocabulary, options.against)
+        if self._compared_classes and options.ignore_no_interaction:
+            nothing = self._vocabulary.no_interaction
+            self._compared_classes = [names for names in self._compared_classes if names[0] != nothing]
         with no_garbage_collection():
             # None if one process is to read both, which then reads the tables only if the ground truth is usable
             truth_and_table = None if isinstance(sim, str) else _read_in_parallel(gt, sim)
@@ -90,7 +101,7 @@ class Evaluation:
 
         # The triplets and classes that the options ask for.
         truth, predictions_read, places = self._select_triplets(predictions_read)
-        classes = classes_of(truth, senses_of(self._vocabulary), candidates)
+        classes = classes_of(truth, senses_of(self._vocabulary), candidates, self._compared_classes)
         if options.single_hoi:
             note(
                 f"{arg('single_hoi')}: {len(truth.image_ids):,} of {len(self._known):,} images have one human-object "
@@ -167,6 +178,7 @@ class Evaluation:
             problem = f"{missing_text}, for example {first} and {second}"
             if not self._options.allow_missing:
                 how = "hoicli shoe-sim makes them from these files"
+                how += f" (with its {arg('against', 'dataset')})" if self._compared_classes else ""
                 allowed = f"shoe-eval {arg('allow_missing')} counts them 0"
                 raise DataError(f"{problem}; {how} ({allowed})", place=getattr(self._sim, "name", ""), code="not-whole")
             note(f"{problem}: they count 0; hoicli shoe-sim makes them from these files")

@@ -379,9 +379,6 @@ def merged_rows(lines: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterat
 
 def combine(values: Sequence[float], rule: str) -> float:
     """Return the mean, median or most frequent of several values, as a rule of RULES says; of equally frequent values
-    the first listed."""
-    if rule == "median":
-        return float(median(values))
-    if rule == "majority":
-        return float(mode(values))
-    return fmean(values)
+    the first listed. Zero has no sign."""
+    rules: dict[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "median": median, "majority": mode}
+    return rules[rule](values) + 0.0

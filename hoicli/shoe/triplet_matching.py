@@ -12,9 +12,9 @@ Where the supplement leaves a choice, or its parts disagree:
   speaks of an "IoU and similarity threshold", which `min_similarity` sets.
 - A predicted object without a label (V-COCO's) is compared by its verb alone.
 - An unmatched prediction counts against the most similar class of its image, of equals the first annotated, at
-  similarity >= delta, as both algorithms write it; in an image without ground truth it counts against no class. (Figure
-  6 searches all classes of the dataset: where only `pet giraffe` is annotated, `feed giraffe` goes to the class `feed
-  giraffe` at 1.000.)
+  similarity >= delta, as both algorithms write it; in an image without ground truth it counts against no class. Figure
+  6 searches all classes of the dataset (`against`): where only `pet giraffe` is annotated, `feed giraffe` goes to the
+  class `feed giraffe` at 1.000. It then counts in any image, but not if the class has no ground truth at all.
 
 `greedy` is the supplement's assignment (both algorithms, lines 9 to 22); `optimal` gives an image the greatest total
 similarity that one-to-one matches can have, and with it the most matches. Between equally good assignments the
@@ -41,7 +41,7 @@ from hoicli.records.boxes import iou, take_columns
 from hoicli.records.columns import NO_BOX
 from hoicli.records.kit import Bools, Floats, Ints, expand_runs, rank_by_id, run_starts, sorted_by, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Triplets
-from hoicli.shoe.likenesses import Likeness, TruthClasses
+from hoicli.shoe.likenesses import ComparedClasses, Likeness, TruthClasses
 from hoicli.shoe.settings import ShoeOptions
 
 Overlap = Callable[[Ints, Ints], Floats]
@@ -94,8 +94,10 @@ class Shoe:
 
     places: the position of each triplet in its record, for ground truth and for predictions; scored: whether every
     prediction has a score; unlabelled: whether some predicted object has no label; image: the ground truth's number of
-    each image with predictions; overlapping_pairs: all pairs of triplets that overlap enough; nearest,
-    nearest_similarity [P]: the most similar ground truth in a prediction's image and how similar it is, -1 without any.
+    each image with predictions; overlapping_pairs: all pairs of triplets that overlap enough; nearest [P]: the most
+    similar ground truth in a prediction's image, -1 without any; nearest_names [2, P], nearest_class,
+    nearest_similarity [P]: the verb and the object (rows of `TruthClasses`) of the most similar class, in the image or
+    in the dataset, its number, and how similar it is, each -1 without any. A class without ground truth has no number.
     """
 
     def __init__(
@@ -123,11 +125,26 @@ class Shoe:
         self.nearest = np.full(len(predictions.verb), -1, dtype=np.int64)
         self.nearest_similarity = np.full(len(predictions.verb), -1, dtype=np.int64)
         self.overlapping_pairs = self._find_overlapping()
+        if classes.compared is None:
+            has_nearest = self.nearest >= 0
+            self.nearest_names = np.where(has_nearest, self.names_of(self.nearest), -1)
+            self.nearest_class = np.where(has_nearest, np.append(classes.class_of, -1)[self.nearest], -1)
+        else:
+            place, self.nearest_similarity = self._compare_with_dataset(classes.compared)
+            self.nearest_names = np.stack([classes.compared.verb_row, classes.compared.object_row])[:, place]
+            self.nearest_class = classes.compared.class_of[place]
+
+    def names_of(self, truth: Ints) -> Ints:
+        """Return [2, M]: the verb and the object of each ground-truth triplet (a row), as rows of `TruthClasses`."""
+        return np.stack([np.append(rows, -1)[truth] for rows in (self.classes.verb_row, self.classes.object_row)])
 
     def similarities(self, truth: Ints, prediction: Ints) -> Ints:
         """Return [M]: the similarity of each ground-truth triplet to a predicted one (rows), verb and object combined
         as the options say, in whole UNITs, of which one is the similarity 1: sums of whole numbers are exact."""
-        verb, object_ = self.verb_and_object(truth, prediction)
+        return self.combine(*self.verb_and_object(truth, prediction))
+
+    def combine(self, verb: Floats, object_: Floats) -> Ints:
+        """Return [M]: similarities of verbs and of objects combined as the options say, in whole UNITs."""
         weight = self.options.verb_weight
         if self.options.combine == "mean":
             combined = weight * verb + (1 - weight) * object_
@@ -143,8 +160,14 @@ class Shoe:
         """Return the similarity of the verbs [M] and that of the objects [M] of each ground-truth triplet to a
         predicted one (rows). An object's similarity is NaN where neither triplet has an object or the predicted one has
         no label, but 0 where a predicted one without a label stands against none."""
-        label, truth_label = self.predictions.label[prediction], self.classes.object_row[truth]
-        verb = self.verbs.look_up(self.classes.verb_row[truth], self.predictions.verb[prediction])
+        names = self.classes.verb_row[truth], self.classes.object_row[truth]
+        return self.verb_and_object_of(*names, prediction)
+
+    def verb_and_object_of(self, truth_verb: Ints, truth_label: Ints, prediction: Ints) -> tuple[Floats, Floats]:
+        """Return what `verb_and_object` does, of classes that are given by their verbs [M] and objects [M] as rows of
+        `TruthClasses`."""
+        label = self.predictions.label[prediction]
+        verb = self.verbs.look_up(truth_verb, self.predictions.verb[prediction])
         object_ = self.objects.look_up(truth_label, label)
         if self._both_without_object:
             object_[self._is_no_object_truth[truth_label] & self._is_no_object[label]] = np.nan
@@ -204,9 +227,27 @@ class Shoe:
 
     @property
     def counts_against(self) -> Bools:
-        """Return [P]: whether each prediction, if unmatched, is a false positive: whether the most similar ground truth
-        of its image is at least as similar as delta."""
-        return self.nearest_similarity >= round(self.delta * UNIT)
+        """Return [P]: whether each prediction, if unmatched, is a false positive: whether the most similar class has
+        ground truth and is at least as similar as delta."""
+        counts: Bools = (self.nearest_similarity >= round(self.delta * UNIT)) & (self.nearest_class >= 0)
+        return counts
+
+    def _compare_with_dataset(self, compared: ComparedClasses) -> tuple[Ints, Ints]:
+        """Return [P] the place of the class that is most similar to each prediction, of equals the first, and [P] how
+        similar it is, in UNITs."""
+        codes = self.predictions.verb * max(len(self.predictions.objects), 1) + self.predictions.label
+        _, first, names_number = np.unique(codes, return_index=True, return_inverse=True)
+        place, similarity = np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=np.int64)
+        count = len(compared.class_of)
+        # some predictions at a time, each with all classes
+        for part in blocks_of(np.full(len(first), count)):
+            rows = np.tile(np.arange(count), part.stop - part.start)
+            verb_and_object = self.verb_and_object_of(
+                compared.verb_row[rows], compared.object_row[rows], np.repeat(first[part], count)
+            )
+            values = self.combine(*verb_and_object).reshape(-1, count)
+            place[part], similarity[part] = values.argmax(axis=1), values.max(axis=1)
+        return place[names_number], similarity[names_number]
 
     def _blocks(self) -> list[slice]:
         """Return slices of the images with predictions, such that each slice is small enough to be compared at once.

@@ -7,7 +7,8 @@ import pytest
 
 from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
-from hoicli.shoe.similarity_table import SimilarityTable
+from hoicli.shoe.settings import RULES
+from hoicli.shoe.similarity_table import SimilarityTable, merged_rows
 from tests.support.kernel import lines as as_lines
 from tests.support.shoe import Record, table_of
 
@@ -88,3 +89,10 @@ def test_a_bad_line_of_the_table(change: Record, message: str) -> None:
 )
 def test_a_similarity_that_follows_from_its_scores(change: Record) -> None:
     assert len(SimilarityTable.read(as_lines([{**GOOD, **change}]), ErrorPolicy())) == 1
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_joined_zero_has_no_sign(rule: str) -> None:
+    row = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": -0.0}
+    (joined,) = merged_rows(as_lines([row]), rule, ErrorPolicy())
+    assert str(joined["similarity"]) == "0.0"

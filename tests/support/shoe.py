@@ -90,11 +90,12 @@ def shoe_of(
     similar: dict[tuple[str, str], float] = SIMILAR,
     *,
     senses: Callable[[str, str], list[str]] = candidates,
+    dataset: list[tuple[str, str]] | None = None,
     **options: Any,
 ) -> Shoe:
     truths, found = read(truth), read(predictions)
     asked = ShoeOptions(**options)
-    classes = classes_of(truths, curated, senses)
+    classes = classes_of(truths, curated, senses, dataset)
     alike = likenesses(truths, found, classes, senses)
     for likeness in alike:
         likeness.rate(table_of(similar))
