@@ -77,14 +77,11 @@ class HICOEvaluator:
             evaluator.update(name, **arrays)
         result_rows = evaluator.compute(per_class=True).rows
         self.rows = [row for row in result_rows if "verb" not in row]
-        return {
-            protocol: {
-                (row["verb"], row["object"]): row["value"] / 100
-                for row in result_rows
-                if (row["metric"], row["protocol"]) == ("AP", protocol)
-            }
-            for protocol in protocols
-        }
+        aps: dict[str, dict[tuple[str, str], float]] = {protocol: {} for protocol in protocols}
+        for row in result_rows:
+            if row["metric"] == "AP":
+                aps[row["protocol"]][row["verb"], row["object"]] = row["value"] / 100
+        return aps
 
     def _predicted_classes(self, *, known_object: bool) -> set[tuple[str, str]]:
         """Return the classes that some image has predictions of, after pair NMS. known_object: only images that are
