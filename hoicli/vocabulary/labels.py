@@ -20,8 +20,8 @@ it) or from 1 (HICO-DET's anno_bbox.mat); or x2 = x1 + width."""
 
 _SIGNS: Mapping[int, str | None] = {
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"), "-"),
-    **dict.fromkeys(map(ord, "\u2018\u2019\u201b\u02bc"), "'"),
-    **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u201f"), '"'),
+    **dict.fromkeys(map(ord, "\u2018\u2019\u201b\u02bc\u2039\u203a"), "'"),
+    **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u201f\u00ab\u00bb"), '"'),
     **dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"), None),
 }
 """Typographic dashes, quotes and signs without width, as language models and word processors write them."""
@@ -43,9 +43,9 @@ def strip_accents(text: str) -> str:
 
 def normalise_spelling(label: str) -> str:
     """Return the spelling in which labels are compared: with the characters of a keyboard (`replace_typography`), no
-    quotes around it, and single underscores between words, so that “sit  on” is sit_on."""
-    if not label.isascii():
-        label = replace_typography(label).strip()
+    typographic quotes or dots around it, and single underscores between words, so that “sit  on” is sit_on."""
+    if not label.isascii():  # digests have the plain signs of the others
+        label = replace_typography(label).strip().removeprefix("...").removesuffix("...")
         if len(label) > 2 and label[0] == label[-1] and label[0] in "'\"":
             label = label[1:-1]
     return "_".join(label.replace("_", " ").split())
@@ -250,9 +250,10 @@ class Vocabulary:
         """Return the ids of the interactions with one object, ascending: the order of rows in `detections_XX.mat`."""
         return [index for index, (_, name) in enumerate(self.interactions) if name == object_name]
 
-    def split(self, name: str) -> str:
+    def split(self, name: str, argument: str = "split") -> str:
         """Return the name that this dataset has for a zero-shot split. name: that name in any case, or the papers'
-        (RF-UC or UC-RF, NF-UC, UO, UV). Raises `UsageError` for a split that this dataset does not have."""
+        (RF-UC or UC-RF, NF-UC, UO, UV). argument: the one that named it. Raises `UsageError` for a split that this
+        dataset does not have."""
         lower_name = name.lower()
         # the papers' names have hyphens, as rf-uc, and the dataset's own have underscores
         split_name = self.split_aliases.get(lower_name.replace("_", "-"), lower_name.replace("-", "_"))
@@ -263,7 +264,7 @@ class Vocabulary:
             subset_hint = f"; {name} is no split but a subset, and has rows anyway" if subset else ""
             if f"{subset}_first" in self.unseen:
                 subset_hint += f" (the split is {subset}_first)"
-            raise UsageError(f"{arg('split', name)}: {self.name} has {known_splits}{subset_hint}")
+            raise UsageError(f"{arg(argument, name)}: {self.name} has {known_splits}{subset_hint}")
         return split_name
 
     def check_split(self, name: str | None) -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.selection import chosen_protocols
+from hoicli.evaluation.slice_parts import object_area
 from hoicli.evaluation.slices import MEASURES, MOST_PARTS, Slice, parse_slices
 from hoicli.evaluation.tally import ClassResults
 from hoicli.evaluation.views import Views, parse_thresholds
@@ -174,6 +175,12 @@ def test_a_part_ignores_what_is_outside_it() -> None:
     assert math.isclose(small.ap[hold], 1.0)
     assert small.in_mean.sum() == large.in_mean.sum() == 1  # only classes with ground truth in the part
     assert whole.in_mean.sum() == 600
+
+
+def test_an_inverted_box_has_no_area_however_large_it_is() -> None:
+    largest = np.finfo(np.float64).max
+    boxes = np.array([[9.0, -largest, 1.0, largest], [0.0, 0.0, 2.0, 3.0], [-largest, 0.0, largest, 1.0]])
+    assert object_area(boxes).tolist() == [0.0, 6.0, math.inf]
 
 
 def test_people_in_one_place_are_one() -> None:
