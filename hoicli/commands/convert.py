@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from hoicli.errors import IN_PYTHON, UsageError, arg
 from hoicli.interface import choices, options
-from hoicli.interface.checks import READ, Count
+from hoicli.interface.checks import OUTPUT, READ, Count
 from hoicli.interface.command import command
 from hoicli.interface.option_values import text_of
 from hoicli.interface.options import Given, Option
@@ -57,6 +57,8 @@ def convert(
     coords: Annotated[str | None, Option("NAME", offer=choices.COORDS, panel=ANSWERS)] = None,
     boxes: Annotated[options.Path | None, Option("FILE", check=READ, panel=ANSWERS)] = None,
     to_vocabulary: Annotated[bool, Option(panel=ANSWERS)] = False,
+    synonyms: Annotated[options.Path | None, Option("FILE", check=READ, panel=ANSWERS)] = None,
+    explain_words: Annotated[options.Path | None, Option("FILE", check=OUTPUT, panel=ANSWERS)] = None,
     scores: Annotated[str | None, Option("NAME", one_of=("said", "tokens", "ones"), panel=ANSWERS)] = None,
     activation: Annotated[str | None, Option("NAME", one_of=("sigmoid", "softmax"), panel=LOGITS)] = None,
     lambda_: Annotated[float | None, Option("L", panel=LOGITS)] = None,
@@ -90,7 +92,11 @@ def convert(
         coords: What a box's numbers mean: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), qwen2.5[:MIN-MAX],
             resized:WxH, relative or pixels.
         boxes: Records with the boxes that the answers name by index.
-        to_vocabulary: Map names to the dataset's names (riding to ride), and leave out those it does not have.
+        to_vocabulary: Map words to the dataset's verbs and objects by WordNet (is riding to ride, sofa to couch, woman
+            to person), and leave out and quote those that it does not have. Without it, only other forms of the
+            dataset's own words are mapped, and others stay.
+        synonyms: Two columns, a word and the verb or object that it means, for words that WordNet does not decide so.
+        explain_words: Write a row for each word: its class, why, and how often it occurs.
         scores: said: the scores in the model's answer (default). tokens: computed from its log-probabilities, as the
             probability of the tokens of the verb and the object's name. ones: 1 for each, so that triplets rank in the
             order of the answer.
@@ -107,9 +113,11 @@ def convert(
     from hoicli.io.memory import no_garbage_collection
     from hoicli.io.messages import Progress
     from hoicli.records.intake import policy_of
+    from hoicli.wordnet.lexicon import choose
 
     if list_:
         return instead(_list_formats())
+    choose(None)  # words are looked up in the embedded WordNet, whichever an earlier call from Python used
     if source is None:
         listed = "(hoicli convert --list shows the formats)"
         raise UsageError(f"convert: give a PATH to convert, or - for stdin {listed}")
@@ -118,7 +126,8 @@ def convert(
         raise UsageError(f"{arg('to_object_order', to_object_order)} {problem}")
     format_options: dict[str, object] = {
         "verb_base": verb_base, "object_order": object_order, "box_form": box_form,
-        "coords": coords, "boxes": text_of(boxes), "to_vocabulary": to_vocabulary or None, "scores": scores,
+        "coords": coords, "boxes": text_of(boxes), "to_vocabulary": to_vocabulary or None,
+        "synonyms": text_of(synonyms), "explain_words": text_of(explain_words), "scores": scores,
         "activation": activation, "lambda_": lambda_, "threshold": threshold,
     }  # fmt: skip
     policy = policy_of(on_error, unit="item")

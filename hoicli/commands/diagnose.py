@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         hoicli diagnose --gt gt.jsonl preds.jsonl  # the number of errors of each type, and the gain from fixing it
         hoicli diagnose --gt gt.jsonl --name old --name new --plot errors.png old.jsonl new.jsonl
             # a figure of two models side by side
+        hoicli diagnose --gt gt.jsonl --plot rare.png --plot-kind frequency preds.jsonl  # rare and non-rare classes
         hoicli diagnose --gt gt.jsonl --slice people preds.jsonl  # the errors in crowds, and with one person alone
         hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli diagnose  # from a match stream
         hoicli diagnose --gt gt.jsonl --emit predictions preds.jsonl | jq -r '.predictions[].error' | sort | uniq -c
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     """,
     see=["explore", "match", "eval", "pairstats"],
     listed=lambda values: not values["explain"] and values["emit"] is None,
-    plot="Draw the deltas and the errors: .png, .svg or .pdf.",
+    plot="Draw the deltas and the errors, as --plot-kind says: .png, .svg or .pdf.",
 )
 def diagnose(
     gt: options.Truth = None,
@@ -46,6 +47,7 @@ def diagnose(
     with_no_interaction: bool = False,
     emit: Annotated[str | None, Option("predictions", one_of=("predictions",))] = None,
     explain: bool = False,
+    plot_kind: Annotated[str, Option(one_of="figures.diagnosis_plot:PLOTS")] = "errors",
     tag: options.Tag = None,
     **shared: Unpack[Viewed],
 ) -> Result:
@@ -64,9 +66,17 @@ def diagnose(
         with_no_interaction: Count the no_interaction classes, too (the paper's Fig. 12).
         emit: Instead of rows, write each prediction with its type and the ground truth it could be corrected to.
         explain: Say what each oracle fixes and each metric is, and stop.
+        plot_kind: errors: the deltas, and the errors by rank (the paper's Fig. 7); frequency: the deltas of rare and
+            non-rare classes, or of the parts of --slice (Fig. 8); no-interaction: what fixing association errors gives
+            without and with the no_interaction classes (Fig. 12), whose rows it adds with the tag noint.
     """
     from hoicli.diagnosis.diagnosed_models import diagnose_models
-    from hoicli.diagnosis.diagnosis_options import choose_diagnosis_protocol, progressive_order, settle_options
+    from hoicli.diagnosis.diagnosis_options import (
+        choose_diagnosis_protocol,
+        count_no_interaction,
+        progressive_order,
+        settle_options,
+    )
     from hoicli.diagnosis.emitted import emitted_predictions
     from hoicli.diagnosis.oracle_explanation import explanation
     from hoicli.diagnosis.repair_assignment import Reading
@@ -116,18 +126,29 @@ def diagnose(
     if emit:
         emitted = emitted_predictions(models[0], settings, filters, policy, reading)
         return instead(Records(policy.report_at_end(emitted, some_left=True)))
-    diagnosed = diagnose_models(models, settings, filters, policy, reading)
+    beside = None
+    if plot_kind == "no-interaction":
+        matched = [model.name for model in models if model.matched]
+        if as_released or matched:
+            problem = f"{matched[0]} has match records" if matched else "the released code never counts no_interaction"
+            raise UsageError(f"{arg('plot_kind', plot_kind)}: {problem}; give predictions, and {arg('gt')}")
+        beside = count_no_interaction(settings.protocol)
+    diagnosed = diagnose_models(models, settings, filters, policy, reading, beside=beside)
     rows = list(chain.from_iterable(model.rows(per_class=per_class, order=order, tags=tags) for model in diagnosed))
 
     def draw(path: str, look: Look) -> None:
-        """Draw the gains and the types of errors of all models into a file."""
-        from hoicli.figures.diagnosis_plot import plot_diagnosis
+        """Draw the figure of `plot_kind` of all models into a file."""
+        from hoicli.figures.diagnosis_plot import plot_diagnosis, plot_frequency, plot_no_interaction
 
-        plotted_rows = []
-        for model in diagnosed:
-            plotted_rows += [row | {"model": model.label} for row in model.plotted]
-        compositions = {model.label: model.diagnosis.composition() for model in diagnosed}
-        plot_diagnosis(plotted_rows, compositions, path, look)
+        plotted_rows = list(chain.from_iterable(model.label_rows(model.plotted) for model in diagnosed))
+        if plot_kind == "frequency":
+            part_rows = list(chain.from_iterable(model.label_rows(model.plotted_parts) for model in diagnosed))
+            plot_frequency(part_rows or plotted_rows, path, look)
+        elif plot_kind == "no-interaction":
+            plot_no_interaction(plotted_rows, path, look)
+        else:
+            compositions = {model.label: model.diagnosis.composition() for model in diagnosed}
+            plot_diagnosis(plotted_rows, compositions, path, look)
 
     hint = "the deltas do not add up to 100 - mAP: errors overlap (--explain says what each oracle fixes)"
     return Result(rows, draw=draw, hint=hint)

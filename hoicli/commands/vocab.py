@@ -132,7 +132,7 @@ def _senses(labels: list[str], wordnet: str | None, vocabulary: Vocabulary) -> l
     """Return the rows of --senses: each WordNet sense of each label. Print a note of labels without any. wordnet:
     another WordNet than the embedded one, as --wordnet names it."""
     from hoicli.wordnet.lexicon import choose
-    from hoicli.wordnet.senses import sense_rows
+    from hoicli.wordnet.sense_rows import sense_rows
 
     choose(wordnet)
     senses_by_label = {label: list(sense_rows(label, vocabulary)) for label in labels}

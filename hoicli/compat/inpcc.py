@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -17,7 +16,7 @@ from hoicli.compat.files import read_list, write_file
 from hoicli.compat.means import mean_of
 from hoicli.errors import DataError, UsageError
 from hoicli.interface.command import python_call
-from hoicli.records.interaction_arrays import ROW, row_arrays
+from hoicli.records.interaction_arrays import ROW, check_interactions, row_arrays
 from hoicli.records.kit import Floats
 from hoicli.records.parsing import short
 from hoicli.vocabulary.datasets import load
@@ -26,7 +25,7 @@ Pair = tuple[int, list[float]]
 """The number of an interaction, and the eight numbers of the person's and the object's box."""
 
 
-class _Evaluator(ABC):
+class _Evaluator:
     """Gathers predictions by image, and evaluates them by one of hoicli's protocols.
 
     truth, predictions: the arrays of each image by its id, predictions as rows [T, 10] of ROW; both as
@@ -36,7 +35,11 @@ class _Evaluator(ABC):
     protocol: str
     dataset: str
     pairs_key: str
-    """Where an image's annotated pairs are in the released file."""
+    boxes_key: str
+    """Where an image's annotated pairs, and the boxes that they number, are in the released file."""
+    verb_key: str
+    first_verb = 0
+    """Where a pair's verb is, and the number of the first verb."""
     shift = 0.0
     """What the released ground truth adds to every coordinate, beside hoicli's records."""
 
@@ -55,13 +58,12 @@ class _Evaluator(ABC):
         for number, image in enumerate(read_list(anno_file, "anno_file")):
             place = f"{os.fspath(anno_file)}: [{number}]"
             has_pairs = has_pairs or (isinstance(image, dict) and self.pairs_key in image)
-            with as_data_error(place, f"is no image of {self.dataset}'s released annotations", "give their file"):
-                image_id = image["img_id"]
-                pairs = list(self._annotated_pairs(image))
-                if not isinstance(image_id, int | str) or str(image_id) in self.truth:
-                    raise DataError(f"{image_id!r} is no id of its own; number the images", place=place, field="img_id")
-                self._image_ids[str(image_id)] = image_id
-                self.truth[str(image_id)] = pair_arrays(pairs, -self.shift)
+            with as_data_error(place, f"is no image of {self.dataset}'s released annotations; give their file"):
+                image_id, pairs = image["img_id"], list(self._annotated_pairs(image))
+            if not isinstance(image_id, int | str) or str(image_id) in self.truth:
+                raise DataError(f"{short(image_id)} is no id of its own; number the images", place=f"{place}.img_id")
+            self._image_ids[str(image_id)] = image_id
+            self.truth[str(image_id)] = pair_arrays(pairs, -self.shift)
         if not has_pairs:
             problem = f"no image has {self.pairs_key!r}; give {self.dataset}'s released annotations"
             raise DataError(problem, place=os.fspath(anno_file), code="another-dataset")
@@ -72,9 +74,24 @@ class _Evaluator(ABC):
         """Return how many interactions there are numbers for."""
         return len(self._vocabulary.interactions)
 
-    @abstractmethod
-    def _annotated_pairs(self, image: Mapping[str, Any]) -> Iterable[Pair]:
-        """Yield the annotated pairs of an image, as the file has them."""
+    def _annotated_pairs(self, image: Mapping[str, Any]) -> Iterator[Pair]:
+        """Yield the annotated pairs of an image, as the file has them. Raises `DataError` that names the pair."""
+        boxes, names = image.get(self.boxes_key, []), self._object_names
+        for place, pair in enumerate(image.get(self.pairs_key, [])):
+            problem = f"its numbers are not of a verb, two boxes and an interaction of {self.dataset}; correct them"
+            with as_data_error("", problem, f"{self.pairs_key}[{place}]"):
+                subject, object_ = at(boxes, pair["subject_id"]), at(boxes, pair["object_id"])
+                verb = at(self._vocabulary.verbs, pair[self.verb_key] - self.first_verb)
+                number = self._vocabulary.interaction_ids[verb, names[object_["category_id"]]]
+                corners = [*map(float, subject["bbox"]), *map(float, object_["bbox"])]
+                if len(corners) != 8:
+                    raise ValueError(corners)
+            yield number, corners
+
+    @property
+    def _object_names(self) -> dict[int, str]:
+        """The objects by the numbers that the file labels boxes with."""
+        return dict(enumerate(self._vocabulary.objects))
 
     def update(self, predictions: Mapping[Any, Sequence[Sequence[Any]]]) -> None:
         """Add predictions. predictions: by image, rows of an interaction's number, a score, and eight numbers: the
@@ -86,14 +103,10 @@ class _Evaluator(ABC):
             place = f"update: image {short(image_id)}"
             if str(image_id) not in self.truth:
                 raise DataError("is not in the annotations; give those of its set", place=place, code="unknown-image")
-            with as_data_error(place, "its rows are not 10 numbers", f"give {ROW}"):
+            with as_data_error(place, f"its rows are not 10 numbers; give {ROW}"):
                 table = np.array([list(map(float, row)) for row in image_rows], dtype=np.float64)
                 table = table if table.size else np.empty((0, 10))
-                number = row_arrays(table)["interaction"]
-                wrong = np.flatnonzero((number < 0) | (number >= self._size()))
-                if len(wrong):
-                    problem = f"interaction {number[wrong[0]]}, but they are numbered 0 to {self._size() - 1}"
-                    raise DataError(f"{problem}; give {self.dataset}'s numbers")
+                check_interactions(row_arrays(table)["interaction"], self._size(), self._vocabulary)
                 if not np.isfinite(table).all():
                     raise DataError(f"row {np.argwhere(~np.isfinite(table))[0][0]} has a number that is not finite")
             added[str(image_id)] = np.concatenate([added.get(str(image_id), table[:0]), table])
@@ -147,7 +160,8 @@ class _Evaluator(ABC):
 class HICOEvaluator(_Evaluator):
     """Takes the place of the class of this name; `hico_ap` and `hico_rec` [600] are the results of each interaction."""
 
-    protocol, dataset, pairs_key, shift = "inp-cc", "hico", "hoi_annotation", 1.0
+    protocol, dataset, shift = "inp-cc", "hico", 1.0
+    pairs_key, boxes_key, verb_key, first_verb = "hoi_annotation", "annotations", "category_id", 1
 
     def __init__(self, anno_file: str, output_dir: str, zero_shot_type: str, ignore_non_interaction: bool) -> None:
         """zero_shot_type: a split of HICO-DET (`rare_first`, `uc0`, ...), or `default` for none.
@@ -157,7 +171,7 @@ class HICOEvaluator(_Evaluator):
             raise UsageError(f'zero_shot_type={zero_shot_type!r}: give a split of HICO-DET, or "default"')
         is_default = zero_shot_type == "default"
         with python_call():
-            split = None if is_default else self._vocabulary.split(zero_shot_type)
+            split = None if is_default else self._vocabulary.split(zero_shot_type, "zero_shot_type")
         unseen = self._vocabulary.unseen[split] if split else frozenset[int]()
         ignored = self._vocabulary.no_interaction_ids if ignore_non_interaction else frozenset[int]()
         self._averaged = sorted(set(range(self._size())) - ignored)
@@ -167,17 +181,8 @@ class HICOEvaluator(_Evaluator):
         self._means = {"split": split, "ignore_no_interaction": bool(ignore_non_interaction)}
 
     @cached_property
-    def _names_by_coco_id(self) -> dict[int, str]:
-        """The objects by COCO's ids, with which the file labels boxes."""
+    def _object_names(self) -> dict[int, str]:
         return {number: name for name, number in self._vocabulary.coco_ids.items()}
-
-    def _annotated_pairs(self, image: Mapping[str, Any]) -> Iterable[Pair]:
-        boxes = image.get("annotations", [])
-        for hoi in image.get(self.pairs_key, []):
-            subject, object_ = at(boxes, hoi["subject_id"]), at(boxes, hoi["object_id"])
-            verb = at(self._vocabulary.verbs, hoi["category_id"] - 1)
-            number = self._vocabulary.interaction_ids[verb, self._names_by_coco_id[object_["category_id"]]]
-            yield number, [*subject["bbox"], *object_["bbox"]]
 
     def summarize(self, ckpt_num: str = "") -> None:
         """Print the means of the unseen, the seen, and all interactions."""
@@ -188,7 +193,8 @@ class HICOEvaluator(_Evaluator):
 class SWiGEvaluator(_Evaluator):
     """Takes the place of the class of this name; `swig_ap` and `swig_rec` have the results by interaction."""
 
-    protocol, dataset, pairs_key = "swig", "swig", "hoi_annotations"
+    protocol, dataset = "swig", "swig"
+    pairs_key, boxes_key, verb_key = "hoi_annotations", "box_annotations", "action_id"
 
     def __init__(self, anno_file: str, output_dir: str) -> None:
         super().__init__(anno_file, output_dir)
@@ -197,14 +203,6 @@ class SWiGEvaluator(_Evaluator):
 
     def _size(self) -> int:
         return max(self._vocabulary.subsets["evaluated"]) + 1
-
-    def _annotated_pairs(self, image: Mapping[str, Any]) -> Iterable[Pair]:
-        boxes = image.get("box_annotations", [])
-        for hoi in image.get(self.pairs_key, []):
-            subject, object_ = at(boxes, hoi["subject_id"]), at(boxes, hoi["object_id"])
-            verb = at(self._vocabulary.verbs, hoi["action_id"])
-            name = at(self._vocabulary.objects, object_["category_id"])
-            yield self._vocabulary.interaction_ids[verb, name], [*subject["bbox"], *object_["bbox"]]
 
     def summarize(self, ckpt_num: str = "") -> None:
         """Print the means of the interactions by how often training has them, and write them to `aps{ckpt_num}.pkl`."""
@@ -227,20 +225,20 @@ def at(values: Sequence[Any], number: int) -> Any:
 
 
 @contextmanager
-def as_data_error(place: str, problem: str, mend: str) -> Iterator[None]:
-    """Raise `DataError` at `place` for anything in the block that is not what it should be. problem, mend: what is
-    wrong, and what to do."""
+def as_data_error(place: str, problem: str, field: str = "") -> Iterator[None]:
+    """Raise `DataError` at `place` for anything in the block that is not what it should be. problem: what is wrong, and
+    what to do; field: what messages call it."""
     try:
         yield
     except DataError as error:
         raise error.add_place(place) from None
-    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{problem} ({type(error).__name__}: {error}); {mend}", place=place) from None
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
+        raise DataError(problem, place=place, field=field) from None
 
 
 def pair_arrays(pairs: Iterable[Pair], shift: float) -> dict[str, Any]:
     """Return annotated pairs of boxes as the arrays of an image; each pair has two boxes of its own. shift: is added to
     every coordinate."""
-    arrays = row_arrays([[number, 0.0, *map(float, corners)] for number, corners in pairs])
+    arrays = row_arrays([[number, 0.0, *corners] for number, corners in pairs])
     del arrays["score"]
     return arrays | {"boxes": arrays["boxes"] + shift}

@@ -13,10 +13,14 @@ from hoicli.errors import UsageError
 
 PERSON = 0
 """The number of a person's label in every released dataset; hoicli's, too."""
+RLIP_LINE = (
+    "mAP: {mAP} mAP rare (unseen): {mAP rare}  mAP non-rare (seen): {mAP non-rare}  mean max recall: {mean max recall}"
+)
+"""What RLIP prints."""
 
 
 class HICOEvaluator(query_evaluators.HICODETEvaluator):
-    """Takes the place of QPIC's class of this name; `args`, which RLIP's has, may ask for pair NMS."""
+    """Takes the place of QPIC's class of this name, and of RLIP's, whose `args` may ask for pair NMS."""
 
     def __init__(
         self,
@@ -30,6 +34,8 @@ class HICOEvaluator(query_evaluators.HICODETEvaluator):
     ) -> None:
         check_subject(subject_category_id)
         nms = query_evaluators.nms_of(args)
+        if hasattr(args, "use_nms_filter"):
+            self.line = RLIP_LINE
         super().__init__(preds, gts, rare_triplets, non_rare_triplets, correct_mat, nms)
 
 

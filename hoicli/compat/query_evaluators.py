@@ -30,7 +30,7 @@ from hoicli.compat.means import mean_of
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.filters import Filters, PairNms
 from hoicli.interface.command import python_call
-from hoicli.records.arrays import read_array
+from hoicli.records.arrays import check_range, read_array
 from hoicli.records.boxes import pair_nms
 from hoicli.records.detections import detections
 from hoicli.records.reading import scenes_of_detections
@@ -259,48 +259,46 @@ def read_outputs(
     outputs: Outputs, names: Sequence[str], place: str, widths: Mapping[str, int] | None = None
 ) -> list[NDArray[Any]]:
     """Return the tensors of one image as NumPy's arrays, in the order of `names`. widths: how many scores a query has,
-    by name. Raises `DataError`, which names the tensor at `place`, for one that is missing, has another shape than the
-    released code's, or is not of numbers, and for scores that are not finite (`Evaluator.update` checks boxes)."""
+    by name. Raises `DataError`, which names the tensor at `place`, for one that is missing, that `read_tensor` refuses,
+    or that has fewer or more rows than another of the same boxes, queries or triplets."""
     if not isinstance(outputs, Mapping):
         raise DataError(f"{type(outputs).__name__}; give a dictionary of the image's arrays", place=place)
     missing = [name for name in names if name not in outputs]
     if missing:
         raise DataError(f"no {missing[0]!r} in it; it has {', '.join(map(str, outputs))}", place=place)
     columns = {"boxes": 4, "hois": 3} | dict(widths or {})
-    arrays, first_of = [], dict[str, tuple[str, int]]()
-    for name in names:
-        field, rows = f"{place}[{name!r}]", ROWS[name]
-        array, width = read_array(outputs[name], field), columns.get(name)
-        if not array.size and array.ndim <= 2 and 0 in array.shape[:1]:  # of nothing, any shape and type
-            array = np.zeros((0,) if width is None else (0, width), array.dtype if array.dtype.kind == "f" else "f4")
-            array = array.astype(np.int64) if name in WHOLE else array
-        wanted_shape = () if width is None else (width,)
-        if name == "obj_scores" and array.ndim == 2:  # more columns are not read
-            wanted_shape = (max(width or 0, array.shape[1]),)
-        if not array.ndim or array.shape[1:] != wanted_shape:
-            problem = f"has shape {array.shape}, wants ({rows}{',' if width is None else f', {width}'})"
-            raise DataError(problem, place=field)
-        if array.dtype.kind not in ("iu" if name in WHOLE else "iuf"):
-            wanted = "integers" if name in WHOLE else "numbers"
-            raise DataError(f"has dtype {array.dtype}, wants {wanted}", place=field)
-        if name not in WHOLE and array.dtype.kind in "iu":
-            array = array.astype(np.float64)
-        if name not in ("boxes", *WHOLE) and not np.isfinite(array).all():
-            where = np.argwhere(~np.isfinite(array))[0].tolist()
-            raise DataError(f"{array[tuple(where)]} at {where}; give finite scores", place=field)
-        before, count = first_of.setdefault(rows, (name, len(array)))
-        if len(array) != count:
-            raise DataError(f"{len(array)} {rows}, but {before!r} has {count}; give as many of each", place=field)
-        arrays.append(array)
-    return arrays
+    arrays = {name: read_tensor(outputs[name], name, place, columns.get(name)) for name in names}
+    for name, array in arrays.items():
+        first = next(other for other in names if ROWS[other] == ROWS[name])
+        if len(array) != len(arrays[first]):
+            problem = f"{len(array)} {ROWS[name]}, but {first!r} has {len(arrays[first])}; give as many of each"
+            raise DataError(problem, place=f"{place}[{name!r}]")
+    return list(arrays.values())
 
 
-def check_numbers(numbers: NDArray[Any], lowest: int, end: int, place: str, what: str) -> None:
-    """Raise `DataError` at `place` for a number below `lowest`, or not below `end`. what: what they are numbers of."""
-    wrong = np.flatnonzero((numbers < lowest) | (numbers >= end))
-    if len(wrong):
-        problem = f"{what} {numbers[wrong[0]]} in row {wrong[0]}; there are {max(end, 0)}, numbered from 0"
-        raise DataError(problem, place=place)
+def read_tensor(tensor: Any, name: str, image: str, width: int | None) -> NDArray[Any]:
+    """Return a tensor of an image as NumPy's array, of integers as they are, else of floats. name: its released name;
+    image: what messages call the image; width: how many columns it has, None if it has one dimension. Raises
+    `DataError` for another shape than the released code's (a tensor of nothing may have any), for anything but numbers,
+    and for scores that are not finite (`Evaluator.update` checks boxes)."""
+    place, is_whole = f"{image}[{name!r}]", name in WHOLE
+    array = read_array(tensor, place)
+    if not array.size and array.ndim <= 2 and 0 in array.shape[:1]:
+        dtype = np.int64 if is_whole else array.dtype if array.dtype.kind == "f" else np.float32
+        return np.zeros((0,) if width is None else (0, width), dtype)
+    shape = array.shape[1:]
+    has_more_objects = name == "obj_scores" and array.ndim == 2 and shape[0] > (width or 0)  # they are not read
+    if not array.ndim or (shape != (() if width is None else (width,)) and not has_more_objects):
+        second_axis = "," if width is None else f", {width}"
+        raise DataError(f"has shape {array.shape}, wants ({ROWS[name]}{second_axis})", place=place)
+    if array.dtype.kind not in ("iu" if is_whole else "iuf"):
+        raise DataError(f"has dtype {array.dtype}, wants {'integers' if is_whole else 'numbers'}", place=place)
+    if is_whole:
+        return array
+    if name != "boxes" and not np.isfinite(array).all():
+        index = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise DataError(f"{array[tuple(index)]} at {index}; give finite scores", place=place)
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
 def truth_arrays(gt: Outputs, place: str, verbs: int, labels_end: int, lowest_object: int = 0) -> Arrays:
@@ -308,13 +306,12 @@ def truth_arrays(gt: Outputs, place: str, verbs: int, labels_end: int, lowest_ob
     subject, object and verb. verbs, labels_end: how many verbs and labels there are; lowest_object: -1 if a triplet may
     have no object."""
     boxes, labels, hois = read_outputs(gt, ("boxes", "labels", "hois"), place)
-    subject, object_, verb = hois.astype(np.int64).T
-    check_numbers(labels, 0, labels_end, f"{place}['labels']", "label")
-    for numbers, lowest, end, what in ((subject, 0, len(boxes), "subject box"), (verb, 0, verbs, "verb"),
-                                       (object_, lowest_object, len(boxes), "object box")):  # fmt: skip
-        check_numbers(numbers, lowest, end, f"{place}['hois']", what)
-    return {"boxes": boxes.astype(np.float64), "labels": labels.astype(np.int64), "subject": subject,
-            "object": object_, "verb": verb}  # fmt: skip
+    labels, (subject, object_, verb) = labels.astype(np.int64), hois.astype(np.int64).T
+    check_range(labels, labels_end, f"{place}['labels']", "labels")
+    check_range(subject, len(boxes), f"{place}['hois']", "boxes")
+    check_range(object_, len(boxes), f"{place}['hois']", "boxes", lowest=lowest_object)
+    check_range(verb, verbs, f"{place}['hois']", "verbs")
+    return {"boxes": boxes.astype(np.float64), "labels": labels, "subject": subject, "object": object_, "verb": verb}
 
 
 def read_triplets(triplets: Any, name: str) -> set[Triplet]:
@@ -330,7 +327,7 @@ def read_triplets(triplets: Any, name: str) -> set[Triplet]:
 def check_query_boxes(boxes: NDArray[Any], subject: NDArray[Any], object_: NDArray[Any], place: str) -> None:
     """Raise `DataError` if a query's boxes are none of the image's."""
     for name, rows in (("sub_ids", subject), ("obj_ids", object_)):
-        check_numbers(rows, 0, len(boxes), f"{place}[{name!r}]", "box")
+        check_range(rows.astype(np.int64), len(boxes), f"{place}[{name!r}]", "boxes")
 
 
 def best_verbs(outputs: Outputs, allowed: NDArray[Any], place: str, labels_end: int) -> Arrays:
@@ -339,7 +336,7 @@ def best_verbs(outputs: Outputs, allowed: NDArray[Any], place: str, labels_end: 
     labels_end: how many labels there are."""
     names = ("boxes", "labels", "verb_scores", "sub_ids", "obj_ids")
     boxes, labels, scores, subject, object_ = read_outputs(outputs, names, place, {"verb_scores": len(allowed)})
-    check_numbers(labels, 0, labels_end, f"{place}['labels']", "label")
+    check_range(labels.astype(np.int64), labels_end, f"{place}['labels']", "labels")
     check_query_boxes(boxes, subject, object_, place)
     # the product has the precision of the scores, as in place there
     scores = (scores * allowed[:, labels[object_]].T).astype(scores.dtype)

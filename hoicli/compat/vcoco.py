@@ -9,7 +9,7 @@ from typing import Any
 import hoicli
 from hoicli.compat.files import read_list
 from hoicli.compat.means import mean_of
-from hoicli.errors import DataError
+from hoicli.errors import DataError, UsageError
 
 ApAndCount = tuple[float, int]
 """The AP of a class in percent, NaN without ground truth, and how many people do it."""
@@ -37,6 +37,8 @@ class VCOCOeval:
     def _do_eval(self, detections_file: str, ovr_thresh: float = 0.5) -> None:
         """Print the AP of agents, then of roles in both scenarios. detections_file: the official list of people, as a
         pickle. ovr_thresh: the overlap that makes a box right."""
+        if not isinstance(ovr_thresh, int | float) or not 0 < ovr_thresh <= 1:
+            raise UsageError(f"ovr_thresh={ovr_thresh!r}: give an overlap above 0, at most 1")
         result_rows = hoicli.evaluate(
             self.truth, detections_file, dataset="vcoco", protocol=["vcoco-agent", "vcoco-s1", "vcoco-s2"],
             iou=None if ovr_thresh == 0.5 else [ovr_thresh], per_class=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -40,8 +41,8 @@ class Context:
     that is needed (`image_ids.take_truth_as_list`), "" if there is none. split: "test" or "train", for files that hold
     both. prefix: the PREFIX in `data add PREFIX:PART`. open_names: whether any label is accepted, because the files
     state their labels and no dataset was named. id_rule: a name in `names.ID_RULES`, or "". dropped: for each reason,
-    how many items were left out and the place of the first. notes: the assumptions made. place: the item that `each` is
-    building."""
+    how many items were left out and the place of the first. dropped_words: for each reason, how often each word was
+    left out. notes: the assumptions made. place: the item that `each` is building."""
 
     vocabulary: Vocabulary
     policy: ErrorPolicy
@@ -58,6 +59,7 @@ class Context:
     open_names: bool = False
     id_rule: str = ""
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
+    dropped_words: dict[str, Counter[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     place: str = ""
 
@@ -149,11 +151,14 @@ class Context:
         """Return the label of subjects in formats that do not label them: the first of the dataset's `subjects`."""
         return self.vocabulary.subjects[0]
 
-    def drop(self, reason: str, place: str, count: int = 1) -> None:
+    def drop(self, reason: str, place: str, count: int = 1, word: str = "") -> None:
         """Count something that is left out of the result. The summary shows for each reason the count and the first
-        place. reason: what is left out, in the plural. place: where it is in the file."""
+        place. reason: what is left out, in the plural. place: where it is in the file. word: a word that is left out,
+        which the summary quotes with its count; "" for none."""
         total, first = self.dropped.get(reason, (0, place))
         self.dropped[reason] = (total + count, first)
+        if word:
+            self.dropped_words.setdefault(reason, Counter())[quote_word(word)] += count
 
     def tell_lost(self, record: Record, *more: str) -> None:
         """Count what is lost when a record is written in the target format, for the summary. The format has a place for
@@ -182,6 +187,23 @@ class Context:
                     record = run_step(partial(build, item), source, where)
                     if record is not None:
                         yield record
+
+
+WORDS_SHOWN = 10
+"""How many words a note lists."""
+
+
+def list_words(counts: Mapping[str, int]) -> str:
+    """Return the most frequent of counted texts with their counts, for a note: '"drives past" 7, "gallops" 2'."""
+    frequent = Counter(counts).most_common(WORDS_SHOWN)
+    more = len(counts) - len(frequent)
+    rest = f" and {more:,} more ({arg('explain_words', like='FILE')} has all)" if more else ""
+    return ", ".join(f"{text} {count:,}" for text, count in frequent) + rest
+
+
+def quote_word(word: str) -> str:
+    """Return a word as a model said it, in quotes, for a note."""
+    return f'"{word[:60].replace("_", " ")}"'
 
 
 def run_step(step: Callable[[], T], source: Source, where: str | None = None) -> T:

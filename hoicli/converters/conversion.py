@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context, run_step
+from hoicli.converters.context import Context, list_words, run_step
 from hoicli.converters.formats import FORMATS, NUMBERED_BY, Format, detect
 from hoicli.converters.image_ids import identify_images
 from hoicli.errors import DataError, Place, UsageError, arg
@@ -95,7 +95,9 @@ class Conversion:
             note(text)
         self._context.policy.report()
         for reason, (count, place) in self._context.dropped.items():
-            note(f"left out: {reason}: {count:,} (the first: {place})")
+            words = self._context.dropped_words.get(reason)
+            quoted = f": {list_words(words)}" if words else ""
+            note(f"left out: {reason}: {count:,} (the first: {place}){quoted}")
 
     def _read_files(self, paths: list[str]) -> Iterator[tuple[str, Record]]:
         """Yield (file name, record) for each image of all paths, not checked yet. A format that needs several files

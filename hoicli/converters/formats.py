@@ -92,7 +92,7 @@ class Format:
 NUMBERED_BY = {"verbs": "verb_base", "objects": "object_order"}
 """The option that says how a file numbers verbs or objects."""
 _OPTIONS = {
-    "vlm": {"coords", "boxes", "to_vocabulary", "scores"},
+    "vlm": {"coords", "boxes", "to_vocabulary", "synonyms", "explain_words", "scores"},
     "logits": {"activation", "lambda_", "threshold"},
 }
 

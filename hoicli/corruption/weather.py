@@ -96,12 +96,12 @@ OCTAVES = 6
 def draw_clouds(rng: Generator, shape: Shape, _levels: Levels) -> Image:
     """Draw clouds: uint8 [height, width], at least one pixel 0 and one 255."""
     height, width = shape[:2]
-    total = np.zeros((height, width), dtype=np.int64)
+    total = np.zeros((height, width), dtype=np.int32)
     for octave in range(OCTAVES):
         cells = 2 << octave  # along the longer side
         rows, columns = (max(2, -(-cells * side // max(height, width))) for side in (height, width))
         layer = (random_bits(rng, (rows, columns, 1)) >> 8).astype(np.uint8)
-        total += resize_in_whole_numbers(layer, height, width)[:, :, 0].astype(np.int64) << (OCTAVES - octave)
+        total += resize_in_whole_numbers(layer, height, width)[:, :, 0].astype(np.int32) << (OCTAVES - octave)
     total -= total.min()
     clouds: Image = (255 * total // max(1, int(total.max()))).astype(np.uint8)
     return clouds
@@ -177,7 +177,9 @@ def snow(image: Image, fall: Falling, share: float, size: int, opacity: float, v
 
 def _add_veil(image: Image, veil: float) -> Image:
     """Return the image behind an even veil of this opacity (from 0 to 1)."""
-    return _blend(image, np.full(image.shape[:2], round(255 * veil), dtype=np.uint8), VEIL_COLOUR)
+    opacity = np.full((1, 256), round(255 * veil), dtype=np.uint8)
+    values = _blend(np.arange(256, dtype=np.uint8)[None, :, None], opacity, VEIL_COLOUR)  # of each value
+    return np.asarray(cv2.LUT(image, values.reshape(256)), dtype=np.uint8).reshape(image.shape)
 
 
 def _falling_opacity(shape: Shape, fall: Falling, share: float, size: tuple[int, int], opacity: float) -> Image:

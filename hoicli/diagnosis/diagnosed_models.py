@@ -263,7 +263,8 @@ class DiagnosedModel:
     """A model's diagnosis under one view: the protocol at one threshold or on one part of the data.
 
     name, tagged: the model, and whether rows name it (as the tag `model`). settings: what signatures state. plotted:
-    the rows that `rows` made last, without those of `slices`. slices: slices of classes, whose parts get rows too."""
+    the rows that `rows` made last, without those of `slices`, which are `plotted_parts`. slices: slices of classes,
+    whose parts get rows too."""
 
     name: str
     tagged: bool
@@ -271,12 +272,18 @@ class DiagnosedModel:
     diagnosis: Diagnosis
     settings: Settings
     plotted: list[Row] = field(default_factory=list)
+    plotted_parts: list[Row] = field(default_factory=list)
     slices: Sequence[Slice] = ()
 
     @property
     def label(self) -> str:
         """The model's name for figures, followed by the threshold or the part of the data that the diagnosis is of."""
-        return ", ".join([self.name, *(f"{key} {value}" for key, value in self.diagnosis.protocol.view)])
+        view = [f"{key} {value}" for key, value in self.diagnosis.protocol.view if key != "noint"]
+        return ", ".join([self.name, *view])
+
+    def label_rows(self, rows: Iterable[Row]) -> list[Row]:
+        """Return rows of this model with its label as `model`, for figures."""
+        return [row | {"model": self.label} for row in rows]
 
     def rows(self, *, per_class: bool, order: Sequence[str], tags: Mapping[str, str]) -> list[Row]:
         """Return the result rows (`diagnosis_rows`), followed by those of each part of `slices`; keep the former in
@@ -285,26 +292,35 @@ class DiagnosedModel:
         tags = {**({"model": self.name} if self.tagged else {}), **tags, **view}
         rows_of = partial(diagnosis_rows, self.diagnosis, self.vocabulary)
         self.plotted = list(rows_of(per_class=per_class, order=order, settings=self.settings, tags=tags))
-        rows = list(self.plotted)
+        self.plotted_parts = []
         # a view on a part of one slice (a partition of the data) is not divided by the slices of classes, too
         for slice_ in () if "slice" in view else self.slices:
-            for part, classes in zip(slice_.parts, slice_.classes, strict=True):
+            classes_of_parts = slice_.classes_of_parts(self.diagnosis.positives.tolist())
+            for part, classes in zip(slice_.parts, classes_of_parts, strict=True):
                 settings = {**self.settings, **slice_.setting(part)}
-                rows += rows_of(part=classes, settings=settings, tags={**tags, **slice_.tags(part)})
-        return rows
+                self.plotted_parts += rows_of(part=classes, settings=settings, tags={**tags, **slice_.tags(part)})
+        return self.plotted + self.plotted_parts
 
 
 def diagnose_models(
-    models: Sequence[Predictions], settled: Settled, filters: Filters, policy: ErrorPolicy, reading: Reading = "shared"
+    models: Sequence[Predictions],
+    settled: Settled,
+    filters: Filters,
+    policy: ErrorPolicy,
+    reading: Reading = "shared",
+    *,
+    beside: Protocol | None = None,
 ) -> list[DiagnosedModel]:
     """Return the diagnosis of each model under each view (threshold and part of the data). Models are predictions with
     ground truth, or match records with or without it, whose views were chosen when they were matched.
 
     settled: what the options chose; filters: which predictions are left out before matching; policy: what to do about
-    bad lines; reading: how repairs are assigned. Raises `DataError` for a bad stream."""
+    bad lines; reading: how repairs are assigned. beside: another protocol to diagnose by in the same pass, which match
+    records do not have. Raises `DataError` for a bad stream."""
     diagnosed = []
     vocabulary, protocol, truth = settled.vocabulary, settled.protocol, settled.truth
     protocol_views = settled.views.diagnosis_views(protocol)
+    protocol_views += [] if beside is None else settled.views.diagnosis_views(beside)
     for model in models:
         diagnosed_model = partial(
             DiagnosedModel, model.model, model.tagged, vocabulary, slices=settled.views.of_classes

@@ -22,6 +22,9 @@ from hoicli.records.oracles import IN_TURN
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
+NO_INTERACTION = ("noint", "counted")
+"""What signatures, and the tags of rows beside others, say of a protocol that counts the no_interaction classes."""
+
 
 def choose_diagnosis_protocol(
     names: Sequence[str], dataset: str | None, *, as_released: bool = False, no_interaction: bool = False
@@ -42,7 +45,17 @@ def choose_diagnosis_protocol(
         problem = "the released code never does" if as_released else f"{protocol.dataset} has no such classes"
         raise UsageError(f"{arg('with_no_interaction')}: {problem}; leave it out")
     # `changed` has what signatures say of a protocol that differs from the one of its name
-    return replace(protocol, drop_no_interaction=False, changed=(*protocol.changed, ("noint", "counted")))
+    return replace(protocol, drop_no_interaction=False, changed=(*protocol.changed, NO_INTERACTION))
+
+
+def count_no_interaction(protocol: Protocol) -> Protocol:
+    """Return a protocol that also counts the no_interaction classes, as a view of its own, for diagnosing by both in
+    one pass. Raises `UsageError` if the dataset has no such classes."""
+    if not protocol.drop_no_interaction:
+        problem = f"draws the errors without and with no_interaction, which {protocol.name} does not leave out here"
+        raise UsageError(f"{arg('plot_kind', 'no-interaction')}: {problem}; choose another one")
+    changed, view = (*protocol.changed, NO_INTERACTION), (NO_INTERACTION, *protocol.view)
+    return replace(protocol, drop_no_interaction=False, changed=changed, view=view)
 
 
 def _check_diagnosable(protocol: Protocol, dataset: str | None, *, as_released: bool) -> None:

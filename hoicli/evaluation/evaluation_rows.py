@@ -94,7 +94,7 @@ class Evaluated:
         if "slice" in view:  # a part of the data is not divided further
             return evaluated
         for slice_ in requested.slices:
-            for part, classes in zip(slice_.parts, slice_.classes, strict=True):
+            for part, classes in zip(slice_.parts, slice_.classes_of_parts(results.positives.tolist()), strict=True):
                 part_settings = {**settings, **slice_.setting(part)}
                 part_view = view | slice_.tags(part)
                 evaluated.append(replace(evaluated[0], within=classes, view=part_view, settings=part_settings))

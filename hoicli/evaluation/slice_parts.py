@@ -58,8 +58,9 @@ def triplet_parts(slice_: Slice, scenes: Scenes, vocabulary: Vocabulary) -> Bool
 def object_area(boxes: Floats) -> Floats:
     """Return [M] the area in pixels of each of the boxes [M, 4] (x1, y1, x2, y2), as (x2 - x1) * (y2 - y1); 0 for an
     inverted box. Corners near the largest float may give infinity."""
-    with np.errstate(over="ignore"):
-        area: Floats = np.maximum(boxes[:, 2:] - boxes[:, :2], 0.0).prod(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        width, height = (boxes[:, 2:] - boxes[:, :2]).T
+        area: Floats = np.where((width > 0) & (height > 0), width * height, 0.0)
     return area
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -57,6 +58,7 @@ MEASURES: Mapping[str, Measure] = {
     "verb": Measure(CLASSES, "a part for each verb"),
     "object": Measure(CLASSES, "a part for each object"),
     "frequency": Measure(CLASSES, "the dataset's groups by training triplets, or other cuts where it has the counts"),
+    "test_frequency": Measure(CLASSES, "how many triplets of the class this ground truth has", (10.0,)),
 }
 """The slices by name."""
 
@@ -67,8 +69,8 @@ class Slice:
 
     name: as rows and signatures write it. measure: a key of MEASURES, or FILE. parts: the names of the parts. cuts: the
     values between the parts, if they are ranges of a number. classes: if classes are divided, the class numbers of each
-    part. digest, images: if a FILE defines the parts, a digest of it, and for each image id the numbers of the parts
-    that the image is in (most often one)."""
+    part; () if that depends on the ground truth (`classes_of_parts`). digest, images: if a FILE defines the parts, a
+    digest of it, and for each image id the numbers of the parts that the image is in (most often one)."""
 
     name: str
     measure: str
@@ -82,6 +84,14 @@ class Slice:
     def of(self) -> str:
         """The kind of thing that is divided into parts: IMAGES, TRIPLETS or CLASSES."""
         return IMAGES if self.measure == FILE else MEASURES[self.measure].of
+
+    def classes_of_parts(self, positives: Sequence[int]) -> Sequence[frozenset[int]]:
+        """Return the class numbers of each part of a slice of classes. positives: how many ground-truth triplets each
+        class has."""
+        if self.measure != "test_frequency":
+            return self.classes
+        parts = [bisect_right(self.cuts, count) for count in positives]
+        return [frozenset(i for i, part in enumerate(parts) if part == number) for number in range(len(self.parts))]
 
     def tags(self, part: str) -> dict[str, str]:
         """Return the fields that tell result rows about a part from others: {"slice": "people", "part": "2"}. part: its
@@ -130,7 +140,7 @@ def _measured_slice(text: str, vocabulary: Vocabulary) -> Slice:
         problem = f"{name} has a part for each {name}, without cuts; leave {text.removeprefix(name)!r} out"
         raise UsageError(f"{arg('slice', text)}: {problem}")
     cuts = _parse_cuts(text, cut_texts) or measure.cuts
-    if measure.of == CLASSES:
+    if measure.of == CLASSES and name != "test_frequency":
         classes_of_parts = _classes_of_parts(text, cuts, vocabulary)
         return Slice(
             name=_slice_text(name, cuts),
@@ -145,7 +155,7 @@ def _measured_slice(text: str, vocabulary: Vocabulary) -> Slice:
             raise UsageError(f"{arg('slice', text)}: {problem}")
         return Slice(name, measure=name, parts=tuple(sorted(vocabulary.subjects)))
     usual_names = measure.names if cuts == measure.cuts else ()
-    names = usual_names or tuple(_range_names(cuts, whole=measure.of == IMAGES))
+    names = usual_names or tuple(_range_names(cuts, whole=measure.of != TRIPLETS))
     if vocabulary.roles and measure.of == TRIPLETS:
         names += ("no_object",)
     return Slice(_slice_text(name, cuts), measure=name, parts=names, cuts=cuts)

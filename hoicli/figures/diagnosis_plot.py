@@ -1,9 +1,11 @@
-"""The figure of a diagnosis: the mAP that correcting each type of error would gain, and the types of errors by rank,
-after Fig. 7 of the Diag-HOI paper (IJCV 2024)."""
+"""The figures of a diagnosis, after the Diag-HOI paper (IJCV 2024): the mAP that correcting each type of error would
+gain, and the types of errors by rank (Fig. 7); the gains of rare and of non-rare classes (Fig. 8); and those of fixing
+association errors without and with the no_interaction classes (Fig. 12)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +23,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.gridspec import SubplotSpec
 
+PLOTS = ("errors", "frequency", "no-interaction")
+"""The figures of --plot-kind."""
 COMPOSITIONS_SHOWN = 4
 """How many models' panels of errors by rank a figure has room for; the bars beside them have no such limit."""
 _NAMES = 1.1
 """The width in inches of the bars' names."""
+_BAR = 0.15
+"""The height in inches of a bar among many."""
 NO_SUM = "Deltas do not add up to 100 \N{MINUS SIGN} mAP."
 
 
@@ -52,7 +58,7 @@ def plot_diagnosis(
         width = look.room(PAGE_WIDTH if compositions_shown else COLUMN_WIDTH)
         side_by_side = bool(compositions_shown) and width >= BESIDE
         title_width = (width / 2 if side_by_side else width) - _NAMES
-        bar_height = 0.19 if len(deltas) == 1 else 0.15  # in inches, as all lengths here
+        bar_height = 0.19 if len(deltas) == 1 else _BAR  # in inches, as all lengths here
         height_of_bars = max(bar_height * len(bars), 1.5) + 0.75
         height_of_panels = max(1.25 * len(compositions_shown), 1.7) + 0.45
         if side_by_side:
@@ -75,6 +81,88 @@ def plot_diagnosis(
             figure,
             [Patch(label=style.words, **fill_keywords(style)) for name, style in STYLES.items() if name in present],
         )
+
+
+def plot_frequency(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
+    """Write a figure of what each oracle gains for rare and for non-rare classes, or for other groups of classes: a bar
+    for each model and group below the oracle's name, the first group hatched.
+
+    rows: those of the metric delta_mAP are drawn: those of each part of the data, if they are tagged so, else of every
+    subset but that of all classes. Raises `UsageError` if there is none, for two values of one bar, and for a file that
+    cannot be written."""
+    rows = list(rows)
+    deltas = _deltas_by_group(rows, _class_group)
+    groups = list(dict.fromkeys(group for _, group in deltas))
+    models = list(dict.fromkeys(model for model, _ in deltas))
+    bars: list[Bar] = []
+    for oracle in [oracle for oracle in ORACLES if any(oracle in values for values in deltas.values())]:
+        bars.append(Bar(STYLES[oracle].words))
+        for (model, group), values in deltas.items():
+            style = STYLES[oracle] if group == groups[0] else replace(STYLES[oracle], hatch="")
+            bars.append(Bar(_group_label(group, model, models), values.get(oracle), style))
+    title = _title_with_model("mAP gained by oracle and group of classes", models[0] if len(models) == 1 else "")
+    _save_bars(bars, title, path, look, rows)
+
+
+def plot_no_interaction(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
+    """Write a figure of what fixing association errors gains without and with the no_interaction classes: two bars for
+    each model. rows: those of the metric delta_mAP over all classes are drawn; those that count no_interaction are
+    tagged noint. Raises `UsageError` if there is none, for two values of one bar, and for a file that cannot be
+    written."""
+    rows = [row for row in rows if row.get("subset") in ALL_CLASSES and row.get("oracle") == "association"]
+    deltas = _deltas_by_group(rows, lambda row: "with" if "noint" in row["tags"] else "without")
+    models = list(dict.fromkeys(model for model, _ in deltas))
+    bars: list[Bar] = []
+    for model in models:
+        bars += [Bar(short_label(model))] if len(models) > 1 else []
+        for group, hatch in (("without", ""), ("with", STYLES["association"].hatch)):
+            value = deltas.get((model, group), {}).get("association")
+            bars.append(Bar(f"{group} no_interaction", value, replace(STYLES["association"], hatch=hatch)))
+    title = _title_with_model("mAP gained by fixing association errors", models[0] if len(models) == 1 else "")
+    _save_bars(bars, title, path, look, rows)
+
+
+def _class_group(row: Row) -> str:
+    """Return the group of classes that a row is of: the part that its tags name, else its subset; "" for that of all
+    classes."""
+    part = (row.get("tags") or {}).get("part")
+    if part is not None:
+        return str(part) if row["subset"] in ALL_CLASSES else ""
+    return "" if row["subset"] in (*ALL_CLASSES, "24") else str(row["subset"])
+
+
+def _group_label(group: str, model: str, models: Sequence[str]) -> str:
+    """Return the label of a group's bar, followed by that of its model if there are several models."""
+    words = group.replace("_", "-")
+    return words if len(models) == 1 else f"{words}, {short_label(model)}"
+
+
+def _deltas_by_group(
+    rows: Iterable[Row], group_of: Callable[[Row], str]
+) -> dict[tuple[str, str], dict[str, float | None]]:
+    """Return the delta mAP by (model, group) and then oracle, in the order of the rows. group_of: returns the group of
+    a row, "" for a row to leave out. Raises `UsageError` if there is none, and for two of one bar."""
+    deltas: dict[tuple[str, str], dict[str, float | None]] = {}
+    for row in rows:
+        if row.get("metric") == "delta_mAP" and (group := group_of(row)):
+            key, oracle = (model_name(row), group), row["oracle"]
+            if oracle in deltas.setdefault(key, {}):
+                raise UsageError(f"{arg('plot')}: two values of {oracle}, {group}; draw one slice at one threshold")
+            deltas[key][oracle] = value_of(row)
+    if not deltas:
+        raise UsageError(f"{arg('plot_kind')}: there is no delta_mAP of such groups of classes in this dataset to draw")
+    return deltas
+
+
+def _save_bars(bars: Sequence[Bar], title: str, path: str, look: Look, rows: Iterable[Row]) -> None:
+    """Write a figure with one panel of bars. rows: their caveats go with the figure."""
+    with save_figure(path, look, NO_SUM, caveats_of(rows)) as figure:
+        width = look.room(COLUMN_WIDTH)
+        figure.set_size_inches(width, max(_BAR * len(bars), 0.6) + 0.75)
+        ax = figure.add_subplot()
+        draw_bars(ax, bars)
+        ax.set_xlabel("\N{GREEK CAPITAL LETTER DELTA}mAP (points)")
+        add_title(ax, title, width - _NAMES)
 
 
 def _add_compositions(

@@ -199,8 +199,9 @@ Slice = Annotated[
     Names,
     Option(
         "NAME",
-        "Add rows for parts of the data: objects, distance, subject, people, pairs, verb, object or frequency "
-        "(distance:0.5:1 sets other limits), or a file of image_id<TAB>slice lines; several with commas.",
+        "Add rows for parts of the data: objects, distance, subject, people, pairs, verb, object, frequency or "
+        "test_frequency (distance:0.5:1 sets other limits), or a file of image_id<TAB>slice lines; several with "
+        "commas.",
         offer=choices.SLICES,
         several=True,
     ),

@@ -98,6 +98,21 @@ def read_integers(values: Any, field: str, meaning: str = "indices of boxes") ->
     return array.astype(np.int64, copy=True)
 
 
+def all_within(numbers: Ints, lowest: int, end: int) -> bool:
+    """Return whether every number is at least `lowest` and less than `end`."""
+    # one pass instead of two: read without its sign, a number below the lowest is larger than any end
+    return not numbers.size or int((numbers - lowest).view(np.uint64).max()) < end - lowest
+
+
+def check_range(numbers: Ints, count: int, field: str, meaning: str, *, lowest: int = 0) -> None:
+    """Raise `DataError` for a number below `lowest`, or not below `count`. field: what errors call the numbers;
+    meaning: what there are `count` of, such as "boxes"."""
+    if not all_within(numbers, lowest, count):
+        row = int(np.flatnonzero((numbers < lowest) | (numbers >= count))[0])
+        problem = f"number {numbers[row]}, but there are {count} {meaning}, numbered from 0"
+        raise DataError(problem, field=f"{field}[{row}]")
+
+
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
 
 

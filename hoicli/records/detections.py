@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 
 from hoicli.errors import DataError
 from hoicli.io.streams import Item
-from hoicli.records.arrays import box_array, box_corners, flat_array, floats, read_array, read_integers
+from hoicli.records.arrays import (
+    all_within,
+    box_array,
+    box_corners,
+    check_range,
+    flat_array,
+    floats,
+    read_array,
+    read_integers,
+)
 from hoicli.records.columns import NO_BOX
 from hoicli.records.image import problems, unknown_label
 from hoicli.records.interaction_arrays import check_objects, state_verbs
@@ -229,7 +238,7 @@ def _is_sound(detections_made: Detections, vocabulary: Vocabulary, *, scored: bo
     if scored and not np.isfinite(detections_made.score).all():
         return False
     no_object = NO_BOX if vocabulary.roles else 0
-    if not (_all_within(detections_made.subject, 0, count) and _all_within(detections_made.object, no_object, count)):
+    if not (all_within(detections_made.subject, 0, count) and all_within(detections_made.object, no_object, count)):
         return False
     if not vocabulary.roles:
         return True
@@ -238,12 +247,6 @@ def _is_sound(detections_made: Detections, vocabulary: Vocabulary, *, scored: bo
         (detections_made.role > 0) | (detections_made.object < 0)
     )
     return bool(fits.all())
-
-
-def _all_within(numbers: Ints, lowest: int, end: int) -> bool:
-    """Return whether every number is at least `lowest` and less than `end`."""
-    # one pass instead of two: read without its sign, a number below the lowest is larger than any end
-    return not numbers.size or int((numbers - lowest).view(np.uint64).max()) < end - lowest
 
 
 def _check_names(arrays: Mapping[str, Any], of_triplets: Sequence[str], *, nulls: bool) -> None:
@@ -275,11 +278,9 @@ def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
     if not is_list or not isinstance(values[0], str | None):
         array = flat_array(read_array(values, field), field)
         if array.dtype.kind in "iu" or not array.size:
-            ids, lowest = array.astype(np.int64, copy=True), -1 if None in ids_by_name else 0
-            if not _all_within(ids, lowest, count):
-                place = int(np.flatnonzero((ids < lowest) | (ids >= count))[0])
-                problem = f"number {ids[place]}, but {vocabulary.name} has {count} {what}s, numbered from 0"
-                raise DataError(f"{problem} as `hoicli vocab` lists them", field=f"{field}[{place}]")
+            ids = array.astype(np.int64, copy=True)
+            meaning = f"{what}s in {vocabulary.name} (see `hoicli vocab`)"
+            check_range(ids, count, field, meaning, lowest=-1 if None in ids_by_name else 0)
             return ids
         if array.dtype.kind not in "UTO":
             raise DataError(f"has dtype {array.dtype}, wants names or integers", field=field)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.errors import DataError
-from hoicli.records.arrays import box_array, read_array, read_integers
+from hoicli.records.arrays import box_array, check_range, read_array, read_integers
 from hoicli.records.kit import Ints
 from hoicli.records.parsing import short
 from hoicli.vocabulary.labels import Vocabulary
@@ -50,6 +50,11 @@ def row_arrays(rows: Any) -> dict[str, Any]:
             "score": table[:, 1]}  # fmt: skip
 
 
+def check_interactions(number: Ints, count: int, vocabulary: Vocabulary) -> None:
+    """Raise `DataError` for a number that is not of one of the dataset's first `count` interactions."""
+    check_range(number, count, "interaction", f"interactions in {vocabulary.name} (see `hoicli vocab`)")
+
+
 def state_verbs(arrays: Mapping[str, Any], vocabulary: Vocabulary) -> dict[str, Any]:
     """Return the arrays of an image with `verb` in place of `interaction`. Without `labels` these follow from the
     interactions: subjects are persons; a box that is the object of two classes is there twice, one of no triplet is
@@ -59,11 +64,7 @@ def state_verbs(arrays: Mapping[str, Any], vocabulary: Vocabulary) -> dict[str, 
         raise DataError(f"{vocabulary.name} has roles; give verb and role", field="interaction")
     if arrays.get("verb") is not None:
         raise DataError("give interaction or verb, not both", field="interaction")
-    count = len(vocabulary.interactions)
-    wrong = np.flatnonzero((number < 0) | (number >= count))
-    if len(wrong):
-        problem = f"number {number[wrong[0]]}, but {vocabulary.name} has {count} interactions, numbered from 0"
-        raise DataError(f"{problem} as `hoicli vocab` lists them", field=f"interaction[{wrong[0]}]")
+    check_interactions(number, len(vocabulary.interactions), vocabulary)
     triplets = None if arrays.get("subject") is None else read_array(arrays["subject"], "subject").size
     if triplets not in (None, len(number)):
         problem = f"{len(number)} values for {triplets} triplets (`subject` has {triplets})"

@@ -250,9 +250,10 @@ class Vocabulary:
         """Return the ids of the interactions with one object, ascending: the order of rows in `detections_XX.mat`."""
         return [index for index, (_, name) in enumerate(self.interactions) if name == object_name]
 
-    def split(self, name: str) -> str:
+    def split(self, name: str, argument: str = "split") -> str:
         """Return the name that this dataset has for a zero-shot split. name: that name in any case, or the papers'
-        (RF-UC or UC-RF, NF-UC, UO, UV). Raises `UsageError` for a split that this dataset does not have."""
+        (RF-UC or UC-RF, NF-UC, UO, UV). argument: the one that named it. Raises `UsageError` for a split that this
+        dataset does not have."""
         lower_name = name.lower()
         # the papers' names have hyphens, as rf-uc, and the dataset's own have underscores
         split_name = self.split_aliases.get(lower_name.replace("_", "-"), lower_name.replace("-", "_"))
@@ -263,7 +264,7 @@ class Vocabulary:
             subset_hint = f"; {name} is no split but a subset, and has rows anyway" if subset else ""
             if f"{subset}_first" in self.unseen:
                 subset_hint += f" (the split is {subset}_first)"
-            raise UsageError(f"{arg('split', name)}: {self.name} has {known_splits}{subset_hint}")
+            raise UsageError(f"{arg(argument, name)}: {self.name} has {known_splits}{subset_hint}")
         return split_name
 
     def check_split(self, name: str | None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib.resources import files
@@ -18,14 +18,10 @@ from typing import Any
 
 from hoicli.errors import DataError
 from hoicli.vocabulary.datasets import load
-from hoicli.vocabulary.labels import Vocabulary, normalise, replace_typography, strip_accents
+from hoicli.vocabulary.labels import Vocabulary, normalise, strip_accents
 from hoicli.wordnet.lexicon import Lexicon, open_embedded, open_wordnet
+from hoicli.wordnet.phrases import ARTICLES, SplitLabel, spellings_of, split_name, split_verb
 
-LONGEST = 12
-"""How many words of a label are looked at; WordNet's longest lemmas have nine."""
-
-ARTICLES = frozenset({"a", "an", "the"})
-AUXILIARIES = frozenset({"am", "are", "be", "been", "being", "is", "to", "was", "were"})
 NEGATIONS = frozenset({"no", "not"})
 PARTICLES = frozenset({"away", "back", "down", "in", "off", "on", "out", "over", "up"})
 FUNCTION_WORDS = ARTICLES | frozenset(
@@ -34,11 +30,6 @@ FUNCTION_WORDS = ARTICLES | frozenset(
 """Words that are no component of a compound by themselves, though WordNet has nouns so spelt (indium, ampere)."""
 
 _SENSE = re.compile(r"\S+\.([nvasr])\.\d+")
-_WORD = re.compile(r"(?<![\s_/-])([\s_/-]*)([^\s_/-]+)")  # a run of separators is tried from its start alone
-_PUNCTUATION = " \t\r\n.,;:!?\"'()[]"
-
-SplitLabel = list[tuple[str, str]]
-"""The words of a label, each with the separator before it: [("", "hot"), ("-", "dog")]."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +55,11 @@ def candidates(label: str, pos: str) -> list[str]:
     WordNet's ("text", "stop sign"), so that every label of a benchmark has its own sense among its candidates. Each
     sense is listed once.
     """
-    return list(_candidates_with_lemmas(open_wordnet(), label, pos))
+    return list(candidates_with_lemmas(open_wordnet(), label, pos))
 
 
 @lru_cache(maxsize=1 << 16)
-def _candidates_with_lemmas(wordnet: Lexicon, label: str, pos: str) -> Mapping[str, str]:
+def candidates_with_lemmas(wordnet: Lexicon, label: str, pos: str) -> Mapping[str, str]:
     """Return {sense: the lemma in the label that has it ("dog", of "hot dog")} for all `candidates` of a label, in
     their order."""
     sense_name = _SENSE.fullmatch(label.strip())
@@ -78,22 +69,23 @@ def _candidates_with_lemmas(wordnet: Lexicon, label: str, pos: str) -> Mapping[s
         except KeyError:
             return {}
         return {name: name.rsplit(".", 2)[0]} if sense_name[1] == pos else {}
-    plain_label = replace_typography(label).lower().strip(_PUNCTUATION)
-    words: SplitLabel = _WORD.findall(plain_label)[:LONGEST]
-    while len(words) > 1 and words[0][1] in ARTICLES:
-        del words[0]
+    words = split_name(label) if pos == "n" else split_verb(wordnet, label)
     lemmas = _noun_lemmas(wordnet, words) if pos == "n" else _verb_lemmas(wordnet, words)
     lemma_of: dict[str, str] = {}
     for lemma in lemmas:
-        # senses that hoicli's own table has for a word beside WordNet's; None where the WordNet in use lacks one
-        added = (_translate_sense(wordnet, sense) for sense in _table()["added"][pos].get(lemma, ()))
-        for sense in (*wordnet.senses(lemma, pos), *added):
-            if sense is not None:
-                lemma_of.setdefault(sense, lemma)
+        for sense in senses_in(wordnet, lemma, pos):
+            lemma_of.setdefault(sense, lemma)
     without_accents = strip_accents(label)
     if not lemma_of and without_accents != label:  # "café" is WordNet's cafe
-        return _candidates_with_lemmas(wordnet, without_accents, pos)
+        return candidates_with_lemmas(wordnet, without_accents, pos)
     return lemma_of
+
+
+def senses_in(wordnet: Lexicon, lemma: str, pos: str) -> list[str]:
+    """Return the names of all senses of a lemma: WordNet's, the most frequent first, then those that the curated table
+    adds, as far as this WordNet has them."""
+    added = (_translate_sense(wordnet, sense) for sense in _table()["added"][pos].get(lemma, ()))
+    return [*wordnet.senses(lemma, pos), *(sense for sense in added if sense is not None)]
 
 
 @cache
@@ -126,6 +118,23 @@ def senses_of(vocabulary: Vocabulary) -> Callable[[str, str | None], tuple[str |
     if vocabulary.name in CURATED:
         return partial(ground_truth_sense, vocabulary.name)
     return lambda _, name: (None, None if name is None else _noun_sense(vocabulary, name))
+
+
+def sense_of_verb(vocabulary: Vocabulary, verb: str, object_: str | None) -> str | None:
+    """Return the sense of a dataset's verb with an object, None for the one with most objects: the curated one, else
+    its first candidate; None for a verb without a sense."""
+    if vocabulary.name in CURATED:
+        choice = verb_choice(vocabulary.name, verb, object_)
+        return choice.sense if choice else None
+    return next(iter(candidates(verb, "v")), None)
+
+
+def sense_of_object(vocabulary: Vocabulary, name: str) -> str | None:
+    """Return the sense of a dataset's object: COCO's objects have curated ones, SWIG-HOI's have WordNet's numbers; else
+    it is the first candidate. None for an object without a sense."""
+    if name in vocabulary.coco_ids and (choice := object_choice("hico", name)):
+        return choice.sense
+    return _noun_sense(vocabulary, name) or next(iter(candidates(name, "n")), None)
 
 
 def _noun_sense(vocabulary: Vocabulary, name: str) -> str | None:
@@ -197,15 +206,7 @@ def _table() -> dict[str, Any]:
     return table
 
 
-def _join_words(words: SplitLabel) -> list[str]:
-    """Return the spellings of consecutive words as one lemma: with the separators of the label, with underscores, with
-    hyphens, and in one word."""
-    plain = [word for _, word in words]
-    as_in_label = words[0][1] + "".join(("-" if before == "-" else "_") + word for before, word in words[1:])
-    return list(dict.fromkeys([as_in_label, "_".join(plain), "-".join(plain), "".join(plain)]))
-
-
-def _base_forms(wordnet: Lexicon, form: str, pos: str) -> list[str]:
+def base_forms(wordnet: Lexicon, form: str, pos: str) -> list[str]:
     """Return the lemmas of which a word may be a form: WordNet's, then those that only the curated table has."""
     added = _table()["added"][pos]  # {lemma: its senses} that hoicli's own table has beside WordNet's
     endings = wordnet.reader.MORPHOLOGICAL_SUBSTITUTIONS[pos]
@@ -221,8 +222,8 @@ def _noun_lemmas(wordnet: Lexicon, words: SplitLabel) -> list[str]:
     for size in range(len(words), 1, -1):
         parts += [words[begin : begin + size] for begin in range(len(words) - size, -1, -1)]
     parts += [[word] for word in reversed(words) if word[1] not in FUNCTION_WORDS or len(words) == 1]
-    spellings = chain.from_iterable(map(_join_words, parts))
-    return list(chain.from_iterable(_base_forms(wordnet, spelling, "n") for spelling in spellings))
+    spellings = chain.from_iterable(map(spellings_of, parts))
+    return list(chain.from_iterable(base_forms(wordnet, spelling, "n") for spelling in spellings))
 
 
 def _verb_lemmas(wordnet: Lexicon, words: SplitLabel) -> list[str]:
@@ -230,8 +231,6 @@ def _verb_lemmas(wordnet: Lexicon, words: SplitLabel) -> list[str]:
     first; none for a negation ("not riding")."""
     if not words or words[0][1] in NEGATIONS:
         return []
-    while len(words) > 1 and words[0][1] in AUXILIARIES and _base_forms(wordnet, words[1][1], "v"):
-        words = words[1:]
     for begin in range(len(words)):
         parts = [words[begin:stop] for stop in range(len(words), begin, -1)]
         if words[-1][1] in PARTICLES and len(parts) > 2:  # "pick the apple up" has pick_up before pick
@@ -246,59 +245,8 @@ def _verb_base_forms(wordnet: Lexicon, words: SplitLabel) -> list[str]:
     """Return the verbs of which consecutive words may be a form, inflected in the first word ("picking up") or at the
     end ("hand-feeding")."""
     lemmas: list[str] = []
-    for base in _base_forms(wordnet, words[0][1], "v") if len(words) > 1 else ():
-        lemmas += [lemma for lemma in _join_words([(" ", base), *words[1:]]) if wordnet.senses(lemma, "v")]
-    for spelling in _join_words(words):
-        lemmas += _base_forms(wordnet, spelling, "v")
+    for base in base_forms(wordnet, words[0][1], "v") if len(words) > 1 else ():
+        lemmas += [lemma for lemma in spellings_of([(" ", base), *words[1:]]) if wordnet.senses(lemma, "v")]
+    for spelling in spellings_of(words):
+        lemmas += base_forms(wordnet, spelling, "v")
     return list(dict.fromkeys(lemmas))
-
-
-# For `vocab --senses`
-
-
-def sense_rows(label: str, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
-    """Yield a row for each sense that a label may have: a verb, an object, or a verb and its object ("ride bicycle",
-    the verb's senses first). The sense that the dataset's curated table has for it is `chosen`, and `why` says the
-    reason, where it is not obvious."""
-    curated = vocabulary.name if vocabulary.name in CURATED else None
-    verb, rest = _split_verb(label, vocabulary)  # no verb: an object alone, or what the dataset does not have
-    object_ = label if verb is None else rest
-    if curated and verb == label and object_choice(curated, label):  # train, tie: both a verb and an object
-        object_ = label
-    curated_object = object_choice(curated, object_) if curated and object_ else None
-    if verb is not None or curated_object is None:
-        curated_verb = verb_choice(curated, verb or label, rest) if curated else None
-        yield from _candidate_rows(verb or label, "v", curated_verb)
-    if object_:
-        yield from _candidate_rows(object_, "n", curated_object)
-
-
-def _split_verb(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
-    """Return (the dataset's longest verb that a label begins with, the rest of the label or None); (None, None) if it
-    begins with none."""
-    words, longest = normalise(label).split("_"), max(len(normalise(verb).split("_")) for verb in vocabulary.verbs)
-    for stop in range(min(len(words), longest), 0, -1):
-        if "_".join(words[:stop]) in vocabulary.verb_ids:
-            return "_".join(words[:stop]), "_".join(words[stop:]) or None
-    return None, None
-
-
-def _candidate_rows(label: str, pos: str, choice: CuratedSense | None) -> Iterator[dict[str, Any]]:
-    """Yield a row for each candidate sense of a label. choice: its curated sense, None without one. The `why` of
-    another sense names the lemma that has it, if that is only a part of the label."""
-    wordnet = open_wordnet()
-    for sense, lemma in _candidates_with_lemmas(wordnet, label, pos).items():
-        synset = wordnet.reader.synset(sense)
-        is_chosen = choice is not None and sense == choice.sense
-        why = None if lemma == normalise(label) else f"from {lemma!r}"
-        if choice is not None and is_chosen:
-            why = choice.why
-        yield {
-            "label": label,
-            "pos": pos,
-            "sense": sense,
-            "gloss": synset.definition(),
-            "lemmas": synset.lemma_names(),
-            "chosen": is_chosen,
-            "why": why,
-        }

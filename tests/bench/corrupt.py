@@ -22,7 +22,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption.catalogue import HOICLI_1, IMAGENET_C, RECIPES, REFERENCE_SIDE, SEVERITIES
+from hoicli.corruption.catalogue import HOICLI_1, IMAGENET_C, RECIPES, REFERENCE_SIDE, ROHOI, SEVERITIES
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.images import Picture, decoded_pixels, encode
 from hoicli.corruption.pixels import resize_image
@@ -36,7 +36,7 @@ Image = NDArray[np.uint8]
 PUBLISHED = RECIPES[IMAGENET_C]
 """Beside theirs: the constants are the same."""
 PICTURES = "corrupt_pictures"
-FILES = len(EFFECTS) * len(SEVERITIES)
+FILES = len(ROHOI) * len(SEVERITIES)
 HEADER = ("corruption", "hoicli ms", "imagecorruptions ms", "times ours", "PSNR hoicli", "PSNR imagecorruptions",
           "largest difference of a severity", "")  # fmt: skip
 
@@ -199,7 +199,9 @@ def costs() -> Table:
                 processor_time(original.psnr, seen)[0] + processor_time(original.ssim, seen)[0],
             )
         rows.append((name, *(f"{1000 * seconds:.1f}" for seconds in cells)))
-    for what, seconds in zip(("JPEG encoded", "JPEG decoded", "PSNR and SSIM"), besides / FILES, strict=True):
+    for what, seconds in zip(
+        ("JPEG encoded", "JPEG decoded", "PSNR and SSIM"), besides / (len(EFFECTS) * len(SEVERITIES)), strict=True
+    ):
         rows.append((f"{what}, a file", f"{1000 * seconds:.1f}", *[""] * len(SEVERITIES)))
     return Table(("", "drawn once an image", *map(str, SEVERITIES)), rows)
 

@@ -188,6 +188,8 @@ def test_pairs_that_are_none(changed: Record, message: str) -> None:
     [
         (lambda: hoicli.triplets([pairs([[0, 1], [2, 3]])], [(4, 6)]),
          "outputs[0].pairing: shape (2, 2) may be two pairs in either form; say pairing='2xP' (UPT) or 'Px2' (PViC)"),
+        (lambda: hoicli.triplets([pairs([[0, 1, 1], [2, 2, 3]])], [(4, 6)], pairing="Px2"),
+         "outputs[0].pairing: has shape (2, 3), but pairing='Px2'"),
         (lambda: hoicli.triplets([pairs([[0], [2]])], [(4, 6)], matching=True),
          "matching: not with UPT's lists of dictionaries; leave it out"),
         (lambda: hoicli.triplets([pairs([[0], [2]])], [(4, 6)], dataset="vcoco", last_pixels=True),
@@ -277,7 +279,7 @@ def test_a_box_of_two_objects_is_there_twice() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"interaction": [600, 0]}, "interaction[0]: number 600, but hico has 600 interactions, numbered from 0 as"),
+        ({"interaction": [600, 0]}, "interaction[0]: number 600, but there are 600 interactions in hico (see"),
         ({"interaction": [0.5, 1]}, "interaction: has dtype float64, wants integers: numbers of interactions"),
         ({"interaction": [1]}, "interaction: 1 values for 2 triplets (`subject` has 2)"),
         ({"verb": [1, 2]}, "interaction: give interaction or verb, not both"),
@@ -301,7 +303,7 @@ def test_interactions_that_are_none(changed: Record, message: str) -> None:
         ([[1, 2]], "has shape (1, 2) and dtype int64, wants rows of 10 numbers: interaction, score, the four numbers"),
         ([[0.5] * 10], "[0]: 0.5 is no interaction; they are whole numbers"),
         ([[3] * 10, [float("nan")] * 10], "[1]: NaN is no interaction; they are whole numbers"),
-        ([[900.0] * 10], "interaction[0]: number 900, but hico has 600 interactions"),
+        ([[900.0] * 10], "interaction[0]: number 900, but there are 600 interactions in hico"),
         ([[3.0, float("nan"), *range(8)]], "score[0]: NaN is no score; give a finite number"),
     ],
 )

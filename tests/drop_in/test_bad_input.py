@@ -115,7 +115,7 @@ def test_a_triplet_of_what_is_not_there(kind: str, number: float, column: int) -
     if "vcoco" in kind and (number, column) == (-1, 1):
         assert evaluate(kind, preds, gts)  # an action without an object
         return
-    with pytest.raises(DataError, match=rf"^gts\[{at}\]\['hois'\]: "):
+    with pytest.raises(DataError, match=rf"^gts\[{at}\]\['hois'\](\[0\])?: "):
         evaluate(kind, preds, gts)
 
 
@@ -232,8 +232,26 @@ def test_bad_annotations_and_predictions(dataset: str, tmp_path: Path) -> None:
         inpcc_flow(dataset, tmp_path, [annotations[0], annotations[0]], predictions)
     assert inpcc_flow(dataset, tmp_path, annotations, {image["img_id"]: [] for image in annotations}).rows
     if dataset == "hico":
-        with pytest.raises(UsageError, match="split='nothing'"):
+        with pytest.raises(UsageError, match="zero_shot_type='nothing'"):
             inpcc_flow(dataset, tmp_path, annotations, predictions, zero_shot_type="nothing")
+
+
+def test_an_annotated_pair_of_what_is_not_there_is_named(tmp_path: Path) -> None:
+    annotations, predictions = worlds.annotated_world(SEED, "hico")
+    place = next(place for place, image in enumerate(annotations) if image["hoi_annotation"])
+    annotations[place]["hoi_annotation"][0]["object_id"] = 999
+    with pytest.raises(DataError) as raised:
+        inpcc_flow("hico", tmp_path, annotations, predictions)
+    message = "its numbers are not of a verb, two boxes and an interaction of hico; correct them"
+    assert str(raised.value) == f"{tmp_path / 'annotations.json'}: [{place}]: hoi_annotation[0]: {message}"
+
+
+def test_rlip_has_options_and_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    preds, gts = world("qpic")
+    args = SimpleNamespace(**OPTIONS | {"use_nms_filter": False})
+    for options, text in ((None, "mAP rare: "), (args, "mAP rare (unseen): ")):
+        qpic.HICOEvaluator(preds, gts, 0, RARE, NON_RARE, worlds.correct_mat(), options).evaluate()
+        assert text in capsys.readouterr().out
 
 
 def test_files_of_vcoco(tmp_path: Path) -> None:
@@ -255,7 +273,7 @@ def test_files_of_vcoco(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="none"):
         evaluator._do_eval(str(tmp_path / "none"))
     detections.write_bytes(pickle.dumps([{"image_id": 11, "person_box": [20, 20, 79, 139], "hold_agent": 0.5}]))
-    with pytest.raises(HoicliError):
+    with pytest.raises(UsageError, match="ovr_thresh=-1: give an overlap above 0"):
         evaluator._do_eval(str(detections), -1)
     evaluator._do_eval(str(detections))  # some actions have no ground truth in the sample
     assert evaluator.rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections import Counter
@@ -18,12 +19,14 @@ from hypothesis import strategies as st
 
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.selection import chosen_protocols
+from hoicli.evaluation.slice_parts import object_area
 from hoicli.evaluation.slices import MEASURES, MOST_PARTS, Slice, parse_slices
 from hoicli.evaluation.tally import ClassResults
 from hoicli.evaluation.views import Views, parse_thresholds
 from hoicli.vocabulary.datasets import load
 from tests.support import reference, strategies
 from tests.support.kernel import HICO, Record, ground_truth, tally
+from tests.support.project import FIXTURES, Hoicli
 
 Data = tuple[list[Record], list[Record]]
 EVERY = chosen_protocols(["all"], "hico")
@@ -174,6 +177,12 @@ def test_a_part_ignores_what_is_outside_it() -> None:
     assert whole.in_mean.sum() == 600
 
 
+def test_an_inverted_box_has_no_area_however_large_it_is() -> None:
+    largest = np.finfo(np.float64).max
+    boxes = np.array([[9.0, -largest, 1.0, largest], [0.0, 0.0, 2.0, 3.0], [-largest, 0.0, largest, 1.0]])
+    assert object_area(boxes).tolist() == [0.0, 6.0, math.inf]
+
+
 def test_people_in_one_place_are_one() -> None:
     truth, predictions = world()
     truth[0]["boxes"] += [[0, 0, 100, 200], [9, 9, 20, 20]]
@@ -272,6 +281,24 @@ def test_training_counts_are_cut_as_numbers_are() -> None:
     (made,) = parse_slices(["frequency:2:10"], replace(HICO, training_counts=counts))
     assert (made.parts, made.cuts) == (("0-1", "2-9", "10+"), (2.0, 10.0))
     assert made.classes == (frozenset({0}), frozenset({1, 2}), frozenset(range(3, 600)))
+
+
+def test_the_frequency_in_the_test_set_is_that_of_its_ground_truth(hoicli: Hoicli) -> None:
+    """Diag-HOI's arXiv version: a class with fewer than ten triplets in the test set is rare."""
+    (made,) = parse_slices(["test_frequency"], HICO)
+    assert made.parts == ("0-9", "10+")
+    assert made.classes_of_parts([0, 9, 10, 400]) == [frozenset({0, 1}), frozenset({2, 3})]
+    files = ("--gt", FIXTURES / "sample/gt.jsonl.gz", FIXTURES / "sample/baseline.jsonl.gz")
+    options = ("--protocol", "qpic", "--slice", "test_frequency", "--per-class")
+    found = [json.loads(line) for line in hoicli("eval", *files, *options).out.splitlines()]
+    counts = {(row["verb"], row["object"]): (row["n"], row["value"]) for row in found
+              if row["metric"] == "AP" and "part" not in row["tags"]}  # fmt: skip
+    for part, least, most in (("0-9", 1, 9), ("10+", 10, 1000)):
+        (mean,) = [row for row in found if (row["metric"], row["subset"]) == ("mAP", "full")
+                   and row["tags"].get("part") == part]  # fmt: skip
+        values = [value for n, value in counts.values() if least <= n <= most]
+        assert (mean["n"], mean["value"]) == (len(values), pytest.approx(sum(values) / len(values)))
+        assert f"|slice:test_frequency/{part}|" in mean["signature"]
 
 
 def test_a_mean_over_thresholds_is_cocos() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from hoicli.errors import UsageError
 from hoicli.figures.curve_plots import plot_pairs
-from hoicli.figures.diagnosis_plot import NO_SUM, plot_diagnosis
+from hoicli.figures.diagnosis_plot import NO_SUM, plot_diagnosis, plot_frequency, plot_no_interaction
 from hoicli.figures.styles import STYLES
 from hoicli.records.oracles import ORACLES
 from tests.support.figures import Rows, deltas, sweep, words
@@ -77,6 +77,40 @@ def test_names_are_text_and_short(tmp_path: Path) -> None:
     ):
         assert texts.count(shown) == len(ORACLES)
     plot_diagnosis(deltas(names[3]), {}, str(tmp_path / "glyph.png"))  # no warning about the font
+
+
+def groups(model: str, **values: float) -> Rows:
+    """Rows of each group of classes, and of all (99), which no such figure shows."""
+    return [{**row, "subset": name, "value": value, "tags": {}} for name, value in {**values, "full": 99.0}.items()
+            for row in deltas(model) if row["metric"] == "delta_mAP" and row["subset"] == "full"]  # fmt: skip
+
+
+def test_groups_of_classes_have_a_bar_each_below_their_oracle(tmp_path: Path) -> None:
+    path = tmp_path / "groups.svg"
+    plot_frequency([*groups("CDN", rare=12.3, non_rare=3.2), *groups("UPT", rare=6.9, non_rare=1.4)], str(path))
+    texts = words(path)
+    for text in ("rare, CDN", "non-rare, CDN", "rare, UPT", "non-rare, UPT", "12.3", "1.4"):
+        assert texts.count(text) == len(ORACLES)
+    assert "99.0" not in texts
+    parts = [{**row, "tags": {"slice": "test_frequency", "part": row["subset"]}, "subset": "full"}
+             for row in groups("CDN", **{"0-9": 4.1, "10+": 2.3})]  # fmt: skip
+    plot_frequency([row for row in parts if row["tags"]["part"] != "full"], str(path))
+    assert words(path).count("0-9") == words(path).count("4.1") == len(ORACLES)
+    with pytest.raises(UsageError, match="no delta_mAP of such groups"):
+        plot_frequency(groups("CDN"), str(path))
+    with pytest.raises(UsageError, match="two values of duplicate, rare"):
+        plot_frequency(groups("CDN", rare=1.0) * 2, str(path))
+
+
+def test_association_errors_without_and_with_no_interaction(tmp_path: Path) -> None:
+    path = tmp_path / "association.svg"
+    left_out = [{**row, "value": 18.5} for row in groups("CDN")]
+    counted = [{**row, "value": 22.75, "tags": {"noint": "counted"}} for row in left_out]
+    plot_no_interaction([*left_out, *counted], str(path))
+    texts = words(path)
+    for text in ("without no_interaction", "with no_interaction", "18.5", "22.8"):
+        assert texts.count(text) == 1
+    assert "errors: CDN" in " ".join(texts)
 
 
 def test_pairs_by_the_thresholds_of_a_sweep(tmp_path: Path) -> None:

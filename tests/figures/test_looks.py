@@ -16,7 +16,7 @@ import pytest
 from hoicli.corruption.catalogue import FAMILIES, ROHOI, SEVERITIES, family_of
 from hoicli.figures.confusion_plot import Panel, most_confused, order_names, plot_confusion
 from hoicli.figures.curve_plots import plot_curves, plot_pairs, wilson
-from hoicli.figures.diagnosis_plot import plot_diagnosis
+from hoicli.figures.diagnosis_plot import plot_diagnosis, plot_frequency, plot_no_interaction
 from hoicli.figures.rating_plots import Counts, plot_counts, plot_kappa
 from hoicli.figures.robustness_plots import plot_heat_maps, plot_robustness
 from hoicli.figures.styles import NARROWEST, PAGE_WIDTH, PAPER, SHEETS, Look
@@ -124,6 +124,14 @@ FIGURES: dict[str, Draw] = {
     "diagnose": lambda path, look: plot_diagnosis(deltas("CDN"), {"CDN": composition()}, path, look),
     "diagnose five": lambda path, look: plot_diagnosis(
         [row for name in MODELS for row in deltas(name)], {name: composition() for name in MODELS}, path, look
+    ),
+    "diagnose groups": lambda path, look: plot_frequency(
+        [{**row, "subset": name} for name in ("rare", "non_rare") for model in MODELS for row in deltas(model)[:-2]],
+        path,
+        look,
+    ),
+    "diagnose no_interaction": lambda path, look: plot_no_interaction(
+        [{**row, "tags": tags} for tags in ({}, {"noint": "counted"}) for m in MODELS for row in deltas(m)], path, look
     ),
     "pairstats": lambda path, look: plot_pairs([*sweep("CDN"), *sweep(MODELS[1], "det_threshold")], path, look),
     "pairstats near": lambda path, look: plot_pairs([*sweep("CDN"), *sweep("UPT"), *near("HOI")], path, look),

@@ -11,9 +11,9 @@ from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.senses import (
     CURATED,
-    _candidates_with_lemmas,
     _table,
     candidates,
+    candidates_with_lemmas,
     ground_truth_sense,
     object_choice,
     verb_choice,
@@ -54,7 +54,7 @@ WN = open_wordnet()
     ],
 )
 def test_the_words_of_a_label(pos: str, label: str, expected: list[str]) -> None:
-    assert list(dict.fromkeys(_candidates_with_lemmas(WN, label, pos).values())) == expected
+    assert list(dict.fromkeys(candidates_with_lemmas(WN, label, pos).values())) == expected
 
 
 def test_the_order_is_wordnets_within_a_lemma_and_each_sense_comes_once() -> None:
@@ -159,7 +159,7 @@ def test_labels_of_no_dataset() -> None:
 
 def test_the_command_shows_candidates_and_the_choice(hoicli: Hoicli) -> None:
     found = parsed(hoicli("vocab", "--senses", "ride motorcycle").out)
-    assert list(found[0]) == ["label", "pos", "sense", "gloss", "lemmas", "chosen", "why"]
+    assert list(found[0]) == ["label", "pos", "sense", "gloss", "lemmas", "chosen", "class", "why"]
     assert [row["sense"] for row in found] == [*candidates("ride", "v"), "motorcycle.n.01"]
     assert [(row["sense"], row["gloss"]) for row in found if row["chosen"]] == [
         ("ride.v.10", "sit on and control a vehicle"),
@@ -211,7 +211,7 @@ def test_a_wrong_call(hoicli: Hoicli) -> None:
 
 def test_a_long_run_of_separators_costs_no_more_than_its_length() -> None:
     """It took the square of it: a minute for 30 kB."""
-    assert _candidates_with_lemmas(WN, "ride" + "/" * 1_000_000, "v") == _candidates_with_lemmas(WN, "ride", "v")
+    assert candidates_with_lemmas(WN, "ride" + "/" * 1_000_000, "v") == candidates_with_lemmas(WN, "ride", "v")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hoicli.api.network_outputs.query_heads import read_sizes
 from hoicli.api.network_outputs.ranking_rules import Arrays, vcoco_verbs_and_roles
 from hoicli.errors import DataError
-from hoicli.records.arrays import box_array, flat_array, floats, read_array, read_integers
+from hoicli.records.arrays import box_array, check_range, flat_array, floats, read_array, read_integers
 from hoicli.records.interaction_arrays import label_boxes
 from hoicli.records.kit import Ints
 from hoicli.vocabulary.datasets import load
@@ -71,8 +71,10 @@ def _read_image(output: Mapping[str, Any], place: str, vocabulary: Vocabulary) -
         if not np.isfinite(score).all():
             raise DataError("not finite", field=f"scores[{np.flatnonzero(~np.isfinite(score))[0]}]")
         verbs = len(_pocket_actions()[0]) if vocabulary.roles else len(vocabulary.verbs)
-        verb = _numbers_below(output["labels"], "labels", verbs, "verbs")
-        label = _numbers_below(output["objects"], "objects", len(vocabulary.objects), "objects in COCO's order")
+        verb = read_integers(output["labels"], "labels", "numbers of verbs")
+        label = read_integers(output["objects"], "objects", "numbers of objects")
+        check_range(verb, verbs, "labels", "verbs")
+        check_range(label, len(vocabulary.objects), "objects", "objects in COCO's order")
         count = len(score)
         if not count and pairing.size == 0:
             pairing = np.zeros((2, 0), dtype=np.int64)
@@ -90,34 +92,49 @@ def _read_image(output: Mapping[str, Any], place: str, vocabulary: Vocabulary) -
     return DetectedPairs(boxes, pairing, score, verb, label, size)
 
 
-def _numbers_below(values: Any, field: str, count: int, meaning: str) -> Ints:
-    """Return numbers from 0 to count - 1; raise `DataError` for others. meaning: what they are numbers of."""
-    numbers = read_integers(values, field, f"numbers of {meaning}")
-    wrong = np.flatnonzero((numbers < 0) | (numbers >= count))
-    if len(wrong):
-        raise DataError(f"number {numbers[wrong[0]]}, but there are {count} {meaning}", field=f"{field}[{wrong[0]}]")
-    return numbers
-
-
 def _split_pairs(
     pairs: NDArray[Any], pairs_of_images: Sequence[NDArray[Any]], pairing: str | None, place: str
 ) -> tuple[Ints, Ints]:
     """Return the subject and the object [P] of each pair. pairs: [2, P] or [P, 2]; two pairs look alike in both forms,
     so that `pairing` ("2xP", "Px2") says which it is, or the pairs of the other images, or that no box is paired with
-    itself. place: what messages call the image. Raises `DataError` if none of these tells."""
-    by_rows, by_columns = pairs.astype(np.int64), pairs.T.astype(np.int64)
-    if pairs.shape != (2, 2):
-        return (by_rows[0], by_rows[1]) if len(pairs) == 2 else (by_columns[0], by_columns[1])
-    forms = {len(others) == 2 for others in pairs_of_images if others.size and others.shape != (2, 2)}
-    if pairing is not None:
-        forms = {pairing == "2xP"}
+    itself. place: what messages call the image. Raises `DataError` if none of these tells, and for pairs that do not
+    have the form of `pairing`."""
+    if not pairs.size:
+        return pairs[0], pairs[1]
+    forms = _possible_forms(pairs)
+    if pairing is not None and pairing not in forms:
+        raise DataError(f"has shape {pairs.shape}, but pairing={pairing!r}", field=f"{place}.pairing")
+    if len(forms) == 2:
+        forms = {pairing} if pairing else _form_of_others(pairs_of_images)
     if len(forms) != 1:
-        forms = {form is by_rows for form in (by_rows, by_columns) if (form[0] != form[1]).all()}
-    if len(forms) != 1 and (by_rows != by_columns).any():
+        forms = _forms_without_loops(pairs)
+    if len(forms) != 1 and (pairs != pairs.T).any():
         problem = "two pairs in either form; say pairing='2xP' (UPT) or 'Px2' (PViC)"
         raise DataError(f"shape (2, 2) may be {problem}", field=f"{place}.pairing")
-    subject, object_ = by_rows if forms != {False} else by_columns
+    subject, object_ = (pairs.T if forms == {"Px2"} else pairs).astype(np.int64)
     return subject, object_
+
+
+def _possible_forms(pairs: NDArray[Any]) -> set[str]:
+    """Return the forms that pairs of this shape may have: both if there are two pairs, or none."""
+    forms = {"2xP", "Px2"}
+    if pairs.size and pairs.shape[0] != 2:
+        forms.remove("2xP")
+    if pairs.size and pairs.shape[1] != 2:
+        forms.remove("Px2")
+    return forms
+
+
+def _form_of_others(pairs_of_images: Sequence[NDArray[Any]]) -> set[str]:
+    """Return the forms of the images whose pairs can have one form only."""
+    forms = [_possible_forms(pairs) for pairs in pairs_of_images]
+    return set().union(*(form for form in forms if len(form) == 1))
+
+
+def _forms_without_loops(pairs: NDArray[Any]) -> set[str]:
+    """Return the forms in which none of two pairs [2, 2] pairs a box with itself."""
+    named_forms = (("2xP", pairs), ("Px2", pairs.T))
+    return {name for name, (subject, object_) in named_forms if (subject != object_).all()}
 
 
 def _image_arrays(

@@ -106,32 +106,47 @@ def _check_output(array: NDArray[Any], name: str, shape: tuple[int, ...] | None,
 def _image_triplets(outputs: dict[str, Floats], size: Any, heads: Heads) -> Arrays:
     """Return the best triplets of one image. outputs: the model's for this image, by name, each with a row for every
     query; size: the image's height and width."""
-    subject_boxes, object_boxes = (
-        box_corners(outputs[f"pred_{side}_boxes"], "cxcywh", size) for side in ("sub", "obj")
-    )
-    if INTERACTIONS in outputs:
+    vocabulary = heads.vocabulary
+    subject_boxes = box_corners(outputs["pred_sub_boxes"], "cxcywh", size)
+    object_boxes = box_corners(outputs["pred_obj_boxes"], "cxcywh", size)
+    if INTERACTIONS in outputs and not vocabulary.roles:
         scores, object_scores = sigmoid(outputs[INTERACTIONS]), sigmoid(outputs["pred_obj_logits"])
-        if not heads.vocabulary.roles:
-            ranked = best_of_interactions(scores, object_scores, heads.vocabulary, heads.limit)
-            return interaction_pairs(subject_boxes, object_boxes, ranked, heads.vocabulary)
-    probabilities = softmax(outputs["pred_obj_logits"])[:, :-1]
-    label = probabilities.argmax(axis=1)
+        ranked = best_of_interactions(scores, object_scores, vocabulary, heads.limit)
+        return interaction_pairs(subject_boxes, object_boxes, ranked, vocabulary)
+    object_probabilities = softmax(outputs["pred_obj_logits"])[:, :-1]
+    label = object_probabilities.argmax(axis=1)
+    scores = _verb_scores(outputs, object_probabilities, label, heads)
+    if vocabulary.roles:
+        ranked = best_of_queries(scores, heads.limit)
+        return state_roles(_query_pairs(subject_boxes, object_boxes, label, ranked, vocabulary))
+    ranked = _best_interactions(scores, label, heads)
+    return _query_pairs(subject_boxes, object_boxes, label, ranked, vocabulary)
+
+
+def _verb_scores(
+    outputs: dict[str, Floats], object_probabilities: NDArray[Any], label: Ints, heads: Heads
+) -> NDArray[Any]:
+    """Return [Q, verbs] the score of each verb for each query. object_probabilities [Q, objects]; label [Q]: the
+    likeliest object of each."""
+    scores: NDArray[Any]
     if INTERACTIONS in outputs:
-        scores = score_actions(scores, object_scores)
+        scores = score_actions(sigmoid(outputs[INTERACTIONS]), sigmoid(outputs["pred_obj_logits"]))
     else:
-        scores = sigmoid(outputs[VERBS]) * probabilities.max(axis=1)[:, np.newaxis]
+        scores = sigmoid(outputs[VERBS]) * object_probabilities.max(axis=1)[:, np.newaxis]
     if heads.matching:
         scores = scores * softmax(outputs[MATCHING])[:, 1:]
     if heads.allowed is not None:
         scores = scores * heads.allowed[:, label].T
-    if heads.vocabulary.roles:
-        ranked = best_of_queries(scores, heads.limit)
-        return state_roles(_query_pairs(subject_boxes, object_boxes, label, ranked, heads.vocabulary))
+    return scores
+
+
+def _best_interactions(scores: NDArray[Any], label: Ints, heads: Heads) -> Ranked:
+    """Return the best triplets, without those whose verb and object make no interaction of the dataset. scores
+    [Q, verbs]; label [Q]: the object of each query."""
     is_interaction: Bools = class_table(heads.vocabulary)[:, label].T >= 0
     ranked = best_of_queries(np.where(is_interaction, scores, -1.0), heads.limit)
     is_class = ranked.score >= 0
-    ranked = Ranked(ranked.query[is_class], ranked.number[is_class], ranked.score[is_class])
-    return _query_pairs(subject_boxes, object_boxes, label, ranked, heads.vocabulary)
+    return Ranked(ranked.query[is_class], ranked.number[is_class], ranked.score[is_class])
 
 
 def _query_pairs(

@@ -9,8 +9,9 @@ which answers then name by index.
 
 Unreadable parts are left out and counted with their first place: a box that is not four numbers or whose second corner
 lies before its first, a verb that is a sentence, a triplet without an object, an empty answer (then its image has no
-record). A triplet has a score only if the model gave one. Verbs are spelled as in records (`sit_on`) and otherwise
-unchanged; `--to-vocabulary` maps them, gerunds included, to the dataset's own and leaves out the rest.
+record). A triplet has a score only if the model gave one. Words are spelled as in records (`sit_on`). Forms of the
+dataset's labels become these ("is riding": ride); `--to-vocabulary` also maps synonyms and kinds, and leaves out the
+rest (`word_table`).
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from hoicli.converters.vlm.answer_rows import answer_in, failure_in, image_named
 from hoicli.converters.vlm.claims import Claim, Claims, Place, numbers_of
 from hoicli.converters.vlm.forms import is_phrase, read_answer
 from hoicli.converters.vlm.frames import CONVENTIONS, Frame, Size, parse_frame, size_of
-from hoicli.converters.vlm.spoken_names import PERSONS, Spelling, label_of, names_person, verbs_of
+from hoicli.converters.vlm.spoken_names import PERSONS, label_of, names_person, verbs_of
 from hoicli.converters.vlm.spoken_text import Tokens
+from hoicli.converters.vlm.word_table import WordTable
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.streams import Stream
 from hoicli.records.caveats import ALL_ONES, BY_TOKENS
@@ -91,7 +93,8 @@ class _Image:
 
 
 class _NotPlacedError(Exception):
-    """A triplet or a box has no usable place; the message is the reason under which it is counted."""
+    """A triplet or a box has no usable place; the arguments are the reason under which it is counted and, for a word
+    that is left out, the word."""
 
 
 class _AnswerReader:
@@ -108,7 +111,7 @@ class _AnswerReader:
         self._context = context
         self._scores = context.options.get("scores")
         self._frame = parse_frame(context.options["coords"]) if "coords" in context.options else None
-        self._spelling = Spelling(context.vocabulary) if "to_vocabulary" in context.options else None
+        self._words = WordTable(context)
         self._subjects = frozenset(context.vocabulary.subjects)
         self._box_labels = self._subjects.union(context.vocabulary.objects if context.vocabulary.own else ())
         self._detections = _detections(context.options.get("boxes"))
@@ -164,16 +167,17 @@ class _AnswerReader:
                 label = self._subject_label(name) if index in claims.acting else self._box_name(name)
                 image.table.add(self._pixels(box, image, frame), label)
             except _NotPlacedError as error:
-                self._drop(str(error))
+                self._drop(*error.args)
         for claim in claims.triplets:
             try:
                 self._add_triplets(image, claim, frame)
             except _NotPlacedError as error:
-                self._drop(str(error))
+                self._drop(*error.args)
 
     def records(self) -> Iterator[Record]:
         """Yield the record of each image with a readable answer, after all rows were added; notes say how many answers
         could not be read, and what looks wrong in the others."""
+        self._words.report(self._context)
         if self._refused:
             share = f"{self._refused:,} of {self._answers:,} answers ({self._refused / self._answers:.2%})"
             self._context.announce(f"{share} could not be read: they give no record")
@@ -245,9 +249,10 @@ class _AnswerReader:
                     self._drop("the score of a triplet whose words are not found among the tokens (it is kept)")
         return scored_claims
 
-    def _drop(self, reason: str) -> None:
-        """Count a part of the current row as left out, for a reason that the summary states."""
-        self._context.drop(reason, self._context.place)
+    def _drop(self, reason: str, word: str = "") -> None:
+        """Count a part of the current row as left out, for a reason that the summary states. word: the word that the
+        summary quotes, "" for none."""
+        self._context.drop(reason, self._context.place, word=word)
 
     # Boxes and names
 
@@ -260,7 +265,10 @@ class _AnswerReader:
         """Return the label of a subject in the record. name: what the answer calls it, None if it does not say."""
         if name in self._subjects:
             return name
-        return SUBJECT if name is not None and SUBJECT in self._subjects else self._context.subject
+        label = SUBJECT if name is not None and SUBJECT in self._subjects else self._context.subject
+        if name is not None:
+            self._words.count_person("subject", name, label)
+        return label
 
     def _add_triplets(self, image: _Image, claim: Claim, frame: Frame | None) -> None:
         """Add one triplet for each verb of a claim to its image, and its two boxes. Raises `_NotPlacedError`, and adds
@@ -274,26 +282,28 @@ class _AnswerReader:
         subject = subject_place if isinstance(subject_place, int) else image.table.add(*subject_place)
         object_ = object_place if isinstance(object_place, int) else image.table.add(*object_place)
         for verb_text in claim.verbs:
-            verb = verb_text if self._spelling is None else self._spelling.verb(verb_text)
+            verb = self._words.verb(verb_text, image.table.labels[object_])
             if verb is None:
-                self._drop("a verb outside the vocabulary")
+                self._drop("a verb outside the vocabulary", verb_text)
             elif (subject, object_, verb) in image.hois:
                 self._drop("a triplet that is said again")
             else:
                 image.hois[subject, object_, verb] = claim.score
 
     def _object_name(self, label: str) -> str:
-        """Return an object's label for the record: with --to-vocabulary as the dataset spells it, else unchanged.
-        Raises `_NotPlacedError` if the dataset does not have it."""
-        spelled = label if self._spelling is None else self._spelling.object(label)
-        if spelled is None:
-            raise _NotPlacedError("an object outside the vocabulary")
-        return spelled
+        """Return an object's label for the record. Raises `_NotPlacedError` if --to-vocabulary leaves it out."""
+        mapped = self._words.object(label)
+        if mapped is None:
+            raise _NotPlacedError("an object outside the vocabulary", label)
+        return mapped
 
     def _box_name(self, name: str) -> str:
         """Return the label, for the record, of a box that the answer lists and that is no triplet's subject. A name of
         persons ("man") becomes `person`, unless it is a label of the dataset."""
-        return name if name in self._box_labels else self._object_name(SUBJECT if name in PERSONS else name)
+        if name in self._box_labels or name not in PERSONS:
+            return name if name in self._box_labels else self._object_name(name)
+        self._words.count_person("object", name, SUBJECT)
+        return self._object_name(SUBJECT)
 
     def _locate(
         self, image: _Image, place: Place, label: str | None, frame: Frame | None

@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import chain
 from typing import Any
 
-from hoicli.vocabulary.labels import Vocabulary, replace_typography, strip_accents
+from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import SUBJECT, replace_typography
+from hoicli.wordnet.phrases import AUXILIARIES, PERFECT
+from hoicli.wordnet.spoken_words import SpokenWords
 
 PREPOSITIONS = frozenset(
     (
@@ -67,7 +70,7 @@ def verbs_of(value: Any, label: str | None = None) -> list[str]:
     for words in _phrases(value) if isinstance(value, str) else ():
         verb_words = words if label is None else _strip_object(words, label)
         verb_words = [word for word in verb_words if word not in _ARTICLES]
-        if _is_plain(verb_words):
+        if _is_plain(verb_words[_count_auxiliaries(verb_words) :]):
             verbs.append(_verb(verb_words))
     return list(dict.fromkeys(verbs))  # each once, in order
 
@@ -78,14 +81,14 @@ def split_phrase(phrase: str) -> tuple[list[str], str | None]:
     prepositions ("sit on bench"). It is None for a phrase of one word, or of more than twice MOST_WORDS."""
     verbs, label = [], None
     for words in _phrases(phrase):
-        verb_end = 1
+        verb_end = verb_start = _count_auxiliaries(words) + 1
         while verb_end < len(words) and words[verb_end] in PREPOSITIONS:
             verb_end += 1
-        article = next((index for index, word in enumerate(words) if index and word in _ARTICLES), None)
+        article = next((index for index, word in enumerate(words) if index >= verb_start and word in _ARTICLES), None)
         name_start = verb_end
         if article is not None:
             verb_end, name_start = article, article + 1
-        if len(words) <= 2 * MOST_WORDS and _is_plain(words[:verb_end]):
+        if len(words) < 2 * MOST_WORDS + verb_start and _is_plain(words[verb_start - 1 : verb_end]):
             verbs.append(_verb(words[:verb_end]))
             label = "_".join(words[name_start:]) or label
     return list(dict.fromkeys(verbs)), label
@@ -98,24 +101,18 @@ def is_name(label: str) -> bool:
 
 
 def names_person(name: str) -> bool:
-    """Return whether a name, as records spell it, means a person: it is one of PERSONS, or its first sense in WordNet
-    is a person (surfer, chef). Of several words the last counts ("young_woman"), and numbers do not ("person_2")."""
+    """Return whether a name, as records spell it, means a person: its last word is one of PERSONS, or it is a kind of
+    person in WordNet (surfer, chef; a tiger is none)."""
     words = [word for word in name.split("_") if word.strip("#().0123456789")]
-    return bool(words) and _is_person(words[-1].strip("#().0123456789"))
-
-
-@lru_cache(maxsize=4096)
-def _is_person(word: str) -> bool:
-    """Return whether a word is one of PERSONS, or its first sense in WordNet is a person."""
-    if word in PERSONS:
-        return True
-    if not word.isalpha() or len(word) > 40:
+    if not words or len(name) > 80:
         return False
-    from hoicli.wordnet.lexicon import open_embedded
+    return words[-1].strip("#().0123456789") in PERSONS or _persons().look_up_object(name).label == SUBJECT
 
-    wordnet = open_embedded()
-    senses = wordnet.word_senses(word, "n")
-    return bool(senses) and wordnet.reader.synset(wordnet.graph.names[senses[0]]).lexname() == "noun.person"
+
+@cache
+def _persons() -> SpokenWords:
+    """Return the look-up by which names of persons are found: that of HICO-DET's objects."""
+    return SpokenWords(load("hico"))
 
 
 def _verb(words: list[str]) -> str:
@@ -129,6 +126,11 @@ def _is_plain(words: list[str]) -> bool:
     if not 0 < len(words) <= MOST_WORDS:
         return False
     return words[0] == "no_interaction" or not (denies(words) or any(map(_is_strange, words)))
+
+
+def _count_auxiliaries(words: list[str]) -> int:
+    """Return how many auxiliaries a phrase begins with: two in "has been riding"."""
+    return next((place for place, word in enumerate(words) if word not in AUXILIARIES | PERFECT), len(words))
 
 
 def _is_strange(word: str) -> bool:
@@ -147,6 +149,8 @@ def _phrases(text: str) -> Iterator[list[str]]:
     single_spaced = re.sub(r"[^\S\n]+", " ", without_marks).strip()  # long runs of spaces would make the split slow
     for part in re.split(r"\s*[,;\n]\s*|\s+and\s+", single_spaced):
         words = [word for word in re.split(r"[\s_]+", part.strip().strip(".!?,;:'").lower()) if word]
+        if words[1:4] == ["on", "top", "of"] or words[2:5] == ["on", "top", "of"]:
+            del words[words.index("top") : words.index("of") + 1]
         if words[:2] == ["no", "interaction"]:
             words[:2] = ["no_interaction"]
         if words:
@@ -161,55 +165,3 @@ def _strip_object(words: list[str], label: str) -> list[str]:
         if len(words) > len(ending) and words[-len(ending) :] == ending:
             return words[: -len(ending)]
     return words
-
-
-class Spelling:
-    """The look-up of a model's words among a dataset's names (`--to-vocabulary`), by spelling only. Case and spaces do
-    not matter, nor do accents unless two names differ by them alone; a gerund is also looked up as its base form."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        """Index the dataset's verbs and objects by their spellings."""
-        self._verbs, self._objects = _index_spellings(vocabulary.verbs), _index_spellings(vocabulary.objects)
-
-    def object(self, name: str) -> str | None:
-        """Return the dataset's label for an object that a model names, or None if it has none."""
-        return next((self._objects[form] for form in _forms(name) if form in self._objects), None)
-
-    def verb(self, name: str) -> str | None:
-        """Return the dataset's label for a verb that a model names, or None if it has none: "riding" gives ride."""
-        first, *rest = name.split("_")
-        spelled = chain.from_iterable(_forms("_".join((form, *rest))) for form in (first, *_base_forms(first)))
-        return next((self._verbs[form] for form in spelled if form in self._verbs), None)
-
-
-def _index_spellings(names: Sequence[str]) -> dict[str, str]:
-    """Return a dataset's names by the spellings (`_forms`) under which each is found. A name is found without its
-    accents, too, unless another name is spelled so."""
-    with_accents, without_accents = {}, {}
-    for name in names:
-        accented_form, plain_form = _forms(name)
-        with_accents[accented_form] = without_accents[plain_form] = name
-    return without_accents | with_accents
-
-
-def _forms(name: str) -> tuple[str, str]:
-    """Return two spellings under which a name is looked up: its letters and digits in lower case, with the accents and
-    without them."""
-    return _fold_spelling(replace_typography(name)), _fold_spelling(strip_accents(replace_typography(name)))
-
-
-def _fold_spelling(name: str) -> str:
-    """Return the letters and digits of a name in lower case."""
-    return "".join(letter for letter in name.lower() if letter.isalnum())
-
-
-def _base_forms(word: str) -> list[str]:
-    """Return the base forms that a gerund may have, right and wrong ones: rid and ride of riding, sitt, sitte and sit
-    of sitting, ly, lye and lie of lying. Return none for any other word."""
-    stem = word[:-3]
-    if not word.endswith("ing") or len(stem) < 2:
-        return []
-    forms = [stem, stem + "e"]
-    if len(stem) > 2 and stem[-1] == stem[-2]:
-        forms.append(stem[:-1])
-    return [*forms, stem[:-1] + "ie"] if stem.endswith("y") else forms

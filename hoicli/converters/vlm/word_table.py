@@ -1,0 +1,109 @@
+"""The words of a model's answers as a dataset's verbs and objects: what each became and why, counted
+(`--to-vocabulary`, `--synonyms`, `--explain-words`)."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+
+from hoicli.converters.context import Context, list_words, quote_word
+from hoicli.errors import DataError, Place
+from hoicli.io.opened_files import open_input, readable
+from hoicli.vocabulary.datasets import suggestion
+from hoicli.vocabulary.labels import Vocabulary
+from hoicli.wordnet.spoken_words import SpokenWords
+from hoicli.wordnet.word_uses import KIND, SAME_WORD, SPELLING, Meaning
+
+
+class WordTable:
+    """Maps words, and counts what each became. With --to-vocabulary every word that means a class becomes it, and
+    others are left out; without it, a word becomes a class only if it is another form of its name, and others stay."""
+
+    def __init__(self, context: Context) -> None:
+        """Take the options --to-vocabulary, --synonyms and --explain-words. Raises `DataError` for a bad file of
+        synonyms."""
+        options, vocabulary = context.options, context.vocabulary
+        self._closed, self._file = "to_vocabulary" in options, options.get("explain_words")
+        synonyms = read_synonyms(options["synonyms"], vocabulary) if "synonyms" in options else {}
+        self._words, self._name = SpokenWords(vocabulary, synonyms), vocabulary.name
+        self._counts: Counter[tuple[str, str, str | None, Meaning]] = Counter()
+
+    def object(self, name: str) -> str | None:
+        """Return an object's label for the record, None if --to-vocabulary leaves it out."""
+        return self._count("object", name, None, self._words.look_up_object(name))
+
+    def verb(self, phrase: str, object_: str | None) -> str | None:
+        """Return a verb's label for the record, None if --to-vocabulary leaves it out. object_: its object's label."""
+        return self._count("verb", phrase, object_, self._words.look_up_verb(phrase, object_))
+
+    def count_person(self, kind: str, name: str, label: str) -> None:
+        """Count a name that means a person. kind: "subject", or "object" for a box that is in no triplet."""
+        if name != label:
+            self._counts[kind, name, None, Meaning(label, KIND, "names a person")] += 1
+
+    def _count(self, kind: str, word: str, object_: str | None, meaning: Meaning) -> str | None:
+        """Count a word with its meaning, and return what it becomes."""
+        self._counts[kind, word, object_, meaning] += 1
+        return meaning.label if self._closed or meaning.how in SAME_WORD else word
+
+    def report(self, context: Context) -> None:
+        """Announce how many words became others, with the most frequent ones, and write the file of --explain-words."""
+        mapped: Counter[str] = Counter()
+        for (_, word, _, meaning), count in self._counts.items():
+            if (
+                meaning.label is not None
+                and meaning.how != SPELLING
+                and (self._closed or meaning.how in SAME_WORD | {KIND})
+            ):
+                mapped[f"{quote_word(word)} to {meaning.label}"] += count
+        if mapped:
+            context.announce(f"words mapped to {self._name}'s: {mapped.total():,}: {list_words(mapped)}")
+        if self._file is not None:
+            self._write(str(self._file))
+
+    def _write(self, path: str) -> None:
+        """Write a row for each word: its kind, the object that it was said of, its class and why, how often."""
+        from hoicli.io.outputs import write_output
+        from hoicli.tables.notations import chosen_format, render
+
+        merged: Counter[tuple[str, str, str | None, Meaning]] = Counter()
+        for (kind, word, object_, meaning), count in self._counts.items():
+            merged[kind, word, object_ if meaning.how == "object" else None, meaning] += count
+        rows = [
+            {
+                "kind": kind,
+                "word": word.replace("_", " "),
+                "object": object_,
+                "class": meaning.label,
+                "how": meaning.how,
+                "why": meaning.why,
+                "sense": meaning.sense,
+                "count": count,
+            }
+            for (kind, word, object_, meaning), count in merged.most_common()
+        ]
+        write_output(path, render(rows, chosen_format("auto", path)))
+
+
+def read_synonyms(path: str, vocabulary: Vocabulary) -> dict[str, str]:
+    """Return {word: label} of a file with two columns, separated by a comma or a tab: a word, and the verb or object
+    that it means. Empty lines and those that begin with # are passed over. Raises `DataError` for another line."""
+    synonyms: dict[str, str] = {}
+    with open_input(path) as stream, readable(path):
+        lines = stream.read().decode("utf-8-sig", "replace").splitlines()
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        cells = [cell.strip() for cell in next(csv.reader([line], delimiter="\t" if "\t" in line else ","))]
+        place = Place.in_file(path, number)
+        if len(cells) != 2 or not all(cells):
+            raise DataError("not two columns; give a word, a comma or tab, and a verb or an object", place=place)
+        word, label = cells
+        labels = [name for name in (*vocabulary.verbs, *vocabulary.objects) if name == label.replace(" ", "_")]
+        if not labels:
+            advice = suggestion(label, vocabulary, "object") or "choose one of the dataset's"
+            raise DataError(f"{label!r} is no verb and no object of {vocabulary.name}; {advice}", place=place)
+        if synonyms.get(word, labels[0]) != labels[0]:
+            raise DataError(f"{word!r} occurs twice, with two meanings; keep one", place=place)
+        synonyms[word] = labels[0]
+    return synonyms

@@ -1,0 +1,180 @@
+"""Which object of a dataset a name means, as people and models say it ("two dogs", "sofa", "man in a hat").
+
+In this order: another form of a label; words.json; the first sense of the name that can be seen, which is a class's own
+or a kind of one. A wider word is none ("table" of dining_table), nor is one that may as well be an animal, a plant or
+another thing ("tiger" is a person in its first sense).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain
+
+from hoicli.vocabulary.labels import Vocabulary
+from hoicli.wordnet.lexicon import Lexicon
+from hoicli.wordnet.phrases import SplitLabel, spellings_of, split_name
+from hoicli.wordnet.senses import base_forms, sense_of_object
+from hoicli.wordnet.word_uses import (
+    KIND,
+    NONE,
+    SAME_WORD,
+    SYNONYM,
+    TABLE,
+    Meaning,
+    denies,
+    form_of,
+    group_by_sense,
+    no_class,
+    part_of,
+    uses_of,
+    words_table,
+)
+
+RIVAL = 4
+"""How many times as frequent as any other thing a word's first sense must be, to make the word a class."""
+_THINGS = frozenset(("Tops", "animal", "artifact", "body", "food", "object", "person", "plant", "substance"))
+"""The parts of WordNet's nouns that have what can be seen."""
+_RIVALS = frozenset(("animal", "artifact", "food", "plant"))
+
+
+class SpokenObjects:
+    """The look-up of names among a dataset's objects."""
+
+    def __init__(
+        self, vocabulary: Vocabulary, wordnet: Lexicon, find_spelling: Callable[[str, str], Meaning | None]
+    ) -> None:
+        """Take the dataset. find_spelling: the function (word, "n") that finds a class by its spelling."""
+        self._vocabulary, self._wordnet, self._find_spelling = vocabulary, wordnet, find_spelling
+        self._classes_above: dict[str, str | None] = {}
+
+    def find(self, name: str) -> Meaning:
+        """Return what a name means: the whole name, else its last words ("red mountain bike": mountain bike). Of "X of
+        Y" and the like X counts, unless it is a part, as in "a slice of pizza"."""
+        words = split_name(name)
+        plain = [word for _, word in words]
+        if not words or denies(plain):
+            return no_class("denies or doubts")
+        if plain[1:2] == ["of"] and not set(words_table()["parts"]).isdisjoint(self._wordnet.forms(plain[0], "n")):
+            return _make_kind(self.find(" ".join(plain[2:])))
+        prepositions = words_table()["prepositions"]
+        stops = (
+            place for place, (before, word) in enumerate(words) if place and before != "-" and word in prepositions
+        )
+        words = words[: next(stops, len(words))]
+        for begin in range(len(words)):
+            if begin and words[begin - 1][1] in words_table()["imitations"]:
+                return no_class("an imitation")
+            meaning = self._find_exactly(words[begin:])
+            if meaning is not None:
+                return _make_kind(meaning) if begin or len(words) < len(plain) else meaning
+        return no_class("nothing that WordNet has, or that is seen")
+
+    def _find_exactly(self, words: SplitLabel) -> Meaning | None:
+        """Return what consecutive words mean as one noun, None if WordNet and words.json have nothing of it that can be
+        seen."""
+        spellings = spellings_of(words)
+        forms = list(dict.fromkeys(chain.from_iterable(base_forms(self._wordnet, text, "n") for text in spellings)))
+        for form in (*forms, *spellings):
+            spelled = self._find_spelling(form, "n")
+            if label := spelled.label if spelled else self._label_forms.get(form):
+                return form_of(label)
+        for form in (*forms, *spellings):
+            decided, why = words_table()["nouns"].get(form, (None, ""))
+            if why and (decided is None or decided in self._vocabulary.objects):
+                return Meaning(decided, TABLE if decided else NONE, why)
+        uses = {form: seen for form in forms if (seen := self._seen_uses(form))}
+        lemma = next(iter(uses), None)
+        return None if lemma is None else self._decide_by_senses(lemma, uses[lemma], words[-1][1])
+
+    def _decide_by_senses(self, lemma: str, uses: Mapping[str, int], head: str) -> Meaning:
+        """Return what a noun means by its first sense: the class that has it, or of which it is a kind. Of a name that
+        has a class as its last word, any sense may be the kind. uses: the senses that can be seen, with their counts;
+        head: the last word."""
+        first, count = next(iter(uses.items()))
+        is_same = first in self._senses
+        label = self._senses[first][0] if is_same else self._class_above(first)
+        if label is None:
+            kinds = [sense for sense in uses if lemma != head and self._class_above(sense) == head]
+            if kinds:
+                return Meaning(head, KIND, f"a kind of {head}", kinds[0])
+            of_class = self._senses.items()
+            narrower = next((labels[0] for sense, labels in of_class if self._above(sense) & uses.keys()), None)
+            return no_class(f"wider than {narrower}" if narrower else "no class means this")
+        for sense, other_count in uses.items():
+            if sense != first and self._is_rival(first, sense, label) and count < (RIVAL * other_count or 2):
+                return no_class(f"may be {label} ({first}), or else {sense}")
+        if is_same:
+            return Meaning(label, SYNONYM, f"{lemma.replace('_', ' ')} and {label} mean the same", first)
+        return Meaning(label, KIND, f"a kind of {label}", first)
+
+    def _is_rival(self, first: str, other: str, label: str) -> bool:
+        """Return whether another sense than the first, which means a class, may be what is seen instead."""
+        first_part, part = part_of(self._wordnet, first), part_of(self._wordnet, other)
+        is_meat = first_part == "animal" and part == "food"
+        return part in _RIVALS and part != first_part and not is_meat and self._class_above(other) != label
+
+    def _seen_uses(self, lemma: str) -> dict[str, int]:
+        """Return {sense: how often it is used} for the senses of a noun that can be seen, or that mean a class."""
+        uses = uses_of(self._wordnet, lemma, "n")
+        return {
+            sense: count
+            for sense, count in uses.items()
+            if sense in self._senses or part_of(self._wordnet, sense) in _THINGS or self._class_above(sense)
+        }
+
+    @cached_property
+    def _senses(self) -> Mapping[str, list[str]]:
+        """Return {sense: [the class that has it]}."""
+        return group_by_sense({label: sense_of_object(self._vocabulary, label) for label in self._vocabulary.objects})
+
+    @cached_property
+    def _kinds(self) -> Mapping[str, str]:
+        """Return {sense: the class of which words.json says that it is a kind}."""
+        kinds: Mapping[str, str] = words_table()["kinds"]
+        return {sense: label for sense, label in kinds.items() if label in self._vocabulary.objects}
+
+    @cached_property
+    def _label_forms(self) -> Mapping[str, str]:
+        """Return {base form: label} for the labels that are other forms (ski: skis)."""
+        forms = {label: base_forms(self._wordnet, label, "n") for label in self._vocabulary.objects}
+        label_of_form: dict[str, str] = {}
+        for label, bases in forms.items():
+            label_of_form |= dict.fromkeys(bases, label)
+        return label_of_form
+
+    def _class_above(self, sense: str) -> str | None:
+        """Return the class of which a sense is a kind, the nearest above it; None without one, and for several."""
+        if sense not in self._classes_above:
+            label_of = {**{name: labels[0] for name, labels in self._senses.items()}, **self._kinds}
+            levels = chain([{sense} & self._kinds.keys()], self._levels(sense))
+            nearest = next((level for level in levels if level & label_of.keys()), set())
+            labels = {label_of[name] for name in nearest & label_of.keys()}
+            # WordNet has a driver as an operator, and that as a cause like a person; a unicorn is no cause
+            if not labels and part_of(self._wordnet, sense) == "person" and "causal_agent.n.01" in self._above(sense):
+                labels = set(self._senses.get("person.n.01", ()))
+            self._classes_above[sense] = labels.pop() if len(labels) == 1 else None
+        return self._classes_above[sense]
+
+    def _levels(self, sense: str) -> Iterator[set[str]]:
+        """Yield the senses above a sense, those that are one step above it first. Nothing is above a sense that
+        words.json counts as no kind of anything."""
+        not_kinds = words_table()["not_kinds"].keys()
+        level = {sense} - not_kinds
+        while level:
+            synsets = [self._wordnet.reader.synset(name) for name in sorted(level)]
+            above = chain.from_iterable(synset.hypernyms() + synset.instance_hypernyms() for synset in synsets)
+            level = {synset.name() for synset in above} - not_kinds
+            yield level
+
+    def _above(self, sense: str) -> set[str]:
+        """Return all senses above a sense."""
+        return set[str]().union(*self._levels(sense))
+
+
+def _make_kind(meaning: Meaning) -> Meaning:
+    """Return the meaning of a name that has more words: a red bicycle is a kind of bicycle."""
+    if meaning.how not in SAME_WORD:
+        return meaning
+    return replace(meaning, how=KIND, why=f"a kind of {meaning.label}: it has more words")

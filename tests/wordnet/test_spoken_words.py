@@ -1,0 +1,155 @@
+"""Words as people and models say them, as classes of a dataset: the lists, each rule, and what any text may do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hoicli.vocabulary.datasets import DATASETS, load
+from hoicli.wordnet.spoken_words import SpokenWords
+from hoicli.wordnet.word_uses import SAME_WORD, words_table
+from tests.support.project import ROOT, Hoicli
+from tests.support.spoken_words import LISTS, table
+
+HICO = load("hico")
+WORDS = SpokenWords(HICO)
+
+
+def test_the_table_of_the_docs_is_that_of_the_lists() -> None:
+    assert table([ROOT / path for path in LISTS]) in (ROOT / "docs/vlm.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("phrase", "object_", "verb"),
+    [
+        ("has been slowly riding", None, "ride"),
+        ("is ridden by", None, None),  # the person would be acted upon
+        ("sits", None, None),
+        ("sits", "bench", "sit_on"),
+        ("sits", "dining_table", "sit_at"),
+        ("sits in", "chair", "sit_on"),
+        ("are seated at", None, "sit_at"),
+        ("sitting on top of the bench", None, "sit_on"),
+        ("holding hands", None, None),
+        ("riding a bike", "bicycle", "ride"),
+        ("riding a bike", "horse", None),
+        ("getting on", "bus", "board"),
+        ("getting on", "bicycle", "hop_on"),
+        ("getting on", None, None),
+        ("setting up", "kite", "assemble"),
+        ("placing", "umbrella", "set"),
+        ("placing", None, None),
+        ("picks the apple up", None, "pick_up"),
+        ("turning on", None, None),
+        ("about to ride", None, None),
+        ("never holds", None, None),
+        ("No interaction with", None, "no_interaction"),
+    ],
+)
+def test_verbs(phrase: str, object_: str | None, verb: str | None) -> None:
+    assert WORDS.look_up_verb(phrase, object_).label == verb
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "why"),
+    [
+        ("tiger", None, "may be person (tiger.n.01), or else tiger.n.02"),
+        ("colts", "horse", "a kind of horse"),  # Colt is a pistol, with a capital
+        ("bus driver", "person", "a kind of person"),
+        ("unicorn", None, "no class means this"),  # among WordNet's persons
+        ("phone", None, "wider than cell_phone"),
+        ("basketball", "sports_ball", "a kind of sports_ball"),  # not the game
+        ("bike", "bicycle", "WordNet's first sense is the motorcycle; people and captions mean the bicycle"),
+        ("toy car", None, "an imitation"),
+        ("slice of pizza", "pizza", "a kind of pizza: it has more words"),
+        ("woman with a bicycle", "person", "a kind of person"),
+        ("field mouse", None, "no class means this"),
+        ("puma", None, "no class means this"),
+        ("dog#2", "dog", "a form of dog"),
+    ],
+)
+def test_objects_and_why(name: str, label: str | None, why: str) -> None:
+    meaning = WORDS.look_up_object(name)
+    assert (meaning.label, meaning.why) == (label, why)
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_every_label_is_itself_and_so_are_its_spellings(dataset: str) -> None:
+    vocabulary = load(dataset)
+    words = SpokenWords(vocabulary)
+    for labels, look_up in ((vocabulary.verbs, words.look_up_verb), (vocabulary.objects, words.look_up_object)):
+        for label in labels:
+            meaning = look_up(label.replace("_", " "))
+            assert (meaning.label, meaning.how) == (label, "spelling")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(st.text(max_size=40), st.lists(st.sampled_from([*words_table()["prepositions"],
+    "is", "has", "the", "two", "riding", "held", "bench", "bike", "of", "pair", "toy", "up", "2", "fly", "not",
+])).map(" ".join)), st.sampled_from([None, "bench", "kite"]))  # fmt: skip
+def test_any_text_is_a_class_or_none(text: str, object_: str | None) -> None:
+    verb, name = WORDS.look_up_verb(text, object_), WORDS.look_up_object(text)
+    assert verb.label is None or verb.label in HICO.verbs
+    assert name.label is None or name.label in HICO.objects
+    assert all((meaning.label is None) == (meaning.how == "none") and meaning.why for meaning in (verb, name))
+
+
+def test_the_users_synonyms_and_the_aliases_go_before_wordnet() -> None:
+    words = SpokenWords(replace(HICO, aliases={"table": "dining_table"}), {"Bike": "motorcycle", "gallops": "ride"})
+    assert [words.look_up_object(name).label for name in ("table", "bike")] == ["dining_table", "motorcycle"]
+    assert words.look_up_verb("gallops").how in SAME_WORD
+
+
+def test_a_word_is_looked_up_once() -> None:
+    words = SpokenWords(HICO)
+    with patch("hoicli.wordnet.spoken_objects.uses_of", side_effect=lambda *_: {}) as looked_up:
+        for _ in range(50):
+            words.look_up_object("helmet")
+    assert looked_up.call_count == 1
+
+
+def test_decisions_have_reasons_and_classes() -> None:
+    labels = {*HICO.verbs, *HICO.objects, "lie", "sit"}
+    for decided in (words_table()["nouns"], words_table()["verbs"]):
+        for word, (label, why, *_) in decided.items():
+            assert label is None or label in labels, word
+            assert len(why) > 10, word
+
+
+def test_words_of_answers_are_counted_and_quoted(hoicli: Hoicli, tmp_path: Path) -> None:
+    said = [
+        ("is riding", "bike"),
+        ("is riding", "bike"),
+        ("drives past", "truck"),
+        ("petting", "lion"),
+        ("owns", "dog"),
+    ]
+    pair = '"person_box": [1, 2, 3, 4], "object_box": [5, 6, 7, 8]'
+    answers, words, synonyms = tmp_path / "a.jsonl", tmp_path / "words.csv", tmp_path / "synonyms.csv"
+    lines = [f'{{"file_name": "{number}.jpg", "response": [{{{pair}, "verb": "{verb}", "object": "{name}"}}]}}\n'
+             for number, (verb, name) in enumerate(said)]  # fmt: skip
+    answers.write_text("".join(lines))
+    call = ("convert", "--from", "vlm", "--coords", "pixels", answers)
+    synonyms.write_text("# ours\nowns,hold\n")
+    result = hoicli(*call, "--to-vocabulary", "--synonyms", synonyms, "--explain-words", words)
+    assert 'words mapped to hico\'s: 5: "bike" to bicycle 2, "is riding" to ride 2, "owns" to hold 1\n' in result.err
+    assert f'a verb outside the vocabulary: 1 (the first: {answers}:3): "drives past" 1\n' in result.err
+    assert f'an object outside the vocabulary: 1 (the first: {answers}:4): "lion" 1\n' in result.err
+    assert words.read_text().splitlines()[1] == f"object,bike,,bicycle,table,{words_table()['nouns']['bike'][1]},,2"
+    assert result.out.count('"verb":"ride"') == 2
+    assert result.out.count('"label":"hold"') == 0
+    kept = hoicli(*call)  # another form of a label is mapped without the option, and nothing is left out
+    assert [kept.out.count(f'"verb":"{verb}"') for verb in ("ride", "pet", "drives_past", "owns")] == [2, 1, 1, 1]
+    assert '"lion"' in kept.out
+    synonyms.write_text("bike,bicycle\nowns\n")
+    wrong = hoicli(*call, "--synonyms", synonyms)
+    assert (wrong.code, wrong.err) == (
+        1, f"{synonyms}:2: not two columns; give a word, a comma or tab, and a verb or an object\n",
+    )  # fmt: skip
+    synonyms.write_text("owns\tposses\n")
+    assert f"{synonyms}:1: 'posses' is no verb and no object of hico" in hoicli(*call, "--synonyms", synonyms).err
