@@ -21,6 +21,7 @@ _CALLED = {"eval": "evaluate", "corrupt": "corrupt_records"}
 _MODULES = {
     **{_CALLED.get(name, name).replace("-", "_"): f"commands.{name.replace('-', '_')}" for name in _COMMANDS},
     "corrupt": "api.corruption",
+    "corrupt_grid": "api.corruption",
     "Evaluator": "api.evaluator",
     "triplets": "api.network_outputs.batches",
     "PROTOCOLS": "evaluation.protocols",

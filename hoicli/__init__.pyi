@@ -2,6 +2,7 @@
 
 from hoicli import errors as errors
 from hoicli.api.corruption import corrupt as corrupt
+from hoicli.api.corruption import corrupt_grid as corrupt_grid
 from hoicli.api.evaluator import Evaluator as Evaluator
 from hoicli.api.network_outputs.batches import triplets as triplets
 from hoicli.commands.agree import agree as agree

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
             # all corruptions and severities of every image
         jq -c 'select(.corruption == "elastic" and .severity == 3)' corrupted.jsonl > gt-elastic-3.jsonl
             # the ground truth of one corruption and severity
+        hoicli corrupt --with-clean --images images --save-images corrupted gt.jsonl > truth.jsonl
+            # the original images, too: the whole grid in one file, for eval --by corruption,severity
         hoicli corrupt --recipe imagenet-c --images images --save-images published gt.jsonl > published.jsonl
             # with ImageNet-C's published constants, for the corruptions it has
         hoicli corrupt --records-only --corruption zoom_blur gt.jsonl > moved.jsonl
@@ -59,6 +61,7 @@ def corrupt_records(
     ] = None,
     recipe: Annotated[options.Path, Option("NAME|FILE.json", offer=choices.RECIPES, check=READ_JSON)] = RECIPE,
     boxes: Annotated[str, Option("moved|kept", one_of=("moved", "kept"))] = "moved",
+    with_clean: bool = False,
     seed: Annotated[int, Option("N")] = 0,
     jobs: Annotated[int | None, Option("N", check=options.JOBS)] = None,
     shard: Annotated[str | None, Option("K/N")] = None,
@@ -87,6 +90,7 @@ def corrupt_records(
         recipe: The constants: hoicli-1, imagenet-c (the published ones, for the corruptions it has), or a file of your
             own.
         boxes: moved: boxes move with their content; kept: they stay as annotated (as in RoHOI's paper).
+        with_clean: Add the original images, as corruption clean at severity 0: what robust compares with.
         seed: Another seed gives other random draws.
         jobs: The number of processes (default: one for each processor).
         shard: Only part K of N parts of the images, chosen by their ids.
@@ -100,7 +104,7 @@ def corrupt_records(
         return instead(_list_corruptions(os.fspath(recipe), names))
     constants = chosen_recipe(os.fspath(recipe), [name for name in names if name != "all"])
     # cells: (corruption, severity) of each version of an image
-    cells = _cells(names, names_of(texts_of(severity) or "all"), constants)
+    cells = choose_cells(names, names_of(texts_of(severity) or "all"), constants)
     _note_hidden_plugins(names)
     require_libraries()
     if preview is not None:
@@ -122,7 +126,10 @@ def corrupt_records(
     if folder is not None:
         with writable(folder):
             out.mkdir(parents=True, exist_ok=True)
-    plan = Plan(Path(images), out, cells, seed, recipe=constants, boxes_kept=boxes == "kept", alone=records_only)
+    plan = Plan(
+        Path(images), out, cells, seed,
+        recipe=constants, boxes_kept=boxes == "kept", alone=records_only, with_clean=with_clean,
+    )  # fmt: skip
     todo = list(unique_jobs(_jobs(sources, plan, inputs), policy, part))
 
     return Records(policy.report_at_end(run(todo, plan, processes=jobs or processors(), policy=policy)))
@@ -157,7 +164,7 @@ def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job]:
                 yield record_job(line, plan)
 
 
-def _cells(names: Sequence[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:
+def choose_cells(names: Sequence[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:
     """Return (corruption, severity) of every version of an image to make, in the order of the recipe. names: of
     corruptions; "all" stands for all usual ones of the recipe. severities: texts such as "3", "2-4" or "all". Raises
     `UsageError` for any other."""

@@ -9,7 +9,7 @@ from hoicli.errors import UsageError, arg
 from hoicli.interface import choices, options
 from hoicli.interface.command import command
 from hoicli.interface.option_values import names_of, text_of
-from hoicli.interface.options import Names, Option, Unpack, Viewed
+from hoicli.interface.options import GroupedViewed, Names, Option, Unpack
 from hoicli.interface.results import Records, Result, instead
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def diagnose(
     explain: bool = False,
     plot_kind: Annotated[str, Option(one_of="figures.diagnosis_plot:PLOTS")] = "errors",
     tag: options.Tag = None,
-    **shared: Unpack[Viewed],
+    **shared: Unpack[GroupedViewed],
 ) -> Result:
     """Why a detector fails: the errors of each type, and the mAP you would gain by fixing each type.
 

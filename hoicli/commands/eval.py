@@ -11,7 +11,7 @@ from hoicli.errors import UsageError, arg
 from hoicli.interface import options
 from hoicli.interface.command import command
 from hoicli.interface.option_values import chosen_of, names_of, tags_of, text_of
-from hoicli.interface.options import Given, Names, Option, Unpack, Viewed
+from hoicli.interface.options import Given, GroupedViewed, Names, Option, Unpack
 from hoicli.interface.results import Result
 from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
@@ -59,7 +59,7 @@ def evaluate(
     boxes: bool = False,
     same: Annotated[float | None, Option("T")] = None,
     tag: options.Tag = None,
-    **shared: Unpack[Viewed],
+    **shared: Unpack[GroupedViewed],
 ) -> Result:
     """The mAP by each published protocol, of predictions with --gt or of the lines of hoicli match.
 

@@ -8,7 +8,7 @@ from hoicli.errors import UsageError, arg
 from hoicli.interface import options
 from hoicli.interface.command import command
 from hoicli.interface.option_values import names_of, text_of
-from hoicli.interface.options import Unpack, Viewed
+from hoicli.interface.options import GroupedViewed, Unpack
 from hoicli.interface.results import Records
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
@@ -33,7 +33,7 @@ def match(
     protocol: options.Protocols = None,
     dataset: options.DatasetOfProtocols = None,
     only_predicted: bool = False,
-    **shared: Unpack[Viewed],
+    **shared: Unpack[GroupedViewed],
 ) -> Records:
     """Match predictions with ground truth: the outcome of each prediction, and the prediction that found each
     ground-truth triplet.

@@ -8,7 +8,7 @@ from hoicli.errors import UsageError, arg
 from hoicli.interface import choices, options
 from hoicli.interface.command import command
 from hoicli.interface.option_values import names_of, numbers_of, text_of
-from hoicli.interface.options import Counted, Numbers, Option, Unpack
+from hoicli.interface.options import GroupedCounted, Numbers, Option, Unpack
 from hoicli.interface.results import Result
 from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
@@ -49,7 +49,7 @@ def pairstats(
     nms_sweep: Annotated[Numbers, Option("T,T,...")] = None,
     det_threshold: Annotated[Numbers, Option("S,S,...")] = None,
     tag: options.Tag = None,
-    **shared: Unpack[Counted],
+    **shared: Unpack[GroupedCounted],
 ) -> Result:
     """How well humans and objects are paired, and how well their interactions are classified.
 

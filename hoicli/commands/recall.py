@@ -9,7 +9,7 @@ from hoicli.interface import options
 from hoicli.interface.checks import READ
 from hoicli.interface.command import command
 from hoicli.interface.option_values import counts_of, tags_of, text_of
-from hoicli.interface.options import Counted, Given, Numbers, Option, Unpack
+from hoicli.interface.options import Given, GroupedCounted, Numbers, Option, Unpack
 from hoicli.interface.results import Result
 from hoicli.vocabulary.datasets import load
 
@@ -36,7 +36,7 @@ def recall(
     per_class: bool = False,
     as_released: Annotated[str | None, Option("NAME", one_of="evaluation.recall_conventions:RELEASED")] = None,
     tag: options.Tag = None,
-    **shared: Unpack[Counted],
+    **shared: Unpack[GroupedCounted],
 ) -> Result:
     """The share of ground-truth triplets that are among the K best predictions of their image.
 

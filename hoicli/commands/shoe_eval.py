@@ -9,7 +9,7 @@ from hoicli.interface import options
 from hoicli.interface.checks import LINES
 from hoicli.interface.command import command
 from hoicli.interface.option_values import tags_of, text_of, texts_of
-from hoicli.interface.options import Files, Numbers, Option, Unpack
+from hoicli.interface.options import GroupedFiles, Numbers, Option, Unpack
 from hoicli.interface.results import Records, Result
 
 PANEL = "Options of SHOE's metrics"
@@ -53,7 +53,7 @@ def shoe_eval(
     filter_map: Annotated[bool, Option(panel=PANEL)] = False,
     single_hoi: Annotated[bool, Option(panel=PANEL)] = False,
     tag: options.Tag = None,
-    **shared: Unpack[Files],
+    **shared: Unpack[GroupedFiles],
 ) -> Result:
     """Soft mAP and mF1 of open-vocabulary predictions: the SHOE metric.
 

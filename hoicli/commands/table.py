@@ -56,7 +56,8 @@ def table(
             pairs-vcoco, diagnose, shoe or shoe-vcoco. As jsonl they have their `source`, and whether they are
             `comparable` with your own.
         layout: A layout as in papers. By default, the rows decide (or --lines).
-        lines: What the lines are: a key of rows, or tag.NAME; several with commas. Default: tag.model.
+        lines: What the lines are: a key of rows, or tag.NAME; several with commas. Default: tag.model,
+            or metric if no row has a model.
         columns: What the columns are, given like --lines; the last is the lowest header. Default: protocol,subset.
         metric: Only rows of this metric; several with commas.
         over: The mean and the sample standard deviation over the values of this tag, such as seed.
@@ -111,7 +112,8 @@ def table(
             if rest:
                 note(f"{len(rest):,} rows do not fit the layout {chosen_layout.name}: {describe_rows(rest)}")
         elif by_keys:
-            keys = names_of(lines) or ["tag.model"], names_of(columns) or ["protocol", "subset"]
+            usual_lines = ["tag.model" if any("model" in row.get("tags", {}) for row in rows_read) else "metric"]
+            keys = names_of(lines) or usual_lines, names_of(columns) or ["protocol", "subset"]
             tables = [arrange_by_keys(rows_read, *keys, showing)]
         else:
             tables = tables_of(rows_read, strict=True)  # strict: two rows for one cell are an error

@@ -43,6 +43,8 @@ from hoicli.records.parsing import Record, dump, parse
 Scores = tuple[float | None, float | None]
 """PSNR and SSIM of a corrupted image."""
 
+CLEAN_CELL = ("clean", 0)
+"""The cell of the original images, with `--with-clean`."""
 NO_MEMORY = -4
 """OpenCV's error code for too little memory (cv::Error::StsNoMem)."""
 
@@ -53,7 +55,8 @@ class Plan:
 
     images: the folder that the file names of records start from; out: the folder to write to; cells: each (corruption,
     severity) to make, in the order of the output; seed: of the random parts; recipe: the constants; boxes_kept: whether
-    boxes stay as annotated, even where content moves; alone: whether to make records alone, without image files."""
+    boxes stay as annotated, even where content moves; alone: whether to make records alone, without image files;
+    with_clean: whether the original images come first, as the cell CLEAN_CELL."""
 
     images: Path
     out: Path
@@ -62,6 +65,7 @@ class Plan:
     recipe: Recipe = HOICLI_1
     boxes_kept: bool = False
     alone: bool = False
+    with_clean: bool = False
 
 
 @dataclass(frozen=True)
@@ -182,6 +186,12 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
             _check_place(job, plan)
             make_file = partial(_make_file, job, plan, picture, Original(colours), hashlib.sha256(data).hexdigest())
     lines = []
+    if plan.with_clean:
+        original_record = clean_record(record, plan.seed, plan.recipe, boxes_kept=plan.boxes_kept)
+        if make_file is not None:
+            _copy_original(job, plan, data)
+            original_record |= {"psnr": None, "ssim": 1.0}  # no pixel changed
+        lines.append(dump(original_record))
     for name, cells in groupby(plan.cells, key=itemgetter(0)):
         effect, parameters = effect_of(name), None
         # the random part is needed for pixels, and for boxes that move with the content or are hidden
@@ -201,9 +211,27 @@ def _check_place(job: Job, plan: Plan) -> None:
     overwritten."""
     if lies_in(job.source, plan.out):
         folders = Path(os.path.realpath(job.source)).relative_to(os.path.realpath(plan.out)).parts
-        if folders[:2] in {(name, str(severity)) for name, severity in plan.cells}:  # OUT/NAME/SEVERITY/...
+        cells = (CLEAN_CELL, *plan.cells) if plan.with_clean else plan.cells
+        if folders[:2] in {(name, str(severity)) for name, severity in cells}:  # OUT/NAME/SEVERITY/...
             problem = f"{str(job.source)!r} lies where {arg('save_images', plan.out)} is written; give another folder"
             raise DataError(problem, place=job.place, field="file_name")
+
+
+def _copy_original(job: Job, plan: Plan, data: bytes) -> None:
+    """Write the original image beside the corrupted ones, unless it is there already. data: the bytes of its file.
+    Raises `DataError` if it cannot be written."""
+    name, severity = CLEAN_CELL
+    target = plan.out / name / str(severity) / job.record["file_name"]
+    if not target.is_file() or target.read_bytes() != data:
+        _write(target, data, job, plan)
+
+
+def _write(target: Path, data: bytes, job: Job, plan: Plan) -> None:
+    """Write the file of an image. Raises `DataError` if it cannot be written."""
+    try:
+        write_whole(target, data, root=plan.out)
+    except HoicliError as error:
+        raise DataError(str(error), place=job.place, field="file_name", code="unwritable") from None
 
 
 def _make_file(
@@ -240,10 +268,7 @@ def _make_file(
     corrupted_pixels = decoded_pixels(picture, pixels, data)[:, :, :3]
     psnr, ssim = original.psnr(corrupted_pixels), original.ssim(corrupted_pixels)
     stamp = {"corruption": name, "severity": severity, "seed": plan.seed, "digest": digest, "psnr": psnr, "ssim": ssim}
-    try:
-        write_whole(target, add_stamp(picture, data, stamp), root=plan.out)
-    except HoicliError as error:
-        raise DataError(str(error), place=job.place, field="file_name", code="unwritable") from None
+    _write(target, add_stamp(picture, data, stamp), job, plan)
     return psnr, ssim
 
 
@@ -258,21 +283,33 @@ def cell_record(
     without them, if no file was made, the record has neither. shape: (height, width, channels) of the image.
     parameters: the random part of the corruption. boxes_kept: whether boxes stay where they are."""
     name, severity = cell
-    how_made = {
-        "corruption": name,
-        "severity": severity,
-        "recipe": recipe.recipe_text(name, boxes_kept=boxes_kept),
-        "seed": seed,
-    }
+    result = _made_record(record, cell, seed, recipe, boxes_kept=boxes_kept)
     if scores is not None:
-        how_made |= {"psnr": scores[0], "ssim": scores[1]}
-    result = {**record, "file_name": f"{name}/{severity}/{record['file_name']}", **how_made}
+        result |= {"psnr": scores[0], "ssim": scores[1]}
     boxes = record.get("boxes")
     if boxes is not None:
         result["boxes"], result["visibility"] = boxes_after(
             name, shape, parameters, recipe.level(name, severity), boxes, boxes_kept=boxes_kept
         )
     return result
+
+
+def clean_record(record: Mapping[str, Any], seed: int, recipe: Recipe, *, boxes_kept: bool = False) -> Record:
+    """Return the record of an original image beside corrupted ones: with the fields that theirs have, its own boxes,
+    and every box wholly visible. seed, recipe, boxes_kept: of the corrupted images."""
+    result = _made_record(record, CLEAN_CELL, seed, recipe, boxes_kept=boxes_kept)
+    return result if record.get("boxes") is None else {**result, "visibility": [1.0] * len(record["boxes"])}
+
+
+def _made_record(
+    record: Mapping[str, Any], cell: tuple[str, int], seed: int, recipe: Recipe, *, boxes_kept: bool
+) -> Record:
+    """Return the record of an image of a cell, (corruption, severity): the original's, with the name of its file in the
+    cell's folder, and how it was made."""
+    name, severity = cell
+    recipe_text = recipe.recipe_text(name, boxes_kept=boxes_kept)
+    file_name = {"file_name": f"{name}/{severity}/{record['file_name']}"} if "file_name" in record else {}
+    return {**record, **file_name, "corruption": name, "severity": severity, "recipe": recipe_text, "seed": seed}
 
 
 def boxes_after(

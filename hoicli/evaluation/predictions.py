@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import PurePath
 
@@ -24,7 +24,7 @@ class Predictions(Stream):
     tagged = False
     """Whether result rows must name the model (in their tags)."""
 
-    def __init__(self, paths: Sequence[str], opener: Opener = files, lines_held: Sequence[Line] | None = None) -> None:
+    def __init__(self, paths: Sequence[str], opener: Opener = files, lines_held: Iterable[Line] | None = None) -> None:
         """Name the files to read, `-` for stdin. opener: opens a path; lines_held: lines in memory, to read in place of
         the files."""
         super().__init__(paths, "predictions", opener, lines_held)

@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from numbers import Integral, Real
 from textwrap import dedent, fill
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
@@ -217,10 +217,15 @@ def wrap_for_python(function: Callable[Parameters, Returned]) -> Callable[Parame
 
 
 def run_function(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
-    """Call a command's function, from the shell or from Python, and return what it returns. The rows of a `Result` are
-    signed with the number of bad lines that were skipped."""
+    """Call a command's function, from the shell or from Python, and return what it returns; with `by`, call it for each
+    group of the records. The rows of a `Result` are signed with the number of bad lines that were skipped."""
     with policies_of_call() as policies:
-        result = function(**values)
+        if values.get("by") is None:
+            result = function(**values)
+        else:
+            from hoicli.interface.grouped_calls import call_by_group
+
+            result = call_by_group(partial(run_function, function), values)
     return result.signed_by(policies) if isinstance(result, Result) else result
 
 

@@ -25,8 +25,9 @@ from hoicli.interface.option_values import names_of, tags_of, text_of, texts_of
 from hoicli.interface.options import Given, Names, Path, Streams, Tags
 from hoicli.io.opened_files import NO_SUCH_FILE, parts_of
 from hoicli.io.outputs import temporary_folder
-from hoicli.io.streams import Item, Stream
+from hoicli.io.streams import Item, Line, Stream
 from hoicli.records.arrays import plain
+from hoicli.records.group_lines import GroupLines
 from hoicli.records.intake import policy_of
 from hoicli.records.parsing import non_finite
 from hoicli.vocabulary.datasets import load
@@ -104,7 +105,7 @@ class Inputs:
         `UsageError` for a source of another type, `DataError` for bad arrays."""
         paths = paths_of(source, name)
         if paths is None:
-            return Stream([name], label, lines_held=self._items_in_memory(source, name, scored=False))
+            return Stream([_held_name(source, name)], label, lines_held=self._held_lines(source, name, scored=False))
         return Stream([locate_truth(path) for path in paths], label, self.opening.specialise(truth=True))
 
     def records(self, source: Given | None, label: str, what: str, *, name: str, scored: bool | None = None) -> Stream:
@@ -113,14 +114,14 @@ class Inputs:
         scored: whether they are predictions, with scores (None: either)."""
         if (paths := piped_paths(source, what, name)) is not None:
             return Stream(paths, label, self.opening.specialise(truth=False) if scored else self.opening)
-        return Stream([name], label, lines_held=self._items_in_memory(source, name, scored=scored))
+        return Stream([_held_name(source, name)], label, lines_held=self._held_lines(source, name, scored=scored))
 
     def predictions(self, source: Given | None, *, name: str = "predictions") -> Predictions:
         """Return a stream of the predictions, or the match records, of one model; without a source, of stdin. name: the
         parameter that the source was given as."""
         if (paths := piped_paths(source, "PREDS", name)) is not None:
             return Predictions(paths, self.opening.specialise(truth=False))
-        return Predictions([name], lines_held=self._items_in_memory(source, name, scored=True))
+        return Predictions([_held_name(source, name)], lines_held=self._held_lines(source, name, scored=True))
 
     def models(
         self, sources: Streams | None, names: Names, *, what: str = "PREDS", name: str = "predictions"
@@ -141,16 +142,24 @@ class Inputs:
         for index, (model, path) in enumerate(zip(streams_by_model, paths, strict=True)):
             if path is None:  # records or arrays in memory take the place of the stream of a file
                 place = name if len(streams_by_model) == 1 else f"{name}[{index}]"
-                items = self._items_in_memory(streams[index], place, scored=True)
-                streams_by_model[index] = Predictions([place], lines_held=items).with_name(
-                    model.model, tagged=model.tagged
-                )
+                items = self._held_lines(streams[index], place, scored=True)
+                held = Predictions([_held_name(streams[index], place)], lines_held=items)
+                streams_by_model[index] = held.with_name(model.model, tagged=model.tagged)
         return streams_by_model
 
-    def _items_in_memory(self, source: Any, name: str, *, scored: bool | None) -> list[Item]:
-        """Return records in memory, or arrays by image, as lines. name: the parameter that they were given as, for
-        messages; scored: whether arrays are of predictions, None if "score" among them tells."""
+    def _held_lines(self, source: Any, name: str, *, scored: bool | None) -> Iterable[Line]:
+        """Return records in memory, or arrays by image, as lines; those of a group (--by) as they are. name: the
+        parameter that they were given as, for messages; scored: whether arrays are of predictions, None if "score"
+        among them tells."""
+        if isinstance(source, GroupLines):
+            return source
         return list(iterate_items(source, name, load(self.opening.dataset), scored=scored))
+
+
+def _held_name(source: Any, name: str) -> str:
+    """Return what messages call a source that is not read from paths: its name if it is a group of lines, else `name`,
+    the parameter that it was given as."""
+    return source.name if isinstance(source, GroupLines) else name
 
 
 def _one_file(gt: Given | None) -> str:
@@ -177,6 +186,8 @@ def lines(source: Given | None, name: str, label: str, what: str) -> Stream:
     """Return a stream of lines that are about no image, such as ratings; without a source, of stdin. source: paths or
     records in memory; name: the parameter that it was given as; label: what messages call the lines; what: what help
     calls the argument (RATINGS)."""
+    if isinstance(source, GroupLines):
+        return Stream([source.name], label, lines_held=source)
     if (paths := piped_paths(source, what, name)) is not None:
         return Stream(paths, label)
     return Stream([name], label, lines_held=list(iterate_items(source, name, None)))
@@ -203,6 +214,12 @@ def similarities(sim: Given | None, command: str) -> Stream | str:
     return backends[0] if backends else lines(sim, "sim", "similarities", "tables")
 
 
+def similarity_stream(sim: Given | None) -> Stream | None:
+    """Return the stream of tables that --sim names; None without it, or if it names a backend."""
+    tables = None if sim is None else similarities(sim, "--by")
+    return tables if isinstance(tables, Stream) else None
+
+
 def streams_of(sources: Streams | None, what: str, name: str) -> list[Any]:
     """Return a list with the source of each model: the items of a list of paths, of lists of records, or of dicts of
     arrays by image. Anything else is the source of one model. what: what help calls the argument; name: the parameter
@@ -215,6 +232,8 @@ def streams_of(sources: Streams | None, what: str, name: str) -> list[Any]:
 
 def _is_stream(item: Any) -> bool:
     """Return whether an item of a list is the source of a model (a path, records, arrays by image), and no record."""
+    if isinstance(item, GroupLines):
+        return True
     item = _rows_of(item)
     if isinstance(item, Mapping):  # arrays by image are a dict of dicts; in a record, some values are no dicts
         return all(isinstance(value, Mapping) or _is_rows(value) for value in item.values())

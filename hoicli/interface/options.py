@@ -206,6 +206,15 @@ Slice = Annotated[
         several=True,
     ),
 ]
+By = Annotated[
+    Names,
+    Option(
+        "FIELD",
+        "Evaluate the images of each value of these fields of the ground truth's records (camera; or "
+        "corruption,severity, as hoicli corrupt writes them) by themselves; rows have the values as tags.",
+        several=True,
+    ),
+]
 Seed = Annotated[int, Option("S", "The seed of the resamples: the same seed gives the same intervals.")]
 TopK = Annotated[int | None, Option("K", "Keep only the K best triplets of each image.")]
 Nms = Annotated[
@@ -293,8 +302,26 @@ class Viewed(Filtered, total=False):
     slice: Slice
 
 
+class GroupedFiles(Files, total=False):
+    """The options of `Files`, and by which fields records are grouped."""
+
+    by: By
+
+
+class GroupedCounted(Counted, total=False):
+    """The options of `Counted`, and by which fields records are grouped."""
+
+    by: By
+
+
+class GroupedViewed(Viewed, total=False):
+    """The options of `Viewed`, and by which fields records are grouped."""
+
+    by: By
+
+
 DEFAULTS: Mapping[str, Any] = {
-    **dict.fromkeys(("iou", "slice", "top_k", "nms")), "allow_uncounted": False,
+    **dict.fromkeys(("by", "iou", "slice", "top_k", "nms")), "allow_uncounted": False,
     **dict.fromkeys(("from_", "image_list")), "on_error": "stop",
 }  # fmt: skip
 """The default of each option of the groups, in the order of help."""

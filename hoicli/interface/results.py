@@ -196,7 +196,7 @@ class Records(Iterator["Record"]):
         command ends with although there are records."""
         self.notes: list[str] = []
         self.failed = failed
-        self._piped = piped
+        self.piped = piped
         self.lines = iter(lines)
         self._held: list[Record] = []
 
@@ -219,7 +219,7 @@ class Records(Iterator["Record"]):
 
         check_lines(path, option or arg("output"))
         note_json_lines(path)
-        with open_output(path) as write, ending(write, self._piped) if self._piped else nullcontext():
+        with open_output(path) as write, ending(write, self.piped) if self.piped else nullcontext():
             for record in self.lines:
                 write(record if isinstance(record, bytes) else dump(record))
 

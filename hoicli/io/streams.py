@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -104,6 +104,10 @@ class File:
         """Open the file at its beginning, for reading bytes. Raises `DataError` as `open_input` does."""
         return open_input(self.path, self.name)
 
+    def open_unbuffered(self) -> io.RawIOBase:
+        """Open a file on disk, for reading at any position."""
+        return open(self.path, "rb", buffering=0)
+
 
 class Spool:
     """A temporary file of lines. It has no name in the file system, so nothing is left behind however the process ends.
@@ -135,6 +139,10 @@ class Spool:
     def open(self) -> Iterator[IO[bytes]]:
         """Give the file, opened at its beginning for reading. Each reader has its own position, in forks, too."""
         yield cast("IO[bytes]", io.BufferedReader(_Reader(self._file), BUFFER))
+
+    def open_unbuffered(self) -> io.RawIOBase:
+        """Open the file for reading at any position, in forks, too."""
+        return _Reader(self._file)
 
     @property
     def size(self) -> int:
@@ -201,7 +209,7 @@ class Stream:
     """
 
     def __init__(
-        self, paths: Sequence[str], label: str, opener: Opener = files, lines_held: Sequence[Line] | None = None
+        self, paths: Sequence[str], label: str, opener: Opener = files, lines_held: Iterable[Line] | None = None
     ) -> None:
         """Describe the stream; nothing is read yet. label: what the lines are (predictions), for the progress bar and
         messages. opener: a function that returns the files to read; it is called when lines are first needed.
@@ -209,7 +217,7 @@ class Stream:
         self.label = label
         self.paths = list(paths)
         self._opener: Opener = opener if lines_held is None else lambda _: []
-        self._held = lines_held
+        self.lines_held = lines_held
         self._start, self._end = 0, math.inf  # bytes of the file; a share has others (`shares`)
         self._begun: Iterator[Line] | None = None  # all lines, after `first` has read one of them
 
@@ -246,8 +254,8 @@ class Stream:
 
     def _read(self) -> Iterator[Line]:
         """Yield the non-blank lines from the beginning; of a share, those between its first byte and its last."""
-        if self._held is not None:
-            yield from self._held
+        if self.lines_held is not None:
+            yield from self.lines_held
             return
         is_share = self._end < math.inf
         inputs = self._inputs
@@ -258,7 +266,7 @@ class Stream:
                 name, numbered = source.name, source.numbered
                 with source.open() as stream:
                     position = stream.seek(self._start) if is_share else 0
-                    for number, data in _number_lines(stream, name):
+                    for number, data in number_lines(stream, name):
                         position += len(data)
                         data = data.removeprefix(MARK)  # on any line: cat and shuf move the byte order mark
                         if data and not data.isspace():
@@ -329,6 +337,10 @@ class Stream:
         share._start, share._end = start, end
         return share
 
+    def seekable_inputs(self) -> list[Input]:
+        """Return the files that the stream reads, with pipes and compressed files as temporary copies."""
+        return [source if source.divisible else _copy_unpacked(source) for source in self._inputs]
+
     @contextmanager
     def rereadable(self) -> Iterator[None]:
         """Allow the block to iterate over the stream more than once: copy pipes and devices to temporary files."""
@@ -347,13 +359,19 @@ def _rereadable(source: Input) -> Input:
         return source
     if source.path != "-" and not os.path.exists(source.path):
         return source
-    copy = Spool(source.name, numbered=True)
+    return _copy_unpacked(source)
+
+
+def _copy_unpacked(source: Input) -> Spool:
+    """Return a temporary file with the unpacked content of a file, a pipe or a device. Raises `DataError` if it cannot
+    be read."""
+    copy = Spool(source.name, numbered=source.numbered)
     with source.open() as stream, copy.filling() as target:
         copyfileobj(stream, target)
     return copy
 
 
-def _number_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
+def number_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
     """Yield (number, line) of an opened file: numbers count from 1, and a line has its line end. name: the file's, for
     messages. Raises `DataError` for a line over LONGEST_LINE, of compressed files over LONGEST_UNPACKED."""
     longest = LONGEST_LINE if packed_size(stream) is None else LONGEST_UNPACKED

@@ -26,6 +26,7 @@ LEFT = {
     "image_list": "the names that a file's numbers stand for",
     "on_error": "lines that are skipped are signed, and there are none here",
     "tag": "stands in the row itself",
+    "by": "its fields stand in the row itself, as tags",
     "name": "names the models, whose predictions are not signed",
     "explain": "prints no values",
     "emit": "prints no rows",

@@ -43,6 +43,8 @@ CALLS: list[tuple[str, Callable[[], Any], tuple[object, ...]]] = [
      ("--gt", GT, "--top-k", 3, "--nms", "0.5/0.5/1",
       "--ignore-no-interaction", "--tag", "model=x", PREDICTIONS)),
     ("eval", lambda: api.evaluate(None, MATCHES), (MATCHES,)),
+    ("eval", lambda: api.evaluate(records(GT), PREDICTIONS, by=["width", "height"], protocol="hico"),
+     ("--gt", GT, "--by", "width,height", "--protocol", "hico", PREDICTIONS)),
     ("diagnose", lambda: api.diagnose(GT, records(PREDICTIONS), name="x", per_class=True, progressive="all"),
      ("--gt", GT, "--name", "x", "--per-class", "--progressive", "all", PREDICTIONS)),
     ("diagnose", lambda: api.diagnose(VCOCO / "ground_truth.jsonl", VCOCO / "predictions.jsonl", dataset="vcoco"),

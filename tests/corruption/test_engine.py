@@ -571,3 +571,46 @@ def test_other_pictures_are_told_what_to_be(hoicli: Hoicli, tmp_path: Path, name
     (tmp_path / name).write_bytes(b"RIFF\x10\0\0\0WEBPVP8 ")
     result = hoicli("corrupt", tmp_path / name, "--save-images", tmp_path / "out")
     assert (result.code, "give JPEG or PNG" in result.err) == (1, True)
+
+
+# The original images
+
+
+def test_the_whole_grid_in_one_pipe(hoicli: Hoicli, folder: Path) -> None:
+    """`--with-clean` adds the originals, byte for byte and in every shard; eval and robust take the one stream."""
+    options = ("--with-clean", "--corruption", "jpeg,zoom_blur", "--severity", "1,5")
+    whole = hoicli(*call(folder, *options))
+    truth = parsed(whole.out)
+    clean = [record for record in truth if record["corruption"] == "clean"]
+    assert [record["file_name"] for record in clean[:2]] == ["clean/0/a.png", "clean/0/b.png"]
+    about_clean = {key: clean[0][key] for key in ("severity", "recipe", "psnr", "ssim", "visibility")}
+    assert about_clean == {"severity": 0, "recipe": "hoicli-1", "psnr": None, "ssim": 1.0, "visibility": [1.0, 1.0]}
+    assert files_of(folder / "out/clean/0") == files_of(folder / "images")
+    shards = "".join(hoicli(*call(folder, *options, "--shard", f"{part}/2", out="two")).out for part in (2, 1))
+    alone = hoicli("corrupt", "--records-only", *options, folder / "gt.jsonl").out
+    for record in truth:
+        del record["psnr"], record["ssim"]
+    assert parsed(alone) == truth
+
+    def predict(records: str) -> list[dict[str, object]]:
+        """What a detector prints that finds everything, but less surely at severity 5."""
+        predictions: list[dict[str, object]] = []
+        for record in parsed(records):
+            hois = [{**hoi, "score": 1 - record["severity"] / 10} for hoi in record["hois"]]
+            fields = {key: record[key] for key in ("image_id", "file_name", "labels")}
+            boxes = [[3 * record["severity"], 5, 30, 36], [20, 10, 50, 30]]
+            predictions.append({**fields, "boxes": boxes, "hois": hois})
+        return predictions
+
+    rows = []
+    for records in (whole.out, shards):
+        (folder / "truth.jsonl").write_text(records)
+        preds = written(folder / "preds.jsonl", predict(records))
+        by = ("--by", "corruption,severity,recipe", "--protocol", "qpic")
+        rows.append(hoicli("eval", "--gt", folder / "truth.jsonl", *by, preds).out)
+    assert rows[0] == rows[1]
+    (folder / "rows.jsonl").write_text(rows[0])
+    robust = hoicli("robust", folder / "rows.jsonl")
+    assert robust.code == 0, robust.err
+    (mri,) = [row for row in parsed(robust.out) if row["metric"] == "mri"]
+    assert (mri["n"], "recipe:hoicli-1" in mri["signature"]) == (4, True)

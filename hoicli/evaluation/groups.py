@@ -1,0 +1,219 @@
+"""Ground truth and predictions divided into groups by fields of the ground truth's records (`--by camera`): each group
+is a test set of its own.
+
+A prediction belongs to the group that its own fields name. If it lacks some of them, it belongs to the group of the
+record with its `file_name`, or whose `file_name` is its image id, as in dumps of corrupted images (`jpeg/1/x` for
+`jpeg/1/x.png`); else to the only group that has its image id and the fields that it has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from hoicli.errors import DataError, arg, write_number
+from hoicli.io.messages import note
+from hoicli.io.stored_lines import StoredLines
+from hoicli.io.streams import Line, Stream
+from hoicli.records.group_lines import GroupLines, read_fields
+from hoicli.records.intake import UNKNOWN_IMAGE, ErrorPolicy, unknown_image
+from hoicli.records.names import path_of
+from hoicli.records.parsing import Record, json_type
+
+Key = tuple[str, ...]
+"""The texts of the fields that name a group, in the order of `--by`."""
+_SHOWN = 5
+"""How many groups a message names."""
+
+
+@dataclass
+class Group:
+    """One group. fields: the values that its records share, by field. truth: its lines of ground truth, None for match
+    records without any; predictions: its lines of each model's predictions."""
+
+    fields: Mapping[str, Any]
+    truth: GroupLines | None = None
+    predictions: list[GroupLines] = field(default_factory=list)
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Return the values of the fields as text: the tags of the group's rows."""
+        return {name: _text(value) for name, value in self.fields.items()}
+
+    @property
+    def name(self) -> str:
+        """Return what messages call the group: `corruption=jpeg severity=3`."""
+        return write_fields(self.tags)
+
+    @property
+    def rank(self) -> list[tuple[float, str]]:
+        """Return a key that sorts groups by their fields: numbers by size, before texts."""
+        return [(_number(text), text) for text in self.tags.values()]
+
+
+def _text(value: Any) -> str:
+    """Return the text of a field's value, as JSON writes it, but without quotation marks."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return write_number(value) if isinstance(value, float) else str(value)
+
+
+def _number(text: str) -> float:
+    """Return the number that a text spells; infinity if it spells none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return math.inf
+    return math.inf if math.isnan(number) else number
+
+
+def _group_fields(fields: Record, by: Sequence[str], line: Line) -> dict[str, Any]:
+    """Return the values of the fields in `by`. fields: of the record on the line. Raises `DataError` for one that is
+    missing or empty, and for one that is neither text nor number."""
+    for name in by:
+        value = fields.get(name)
+        if value is None or value == "":
+            problem = f"missing; {arg('by')} groups the records by it, so each needs it"
+            raise DataError(problem, place=line.place, field=name)
+        if not isinstance(value, str | int | float):
+            problem = f"{json_type(value)}; {arg('by')} takes fields that are a text, a number, true or false"
+            raise DataError(problem, place=line.place, field=name)
+    return {name: fields[name] for name in by}
+
+
+class Grouping:
+    """Divides streams into groups by the fields `by`: first the ground truth, if there is any, then each model's
+    predictions. Bad lines go to the policy."""
+
+    def __init__(self, by: Sequence[str], policy: ErrorPolicy) -> None:
+        """Start without groups."""
+        self._by, self._policy = tuple(by), policy
+        self._groups: dict[Key, Group] = {}
+        self._groups_of_image: dict[str, list[Key]] = {}
+        self._paths: list[tuple[str, str, Key]] = []
+        """The file name, the image id and the group of each record of the ground truth that has a file name."""
+        self._models: list[tuple[str, dict[Key, GroupLines]]] = []
+        """For each model the name of its stream, and its lines by group."""
+
+    def add_truth(self, stream: Stream) -> None:
+        """Divide the ground truth; its groups are those that predictions may be of. Raises `DataError` for an empty
+        stream."""
+        stored = StoredLines(stream)
+        for number, line in enumerate(stored):
+            with self._policy.item():
+                record = read_fields(line, ("file_name", *self._by))
+                key = self._register_group(record, line)
+                group = self._groups[key]
+                if group.truth is None:
+                    group.truth = GroupLines(f"{stream.name} ({group.name})", stored)
+                group.truth.numbers.append(number)
+                image_id = str(record["image_id"])
+                keys = self._groups_of_image.setdefault(image_id, [])
+                if key not in keys[-1:]:
+                    keys.append(key)
+                if type(record.get("file_name")) is str:
+                    self._paths.append((record["file_name"], image_id, key))
+        if not self._groups:
+            self._policy.report(some_left=False)
+            raise DataError("no ground truth in it", place=stream.name, code="empty")
+
+    def add_predictions(self, stream: Stream) -> None:
+        """Divide the predictions, or the match records, of one model. Raises `DataError` for an empty stream."""
+        stored, with_truth = StoredLines(stream), bool(self._groups_of_image)
+        lines_by_key: dict[Key, GroupLines] = {}
+        for number, line in enumerate(stored):
+            with self._policy.item():
+                record = read_fields(line, self._by)
+                key, image_id = self._join(record, line) if with_truth else (self._register_group(record, line), None)
+                if key not in lines_by_key:
+                    lines_by_key[key] = GroupLines(f"{stream.name} ({self._groups[key].name})", stored)
+                lines_by_key[key].numbers.append(number)
+                if image_id is not None:
+                    lines_by_key[key].image_ids[number] = image_id
+        if not lines_by_key:
+            self._policy.report(some_left=False)
+            raise DataError(f"no {stream.label} in it", place=stream.name, code="empty")
+        self._models.append((stream.name, lines_by_key))
+
+    def _register_group(self, record: Record, line: Line) -> Key:
+        """Return the group that a record's fields name, which is made if it is new. Raises `DataError` if it lacks a
+        field."""
+        fields = _group_fields(record, self._by, line)
+        key = tuple(map(_text, fields.values()))
+        if key not in self._groups:
+            self._groups[key] = Group(fields)
+        return key
+
+    def _join(self, record: Record, line: Line) -> tuple[Key, str | None]:
+        """Return the group of a prediction, and the id that the ground truth has for its image if it is another one.
+        Raises `DataError` if the record names none of the groups, or may belong to several."""
+        stated = {name: _text(record[name]) for name in self._by if record.get(name) is not None}
+        image_id = str(record["image_id"])
+        key = tuple(stated.values())
+        if len(stated) == len(self._by):
+            if key in self._groups:
+                return key, None
+            there = _names(self._groups.values())
+            problem = f"no group of the ground truth has {write_fields(stated)}; it has {there}"
+            raise DataError(problem, place=line.place, field=self._by[0], code=UNKNOWN_IMAGE)
+        file_name = read_fields(line, ["file_name"]).get("file_name")
+        if type(file_name) is not str or (place := self._places.get(path_of(file_name))) is None:
+            place = self._places.get(path_of(image_id)) if image_id not in self._groups_of_image else None
+        image, keys = (image_id, self._groups_of_image.get(image_id, [])) if place is None else (place[0], [place[1]])
+        if not keys:
+            problem = f"{unknown_image(image_id, self._groups_of_image)}; give the set it belongs to"
+            raise DataError(problem, place=line.place, field="image_id", code=UNKNOWN_IMAGE)
+        fitting = [key for key in keys if all(key[self._by.index(name)] == text for name, text in stated.items())]
+        if not fitting:
+            there = _names(self._groups[key] for key in keys)
+            problem = f"{write_fields(stated)}, but its image is in {there}"
+            raise DataError(problem, place=line.place, field=next(iter(stated)))
+        if len(fitting) > 1:
+            advice = f"copy {' and '.join(self._by)}, or file_name, from its record into the prediction"
+            problem = f"{image_id!r} is in {len(fitting)} groups of the ground truth; {advice}"
+            raise DataError(problem, place=line.place, field="image_id")
+        return fitting[0], None if image == image_id else image
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[str, Key] | None]:
+        """The image id and the group of each record of the ground truth, by its file name without picture ending; None
+        for a name that several have."""
+        places: dict[str, tuple[str, Key] | None] = {}
+        for file_name, image_id, key in self._paths:
+            path = path_of(file_name)
+            places[path] = None if path in places else (image_id, key)
+        return places
+
+    def finish(self, *, lacking_allowed: bool = False) -> list[Group]:
+        """Return the groups in the order of their values. lacking_allowed: whether groups without predictions are left
+        out in silence.
+
+        Raises `DataError` for groups that have no predictions of a model, or leaves them out with a note if the policy
+        skips what is bad: a group without any prediction is more likely a run of the detector that is missing."""
+        for name, lines_by_key in self._models:
+            lacking = [group for key, group in self._groups.items() if key not in lines_by_key]
+            problem = f"no predictions for {len(lacking)} of {len(self._groups)} groups: {_names(lacking)}"
+            if lacking and not lacking_allowed:
+                if not self._policy.skip:
+                    advice = f"run the detector on their images, or pass {arg('on_error', 'skip')} to leave them out"
+                    raise DataError(f"{problem}; {advice}", place=name, code="not-whole")
+                note(f"left out: {name}: {problem}")
+        for key, group in self._groups.items():
+            group.predictions = [lines_by_key[key] for _, lines_by_key in self._models if key in lines_by_key]
+        whole = [group for group in self._groups.values() if len(group.predictions) == len(self._models)]
+        return sorted(whole, key=lambda group: group.rank)
+
+
+def _names(groups: Iterable[Group]) -> str:
+    """Return groups in words for a message: the first few in their order, and how many more there are."""
+    names = [group.name for group in sorted(groups, key=lambda group: group.rank)]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def write_fields(fields: Mapping[str, str]) -> str:
+    """Return fields and their values for a message: `corruption=jpeg severity=3`."""
+    return " ".join(f"{name}={text}" for name, text in fields.items())

@@ -1,0 +1,70 @@
+"""The lines of a stream, to be read again by number, some at a time and in any order."""
+
+from __future__ import annotations
+
+import io
+from array import array
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+
+from hoicli.errors import DataError
+from hoicli.io.messages import Progress
+from hoicli.io.opened_files import MARK
+from hoicli.io.streams import BUFFER, Input, Line, Stream, number_lines
+
+
+class StoredLines:
+    """All lines of a stream. Of files, only their positions are kept in memory (26 bytes a line); pipes and compressed
+    files are copied to temporary files. Iterate once over all lines, then `read` some of them by their numbers, which
+    count from 0."""
+
+    def __init__(self, stream: Stream) -> None:
+        """Prepare to read a stream; nothing is read yet, but pipes and compressed files are copied."""
+        self._label, self._held = stream.label, None if stream.lines_held is None else list(stream.lines_held)
+        self._inputs: list[Input] = [] if self._held is not None else stream.seekable_inputs()
+        self._file, self._number = array("H"), array("q")  # of each line: its input, and its number there
+        self._start, self._length = array("q"), array("q")  # of each line: its first byte, and how many there are
+
+    def __iter__(self) -> Iterator[Line]:
+        """Yield every line. Raises `DataError` for a file that cannot be read."""
+        if self._held is not None:
+            yield from self._held
+            return
+        with Progress(self._label, total=sum(source.size or 0 for source in self._inputs), unit="B") as progress:
+            for index, source in enumerate(self._inputs):
+                with source.open():
+                    pass  # raises for what is no text, or cannot be read
+                with io.BufferedReader(source.open_unbuffered(), BUFFER) as stream:
+                    start = 0
+                    for number, data in number_lines(stream, source.name):
+                        text = data.removeprefix(MARK)
+                        if text and not text.isspace():
+                            self._add(index, number if source.numbered else 0, start, len(data))
+                            yield Line(source.name, self._number[-1], text)
+                        start += len(data)
+                        progress.advance(len(data))
+
+    def _add(self, file: int, number: int, start: int, length: int) -> None:
+        """Remember where a line is. file: the index of its input; number: of the line there, 0 for a file without
+        lines; start: its first byte; length: how many bytes it has."""
+        self._file.append(file)
+        self._number.append(number)
+        self._start.append(start)
+        self._length.append(length)
+
+    def read(self, numbers: Iterable[int]) -> Iterator[Line]:
+        """Yield the lines with these numbers, after a first iteration over all. Raises `DataError` for a file that has
+        changed since."""
+        if self._held is not None:
+            yield from map(self._held.__getitem__, numbers)
+            return
+        with ExitStack() as closing:
+            files = [closing.enter_context(source.open_unbuffered()) for source in self._inputs]
+            for number in numbers:
+                file, length = self._file[number], self._length[number]
+                files[file].seek(self._start[number])
+                data = files[file].read(length) or b""
+                if len(data) < length:
+                    problem = "changed while it was read: it has become shorter; run again"
+                    raise DataError(problem, place=self._inputs[file].name, code="unreadable")
+                yield Line(self._inputs[file].name, self._number[number], data.removeprefix(MARK))
