@@ -49,6 +49,11 @@ def test_the_table_of_the_docs_is_that_of_the_lists() -> None:
         ("about to ride", None, None),
         ("never holds", None, None),
         ("No interaction with", None, "no_interaction"),
+        ("is not interacting with", None, "no_interaction"),
+        ("gives a hug to", None, "hug"),
+        ("gives a ride to", None, None),
+        ("takes the train", None, None),
+        ("drinks out of", None, "drink_with"),
     ],
 )
 def test_verbs(phrase: str, object_: str | None, verb: str | None) -> None:
