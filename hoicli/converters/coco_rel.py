@@ -43,6 +43,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     if on_crowds := graphs.count_crowd_relations():
         problem = f"{on_crowds:,} relations are of a crowd's box (iscrowd): their triplets count like any other"
         context.announce(problem)
+    if ignored := graphs.count_ignored():
+        problem = f"{ignored:,} annotations say ignore, which pycocotools does not read either: their boxes count"
+        context.announce(f"{problem}; iscrowd: 1 is what its rules ignore")
 
     def build(item: tuple[Any, dict[str, Any]]) -> Record:
         """Return the record of an image. item: its id, and its row in the file's list of images."""
@@ -99,6 +102,11 @@ class _Graphs:
         crowds = {row["id"] for _, row in chain.from_iterable(self.boxes_of.values()) if row.get("iscrowd")}
         relations = (row for _, row in chain.from_iterable(self.relations_of.values())) if crowds else ()
         return sum(not crowds.isdisjoint((row["subject_id"], row["object_id"])) for row in relations)
+
+    def count_ignored(self) -> int:
+        """Return how many boxes say `ignore` without being a crowd's: pycocotools sets that key from `iscrowd`."""
+        rows = (row for _, row in chain.from_iterable(self.boxes_of.values()))
+        return sum(bool(row.get("ignore")) and not row.get("iscrowd") for row in rows)
 
     def _group_by_image(self, source: Source, key: str, context: Context) -> dict[int | str, _Rows]:
         """Return (field, row) of the file's rows under a key, by the id of their image. key: "annotations" (boxes) or

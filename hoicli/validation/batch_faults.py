@@ -149,6 +149,7 @@ def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bo
     can_act[[batch.labels[label] for label in subjects if label in batch.labels]] = True
     is_other_subject = ~can_act[batch.label[batch.subject]]
     yield cases("subject-no-person", is_other_subject, lambda hoi, labels: f".subject: a {labels[hoi['subject']]}")
+    yield cases("subject-is-object", batch.subject == batch.object, lambda hoi, _: f": boxes[{hoi['subject']}] is both")
     if vocabulary is not None and not vocabulary.roles:  # with roles, a verb may have any object
         is_no_class = _no_interactions(batch, vocabulary)
         yield cases("no-such-interaction", is_no_class, lambda hoi, labels: f": {_triplet_text(hoi, labels)}")

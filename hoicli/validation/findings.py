@@ -45,6 +45,7 @@ WARNINGS = {
     "doubled-annotation": "list each once: both count, and most protocols find only one",
     "no-such-interaction": "the vocabulary has no class of this verb and object: never counted",
     "subject-no-person": "qpic and diag ignore it; of most: subject and object swapped, or labels numbered otherwise?",
+    "subject-is-object": "a box with itself is no pair of two; where no object fills a role, object is null",
     "another-object-order": "convert again with the right order: as they are, they score near zero",
     "another-verb-numbering": "convert again with the right numbers, or write names: as they are, they score near zero",
     "classes-not-annotated": "mAP will be near zero: other labels, or another set of images?",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -73,7 +75,46 @@ def test_a_tracker_takes_the_flat_dictionary(tmp_path: Path, tracker: str) -> No
     assert kept == pytest.approx(WANTED, abs=1e-5)  # TensorBoard keeps single precision
 
 
-@pytest.mark.parametrize("script", ["loop", "trackers", "metric", "callback", "distributed", "frame", "transform"])
+@pytest.mark.parametrize("tool", ["duckdb", "polars", "datasets"])
+def test_queries_of_rows_and_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str) -> None:
+    """As plain Python computes them."""
+    if find_spec(tool) is None:
+        pytest.skip(f"{tool} is not installed (hoicli[dev-queries])")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
+    rows = hoicli.evaluate(GT, PREDICTIONS, protocol="hico", per_class=True).rows
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = json.loads(run("query.py", tool, tmp_path / "rows.jsonl", PREDICTIONS))
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        if row["metric"] == "AP" and row["n"]:
+            values.setdefault(row["verb"], []).append(row["value"])
+    lowest = sorted((sum(each) / len(each), verb) for verb, each in values.items())[:3]
+    assert found["lowest mean AP"] == [[verb, pytest.approx(mean)] for mean, verb in lowest]
+    predicted = Counter(hoi["verb"] for record in records(PREDICTIONS) for hoi in record["hois"])
+    most = sorted(predicted.items(), key=lambda item: (-item[1], item[0]))[:3]
+    assert found["most triplets"] == [list(item) for item in most]
+
+
+def test_the_notebook_runs_and_has_no_outputs(tmp_path: Path) -> None:
+    """All of its code but the cell that installs hoicli. Colab opens notebooks of format 4."""
+    notebook = json.loads((FIXTURES / "python/tour.ipynb").read_text())
+    assert (notebook["nbformat"], notebook["metadata"]["kernelspec"]["name"]) == (4, "python3")
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
+    sources = ["".join(cell["source"]) for cell in cells]
+    assert [source.split()[0] for source in sources if source.startswith(("%", "!"))] == ["%pip"]
+    script = tmp_path / "tour.py"
+    script.write_text("\n".join(source for source in sources if not source.startswith("%")) + "\nprint(counts)\n")
+    printed = run(str(script)).splitlines()
+    assert printed[0] == printed[-2] == "27.27272727272727"
+    counts = ast.literal_eval(printed[-1])
+    assert [counts[error] for error in ("true_positive", "interaction", "object_box")] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "script", ["loop", "trackers", "metric", "callback", "distributed", "frame", "transform", "query"]
+)
 def test_without_arguments_a_script_says_how_it_is_called(script: str) -> None:
     command = [sys.executable, str(FIXTURES / f"python/{script}.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)

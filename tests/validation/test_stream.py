@@ -107,6 +107,12 @@ def test_a_good_stream_has_no_findings() -> None:
             "p:1: hois[2]: hold kite on the same two boxes",
         ),
         (with_(labels=["kite", "kite"]), "subject-no-person", 2, "p:1: hois[0].subject: a kite"),
+        (
+            with_(hois=[{**GOOD["hois"][0], "object": 0}, GOOD["hois"][1]]),
+            "subject-is-object",
+            1,
+            "p:1: hois[0]: boxes[0] is both",
+        ),
         (with_(width="64"), "bad-optional-field", 1, 'p:1: width: "64" is no size'),
         ({"error": "match stopped: full"}, "not-whole", 1, "p:1: match stopped: full; mend that"),
     ],
