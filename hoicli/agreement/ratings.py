@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -14,6 +14,7 @@ import orjson
 
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.streams import Line
+from hoicli.io.text_tables import announced_delimiter, cells_of, usual_delimiter
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats
 from hoicli.records.parsing import Record, is_number, parse
@@ -26,6 +27,9 @@ GivenValues = dict[Fact, tuple[Any, str]]
 
 KEYS = ("item", "rater", "rating", "kind", "ratings")
 """Keys of a line that have a meaning of their own, so they cannot be the key of groups."""
+
+
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")  # 0,5 as in much of Europe
 
 
 @dataclass(frozen=True)
@@ -172,26 +176,31 @@ def _records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator
 
 
 def _file_records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator[tuple[str, Record]]:
-    """Yield (place, record) for the lines of one file. A first line that is no JSON is the header of a CSV; bad lines
-    go to the policy. group: the key of groups, "" for none."""
-    sheet = None  # stays None in a JSONL file
+    """Yield (place, record) for the lines of one file. A first line that is no JSON is the header of a CSV, or Excel's
+    `sep=;` before it; bad lines go to the policy, and rows of empty cells are passed over. group: the key of groups, ""
+    for none."""
+    sheet, delimiter, header = None, None, 0  # sheet stays None in a JSONL file
     for number, line in enumerate(lines):
         with policy.item():
-            if number == 0 and not line.data.lstrip().startswith((b"{", b"[")):
-                sheet = _Sheet(line, group)
-            else:
-                yield line.place, parse(line) if sheet is None else sheet.record(line)
+            if number == 0 and (delimiter := announced_delimiter(line)):
+                header = 1
+            elif number == header and not line.data.lstrip().startswith((b"{", b"[")):
+                sheet = _Sheet(line, group, delimiter or usual_delimiter(line))
+            elif sheet is None:
+                yield line.place, parse(line)
+            elif record := sheet.record(line):
+                yield line.place, record
 
 
 class _Sheet:
     """A CSV of ratings, whose header has the columns item, rater and rating (a rating a row), or item and a column for
-    each rater. Cells are separated by commas, semicolons or tabs; a row stands on one line."""
+    each rater. A row stands on one line."""
 
-    def __init__(self, header: Line, group: str) -> None:
-        """Read the header. group: the name of the column of groups, "" for none. Raises `DataError` for a line that is
-        no such header."""
-        self._delimiter = max(",", ";", "\t", key=lambda mark: header.data.count(mark.encode()))
-        names = [name.lower() if name.lower() in KEYS else name for name in self._cells(header)]
+    def __init__(self, header: Line, group: str, delimiter: str) -> None:
+        """Read the header. group: the name of the column of groups, "" for none; delimiter: what separates the cells.
+        Raises `DataError` for a line that is no such header."""
+        self._delimiter = delimiter
+        names = [name.lower() if name.lower() in KEYS else name for name in cells_of(header, delimiter)]
         # wide: a row is an item, with a column for each rater; else a row is a rating
         self._names, self._group, self._wide = names, group, not {"rater", "rating", "kind"} & set(names)
         has_ratings = {"item", "rater", "rating"} <= set(names) or (self._wide and len(names) > 1)
@@ -201,9 +210,12 @@ class _Sheet:
             problem = "neither a JSON object nor the columns of a CSV; these are item, rater and rating, or item and "
             raise DataError(f"{problem}the name of each rater, every name once", place=header.place)
 
-    def record(self, line: Line) -> Record:
-        """Return a row as the record that says the same; raise `DataError` if it does not fit the columns."""
-        cells = self._cells(line)
+    def record(self, line: Line) -> Record | None:
+        """Return a row as the record that says the same, None for a row of empty cells; raise `DataError` if it does
+        not fit the columns."""
+        cells = cells_of(line, self._delimiter)
+        if not any(cells):
+            return None
         if len(cells) != len(self._names):
             problem = f"{len(cells)} cells under {len(self._names)} columns; fix the row"
             raise DataError(problem, place=line.place)
@@ -216,18 +228,11 @@ class _Sheet:
             record["rating"] = _number(record["rating"])
         return record
 
-    def _cells(self, line: Line) -> list[str]:
-        """Return the cells of a row, without space around them; raise `DataError` for a line that is no row."""
-        try:
-            (cells,) = csv.reader([line.data.decode("utf-8-sig")], delimiter=self._delimiter, strict=True)
-        except (csv.Error, ValueError):
-            raise DataError("neither JSON nor a row of a CSV in UTF-8; fix the line", place=line.place) from None
-        return [cell.strip() for cell in cells]
-
 
 def _number(text: str) -> Any:
-    """Return the number that a cell holds, as JSON writes numbers; any other text unchanged."""
+    """Return the number that a cell holds, as JSON writes numbers or with a comma for the point; any other text
+    unchanged."""
     try:
-        return orjson.loads(text)
+        return orjson.loads(text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text) else text)
     except orjson.JSONDecodeError:
         return text

@@ -35,7 +35,7 @@ def claim(
     protocol: options.Protocols = None,
     dataset: options.DatasetOfProtocols = None,
     split: options.Split = None,
-    nms: Annotated[Numbers, Option("T,T,...")] = "0.5,0.6,0.7,0.8,0.9",
+    nms: Annotated[Numbers, Option("T,T,...")] = "0.5,0.6,0.7,0.8,0.9,0.5/1/1",
     top_k: Annotated[Numbers, Option("K,K,...")] = "10,25,50,100,200",
     top: Annotated[int | str, Option("N")] = 10,
     tag: options.Tag = None,
@@ -43,20 +43,22 @@ def claim(
 ) -> Result:
     """Which settings give the numbers that a paper prints, from the paper's dump?
 
-    Tries every protocol with and without pair NMS, with and without a limit of triplets per image, with the
-    no_interaction classes in the mean and without them. A setting fits if all its values print as claimed, rounded or
+    Tries every protocol of the dataset's table, and without --protocol those that papers also report by (gen-vlkt,
+    ggnet, ggnet-ko), with and without pair NMS, with and without a limit of triplets per image, with the no_interaction
+    classes in the mean and without them. A setting fits if all its values print as claimed, rounded or
     cut off. It is written as options of hoicli eval, which prints the same values. Settings that fit come first, then
     the nearest. A sentence says what fits, and which published line has these numbers.
 
     Arguments:
         numbers: The numbers as printed, in percent: 46.06/43.72/46.76 is full, rare and non-rare; full=46.06/rare=43.72
             names subsets; one number without a name may be of any subset.
-        nms: The thresholds of pair NMS to try, T or T/a/b as in eval.
+        nms: The thresholds of pair NMS to try, T or T/a/b as in eval. The defaults have CDN's exponents; the last is
+            QAHOI's.
         top_k: The numbers of triplets per image to try.
         top: Show at least N settings (first those that fit, then the nearest), or all.
     """
     from hoicli.comparison.claimed import Claim, claim_sentence, is_number, search
-    from hoicli.evaluation.selection import chosen_protocols, explicit
+    from hoicli.evaluation.selection import also_reported, chosen_protocols, explicit
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.tables.published import published_lines_with
 
@@ -74,6 +76,8 @@ def claim(
     top_ks = counts_of("top_k", top_k)
     chosen = chosen_protocols(names, dataset_name)
     vocabulary, tags = load(dataset_name or chosen[0].dataset), tags_of(tag, "options")
+    if not names:
+        chosen += also_reported(vocabulary)
     inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name, gt=truth)
     stream = inputs.predictions(predictions).refuse_match_records("claim")
     settings = search(

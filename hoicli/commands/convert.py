@@ -33,6 +33,8 @@ LOGITS = "Options of --from logits (raw outputs)"
             # a dump with other numbers, as validate says
         hoicli convert preds.jsonl --to cdn-json -o preds_cdn.json  # hoicli's records for another evaluator
         hoicli convert gt.jsonl --to hoia -o trainval.json  # ground truth, for training code (QPIC, CDN)
+        hoicli convert gt_train.jsonl --split rf-uc --to hoia -o trainval.json  # without the unseen classes
+        hoicli convert gt.jsonl --resize 512 -o gt_512.jsonl  # ground truth of generated pictures of 512 x 512
         hoicli convert --from vlm --coords 1000 answers.jsonl -o answered.jsonl  # what a vision-language model answered
         hoicli convert --list  # the formats
     """,
@@ -53,6 +55,9 @@ def convert(
     verb_base: Annotated[int | None, Option("0|1", offer=(0, 1), check=Count(0, 1))] = None,
     object_order: Annotated[str | None, Option("NAME", one_of="converters.numbers:OBJECT_ORDERS")] = None,
     to_object_order: Annotated[str | None, Option("NAME", one_of=("alphabetical", "coco"))] = None,
+    split: Annotated[str | None, Option("NAME", offer=choices.splits)] = None,
+    whole_pairs: bool = False,
+    resize: Annotated[int | str | None, Option("W[xH]")] = None,
     box_form: Annotated[str | None, Option("NAME", one_of="converters.numbers:BOX_FORMS")] = None,
     coords: Annotated[str | None, Option("NAME", offer=choices.COORDS, panel=ANSWERS)] = None,
     boxes: Annotated[options.Path | None, Option("FILE", check=READ, panel=ANSWERS)] = None,
@@ -87,6 +92,12 @@ def convert(
         object_order: How the file numbers its objects, if not as usual in its format: coco (0-79), coco-1 (1-80),
             coco-id (1-90 with gaps) or alphabetical.
         to_object_order: How --to pocket numbers objects: alphabetical (default; SCG) or coco (UPT, PViC, ADA-CM).
+        split: Leave out of ground truth the unseen classes of a zero-shot split (rare_first, rf-uc, ...), as for
+            training, and images without a triplet of a seen class.
+        whole_pairs: With --split, also leave out the other triplets of a pair of boxes that has an unseen class, as
+            GEN-VLKT's and HOICLIP's training do.
+        resize: Scale the boxes of ground truth to pictures W pixels wide and H high (W if H is not given), each side by
+            its own factor and cut off to whole pixels, as InteractDiffusion does for generated pictures.
         box_form: What the four numbers of a box are, if not as usual in the format: xyxy (two corners), xywh (a corner,
             width and height) or cxcywh (the centre, width and height); in pixels, or in logits fractions of the image.
         coords: What a box's numbers mean: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), qwen2.5[:MIN-MAX],
@@ -105,6 +116,7 @@ def convert(
         threshold: Keep scores above this (default 0.1).
         list_: List the formats and stop.
     """
+    from hoicli.converters.changes import Changes
     from hoicli.converters.context import Context
     from hoicli.converters.conversion import Conversion
     from hoicli.converters.formats import FORMATS
@@ -140,9 +152,11 @@ def convert(
         target_order=to_object_order or "",
         options={name: value for name, value in format_options.items() if value is not None},
     )
+    changes = Changes.from_options(split, whole_pairs, resize)
+    context.vocabulary.check_split(split)  # before the work
     if image_list is not None:
         read_image_list(text_of(image_list) or "", context)
-    conversion = Conversion(context, from_, text_of(dataset))
+    conversion = Conversion(context, from_, text_of(dataset), changes=changes)
     target = text_of(output) or "-"
     if to is not None and target == "-" and IN_PYTHON.get():
         raise UsageError(f"{arg('to', to)}: name the file with {arg('output')}")

@@ -44,6 +44,7 @@ def shoe_sim(
     *,
     backend: Annotated[str | None, Option("NAME", one_of="shoe.settings:BACKENDS")] = None,
     dataset: Annotated[options.Path | None, options.dataset()] = None,
+    all_senses: bool = False,
     against: Annotated[str, Option("WHAT", one_of="shoe.settings:AGAINST")] = "image",
     pairs: Annotated[Given | None, Option("FILE", check=READ)] = None,
     wordnet: options.WordNet = None,
@@ -73,6 +74,9 @@ def shoe_sim(
             is in OPENAI_API_KEY), or table, which is --merge mean.
         dataset: The dataset of the ground truth's labels (default: hico); without --gt, the senses of its classes are
             rated among themselves.
+        all_senses: With --dataset alone: rate its senses with every sense that a prediction may have, for one table
+            that serves many models. That is all verbs of WordNet; of objects, what its labels may mean, and what is
+            above and just below. For hico these are some 1.9 million pairs.
         against: The pairs for shoe-eval with this --against. image: what is compared in some image. dataset: the senses
             of all classes of the dataset with those of all predicted labels.
         pairs: Rate these lines {pos, a, b} of words or senses, in their order; - is stdin.
@@ -117,6 +121,8 @@ def shoe_sim(
     if pairs is None and gt is None and (predictions is not None or dataset is None):
         how = f"a {arg('dataset')}, or lines of your own with {arg('pairs', like='FILE')}"
         raise UsageError(f"give the ground truth with {arg('gt', like='FILE')}, {how}")
+    if all_senses and (pairs is not None or gt is not None):
+        raise UsageError(f"{arg('all_senses')}: goes with a {arg('dataset')} alone; leave the files out")
     names = [*([screen] if screen else []), *texts_of(model)]
     if backend == "llm" and not all(name and name.isprintable() for name in names or [""]):
         raise UsageError(f"{arg('backend', 'llm')}: name a {arg('model')} to ask, in printable characters")
@@ -140,7 +146,7 @@ def shoe_sim(
         models = [inputs.predictions(source) for source in streams_of(predictions, "PREDS", "predictions")]
         work = TableWork(evaluation_pairs(inputs.truth(gt), models, dataset_name or "hico", policy, against))
     else:
-        work = TableWork(dataset_pairs(dataset_name or "hico"))
+        work = TableWork(dataset_pairs(dataset_name or "hico", all_senses=all_senses))
     if check is not None:
         rows, error = missing_rows(lines(check, "check", "tables", "tables"), work.pairs, policy)
         return Records(policy.report_at_end(rows, some_left=True), failed=error)

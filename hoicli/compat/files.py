@@ -12,8 +12,14 @@ from hoicli.io.outputs import atomic_path
 
 
 def read_list(path: Any, argument: str) -> list[Any]:
-    """Return the list in a JSON file of released annotations. argument: the one that named the file. Raises `DataError`
-    for a file that has none, `UsageError` for no path."""
+    """Return the list in a JSON file of released annotations, as `read_json` does."""
+    content: list[Any] = read_json(path, argument, list)
+    return content
+
+
+def read_json(path: Any, argument: str, kind: type) -> Any:
+    """Return what a JSON file of released annotations holds. argument: the one that named the file. kind: list or dict,
+    what it must be. Raises `DataError` for a file that has something else, `UsageError` for no path."""
     if not isinstance(path, str | os.PathLike):
         raise UsageError(f"{argument}={path!r}: is no path; give the released annotations")
     with open_input(os.fspath(path)) as file:
@@ -25,8 +31,9 @@ def read_list(path: Any, argument: str) -> list[Any]:
         raise not_json(error, place, "give the released annotations") from None
     except UnicodeDecodeError:
         raise DataError("not JSON; give the released annotations", place=place, code="damaged") from None
-    if not isinstance(content, list):
-        raise DataError(f"{type(content).__name__}, not a list; give the released annotations", place=place)
+    if not isinstance(content, kind):
+        problem = f"{type(content).__name__}, not a {kind.__name__}"
+        raise DataError(f"{problem}; give the released annotations", place=place)
     refuse_repeated_key(data, content, place)
     return content
 

@@ -35,6 +35,7 @@ from hoicli.records.boxes import pair_nms
 from hoicli.records.detections import detections
 from hoicli.records.reading import scenes_of_detections
 from hoicli.vocabulary.datasets import VCOCO_ORDERS, load, verb_and_role
+from hoicli.vocabulary.labels import Vocabulary
 
 Outputs = Mapping[str, Any]
 """The tensors, or arrays, of one image by their released names."""
@@ -134,16 +135,7 @@ class HICODETEvaluator(QueryEvaluator):
     @cached_property
     def remaining_predictions(self) -> dict[str, Arrays]:
         """The predictions that pair NMS leaves, by the name of their image."""
-        if self.nms is None or not self.predictions:
-            return self.predictions
-        images = [detections(name, arrays, self._vocabulary) for name, arrays in self.predictions.items()]
-        scenes = scenes_of_detections(images, self._vocabulary)
-        is_left = pair_nms(scenes, np.ones(len(scenes.score), dtype=bool), **self.nms._asdict())
-        is_left_by_image = np.split(is_left, scenes.hoi_start[1:-1])
-        return {
-            name: arrays | {key: arrays[key][is_left_here] for key in ("subject", "object", "verb", "score")}
-            for (name, arrays), is_left_here in zip(self.predictions.items(), is_left_by_image, strict=True)
-        }
+        return remove_suppressed(self.predictions, self.nms, self._vocabulary)
 
     def _truth_arrays(self, gt: Outputs, place: str) -> Arrays:
         arrays = truth_arrays(gt, place, len(self._vocabulary.verbs), len(self._vocabulary.objects))
@@ -224,6 +216,20 @@ class VCOCOEvaluator(QueryEvaluator):
         means = {"mAP_all": mean_of(listed.values()), "mAP_thesis": mean_of(thesis)}
         print(rule, "mAP all: {mAP_all:.4f} mAP thesis: {mAP_thesis:.4f}".format_map(means), rule, sep="\n")
         return {f"AP_{entry}": value for entry, value in listed.items()} | means
+
+
+def remove_suppressed(predictions: dict[str, Arrays], nms: PairNms | None, vocabulary: Vocabulary) -> dict[str, Arrays]:
+    """Return the predictions that pair NMS leaves, by the name of their image. nms: None for all predictions."""
+    if nms is None or not predictions:
+        return predictions
+    images = [detections(name, arrays, vocabulary) for name, arrays in predictions.items()]
+    scenes = scenes_of_detections(images, vocabulary)
+    is_left = pair_nms(scenes, np.ones(len(scenes.score), dtype=bool), **nms._asdict())
+    is_left_by_image = np.split(is_left, scenes.hoi_start[1:-1])
+    return {
+        name: arrays | {key: arrays[key][is_left_here] for key in ("subject", "object", "verb", "score")}
+        for (name, arrays), is_left_here in zip(predictions.items(), is_left_by_image, strict=True)
+    }
 
 
 def nms_of(args: Any) -> PairNms | None:

@@ -10,6 +10,7 @@ from math import isfinite
 from operator import itemgetter
 from typing import Any
 
+from hoicli.converters.changes import Changes
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, list_words, run_step
 from hoicli.converters.formats import FORMATS, NUMBERED_BY, Format, detect
@@ -33,12 +34,19 @@ class Conversion:
     states its labels, so that they can be any."""
 
     def __init__(
-        self, context: Context, source_format: str | None = None, dataset: str | None = None, *, fixed: bool = False
+        self,
+        context: Context,
+        source_format: str | None = None,
+        dataset: str | None = None,
+        *,
+        fixed: bool = False,
+        changes: Changes | None = None,
     ) -> None:
         """Check that the formats and options fit each other, and begin with all counts 0.
 
         context: the settings; its dataset changes to the files' own if `dataset` is None and not `fixed`.
         source_format: a name in FORMATS, None to detect each file's. dataset: the value of --dataset, None without it.
+        changes: what is changed in each record, None for nothing.
         fixed: whether a command works in the context's dataset only, so that files of another dataset are refused.
         Raises `UsageError` for a format that is only read or only written, and for an option that it does not have."""
         self._context = context
@@ -52,6 +60,7 @@ class Conversion:
             self._check_options(self._row)
         self._dataset = dataset
         self._fixed = fixed
+        self._changes = changes
         self._read: list[str] = []
         self._holds = ""
         self._any_names = False
@@ -72,11 +81,15 @@ class Conversion:
                     path_may_help = self._context.id_rule in ("name", "number") or self._context.format == "vlm"
                     advice = f", or give {arg('id_', 'path')}" if path_may_help else ""
                     raise DataError(f"occurs twice in the source; keep one of the two{advice}")
+                image_ids.add(image_id)
+                changed = self._changes.apply(record, self._context, place) if self._changes else record
+                if changed is None:
+                    continue
+                record = changed
                 line = dump(record)
             except DataError as error:
                 self._context.policy.handle(DataError(error.problem, place=place, field=error.field, code=error.code))
                 continue
-            image_ids.add(image_id)
             # predictions whose x2, y2 are last pixels: a written file has no place to say so
             if LAST_PIXELS in (record.get("caveats") or ()) and self._context.target:
                 self._context.drop(f"the caveat {LAST_PIXELS}: boxes are written as they are", place)

@@ -18,7 +18,7 @@ from hoicli.converters.context import Context, run_step
 from hoicli.converters.formats import FORMATS, detect
 from hoicli.converters.numbers import shorten_value
 from hoicli.errors import DataError, Place, arg
-from hoicli.io.streams import Spool
+from hoicli.io.streams import Line, Spool
 from hoicli.records.names import ID_RULES, image_id_of, image_number, number_or_name, path_of
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.datasets import load
@@ -172,8 +172,8 @@ def _listed_images(source: Source, context: Context) -> Records:
     text file has one name on each line. Ground truth is read with settings of its own, so that the context keeps those
     of the file that is converted."""
     if source.kind == "unknown" and source.path != "-":
-        lines = [line.strip() for line in source.data.decode("utf-8", "replace").splitlines() if line.strip()]
-        records: Iterator[Record] = iter([{"image_id": image_id_of(line), "file_name": line} for line in lines])
+        names = [_listed_name(line) for line in source.lines()]
+        records: Iterator[Record] = iter([{"image_id": image_id_of(name), "file_name": name} for name in names])
         settings = replace(context, notes=[])
     else:
         list_format = run_step(partial(detect, source), source)
@@ -183,6 +183,14 @@ def _listed_images(source: Source, context: Context) -> Records:
         is_own = list_format == "records"
         records = own.images(source, settings) if is_own else FORMATS[list_format].read(source, settings)
     return identify_images(((source.name, record) for record in records), settings)
+
+
+def _listed_name(line: Line) -> str:
+    """Return the name on a line of a list of images. Raises `DataError` for a line that is not in UTF-8."""
+    try:
+        return line.data.decode().strip()
+    except UnicodeDecodeError:
+        raise DataError("not in UTF-8; save the list again as UTF-8", place=line.place) from None
 
 
 class NumberedImages:

@@ -205,10 +205,10 @@ class Evaluated:
         number of these classes. It is 0 if one of the two is 0 (mlvlab/VDRP main_tip_finetune.py `h_mean`), and null
         without classes of one of them."""
         of_subset = {mean.subset: mean for mean in self.means}
-        unseen, seen = (of_subset[name].ap if name in of_subset else None for name in ("unseen", "seen"))
+        unseen_ap, seen_ap = (of_subset[name].ap if name in of_subset else None for name in ("unseen", "seen"))
         value = None
-        if unseen is not None and seen is not None:
-            value = 2 * unseen * seen / (unseen + seen) if unseen and seen else 0.0
+        if unseen_ap is not None and seen_ap is not None:
+            value = 2 * unseen_ap * seen_ap / (unseen_ap + seen_ap) if unseen_ap and seen_ap else 0.0
         count = sum(of_subset[name].classes for name in ("unseen", "seen") if name in of_subset)
         last_keys = row_ends(self.protocol.name, {**self.tags, **self.view}, self.settings)
         return result_row(HARMONIC, subset="full", value=percent(value), n=count, unit="%", **last_keys)

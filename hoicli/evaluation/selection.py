@@ -26,6 +26,9 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 """The default table of each benchmark: what `all` means, and what is evaluated where nothing is named. PROTOCOLS says
 what exists; a row that is added there is in no table before it is named."""
 
+ALSO_REPORTED: Mapping[str, tuple[str, ...]] = {"hico": ("gen-vlkt", "ggnet", "ggnet-ko")}
+"""Protocols in no table by which papers report numbers, too: `claim` tries them beside the table."""
+
 MAIN = {name: table[0] for name, table in TABLES.items()} | {"vcoco": "vcoco-s1"}
 """The main protocol of each benchmark."""
 
@@ -77,6 +80,12 @@ def _table_name(vocabulary: Vocabulary) -> str:
 def table_of(vocabulary: Vocabulary) -> tuple[str, ...]:
     """Return the names of the protocols that `--protocol all` means for a dataset."""
     return TABLES[_table_name(vocabulary)]
+
+
+def also_reported(vocabulary: Vocabulary) -> list[Protocol]:
+    """Return the protocols of ALSO_REPORTED for a dataset."""
+    names = () if vocabulary.own else ALSO_REPORTED.get(_table_name(vocabulary), ())
+    return [rows_of(vocabulary)[name] for name in names if name in rows_of(vocabulary)]
 
 
 @cache

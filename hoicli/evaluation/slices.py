@@ -19,6 +19,7 @@ from pathlib import Path
 
 from hoicli.errors import DataError, UsageError, arg, did_you_mean, write_number
 from hoicli.io.streams import Stream
+from hoicli.io.text_tables import announced_delimiter, cells_of, usual_delimiter
 from hoicli.records.result_rows import BAR
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -249,14 +250,14 @@ def _read_slice(path: str) -> Slice:
 
 
 def _read_image_parts(path: str) -> set[tuple[str, str]]:
-    """Return every (image id, name of its part) in a file of `image_id<TAB>part` lines. Raises `DataError` for a bad
-    line."""
-    image_part_pairs = set()
-    for line in Stream([path], "slices"):
-        try:
-            fields = [text.strip() for text in line.data.decode("utf-8").split("\t")]
-        except UnicodeDecodeError:
-            raise DataError("no UTF-8; write image_id<TAB>slice", place=line.place) from None
+    """Return every (image id, name of its part) in a file of `image_id<TAB>part` lines, or a CSV of two columns. Raises
+    `DataError` for a bad line."""
+    image_part_pairs, delimiter = set(), None
+    for number, line in enumerate(Stream([path], "slices")):
+        if number == 0 and (delimiter := announced_delimiter(line)):
+            continue
+        delimiter = delimiter or usual_delimiter(line)
+        fields = cells_of(line, delimiter)
         if len(fields) != 2 or not all(fields):
             raise DataError("write one image and its slice a line: image_id<TAB>slice", place=line.place)
         image_id, part = fields

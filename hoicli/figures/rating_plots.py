@@ -51,9 +51,13 @@ def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str, look
         from matplotlib.patches import Patch
 
         figure.set_size_inches(width, rows * _PANEL * (1.4 if rows == 1 else 1.0) + 0.4)
-        axes = figure.subplots(rows, columns, squeeze=False, sharex=True).ravel()
-        for number, (ax, panel) in enumerate(zip(axes, panels, strict=False)):
+        axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+        for ax, panel in zip(axes, panels, strict=False):
             _draw_votes(ax, panel, len(names))
+        counts = chain.from_iterable(chain.from_iterable(panel.votes[: len(names)]) for panel in panels)
+        highest_count = max(counts, default=0) or 1
+        axes[0].set_ylim(0, 1.05 * highest_count)
+        for number, ax in enumerate(axes[: len(panels)]):
             if number % columns == 0:  # the first of its row
                 ax.set_ylabel("ratings")
             if number + columns >= len(panels):  # the lowest of its column
@@ -69,7 +73,6 @@ def _draw_votes(ax: Axes, panel: Counts, raters: int) -> None:
     """Draw into a panel how often each of the first `raters` raters gave each level: bars side by side at the level."""
     from matplotlib.ticker import MaxNLocator
 
-    highest_count = max((max(votes) for votes in panel.votes[:raters]), default=0) or 1
     for rater, (style, votes) in enumerate(zip(SERIES, panel.votes[:raters], strict=False)):
         places = [level + (rater + 1) / (raters + 1) - 0.5 for level in range(len(votes))]
         ax.bar(places, votes, width=1 / (raters + 1), **fill_keywords(style))
@@ -77,7 +80,6 @@ def _draw_votes(ax: Axes, panel: Counts, raters: int) -> None:
     levels = len(panel.votes[0])
     ax.set_xlim(-0.5, levels - 0.5)
     ax.set_xticks(range(levels))
-    ax.set_ylim(0, 1.05 * highest_count)
     ax.tick_params(axis="x", length=0)
     ax.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
     if panel.title:
@@ -112,7 +114,7 @@ def plot_kappa(
         figure.set_size_inches(max(width, side + 1.4), side + 1.05)
         ax = figure.add_subplot()
         names = short_labels(raters[:number])
-        mesh = draw_cells(ax, rows, names, names, low, 1.0, digits=2 if cell > _ROOM else None)
+        mesh = draw_cells(ax, rows, names, names, low, 1.0, digits=2 if cell > _ROOM else None, colours="viridis")
         ax.set_aspect("equal")
         ax.tick_params(axis="x", rotation=90 if max(map(len, names)) > 4 else 0)
         figure.colorbar(mesh, ax=ax, shrink=0.9).outline.set_visible(False)

@@ -23,9 +23,10 @@ from hoicli.io.messages import display_name
 MARK = codecs.BOM_UTF8
 """UTF-8's byte order mark. It is ignored at the beginning of every line, because `cat` and `shuf` can move it there."""
 
-_OTHERS = {"UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)}
-"""The byte order marks of other encodings, which Windows PowerShell's `>` writes. UTF-32 comes first, since one of its
-marks begins with one of UTF-16's."""
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""The byte order marks of UTF-16, which Excel's "Unicode Text" and Windows PowerShell's `>` write."""
+_UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+"""The byte order marks of UTF-32, one of which begins with one of UTF-16's."""
 CHUNK = 1 << 16
 """Bytes that are read from a pipe at once."""
 NO_SUCH_FILE = "no such file; check the path"
@@ -48,7 +49,9 @@ _FOREIGN_FILES = {
     "did not begin; open the address in a browser, and fetch the file itself",
     rb"MATLAB 7\.3|.{124}\x00\x02IM": "is a MATLAB 7.3 file (HDF5); save it with -v7",
     rb"\x89HDF\r\n": "is HDF5 (as MATLAB 7.3 writes it, too); save a .mat file with -v7, arrays with numpy.savez",
-    rb"PK\x03\x04.{26}(\[content_types\]|_rels/|docprops/|xl/)|\xd0\xcf\x11\xe0\xa1\xb1": "is Excel's; save it as CSV",
+    rb"PK\x03\x04.{26}(\[content_types\]|_rels/|docprops/|xl/)|\xd0\xcf\x11\xe0\xa1\xb1": "is Excel's; save it as CSV "
+    "(Excel: CSV UTF-8)",
+    rb"PK\x03\x04.{26}mimetypeapplication/vnd\.oasis\.": "is LibreOffice's; save it as CSV",
     rb"PK\x03\x04.{26}[^\x00]{1,200}?/(data\.pkl|version|byteorder|\.format_version)": "is a file of torch.save; read "
     "it with torch.load, and write lists and numbers with pickle or json",
     rb"PK\x03\x04(?!.{26,200}?\.npy)": "is an archive; unpack it, and give the file that is in "
@@ -95,10 +98,11 @@ def parts_of(path: str) -> list[str]:
 
 @contextmanager
 def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
-    """Open a file or `-` (stdin) for reading bytes: gzip is unpacked, and a byte order mark is skipped.
+    """Open a file or `-` (stdin) for reading bytes: gzip is unpacked, a byte order mark is skipped, and UTF-16 becomes
+    UTF-8.
 
     name: what messages call it (default: its path). Compression is detected by the first bytes, not by the name. Raises
-    `DataError` if the file does not exist, is a directory, is damaged gzip, is compressed otherwise, is UTF-16 or
+    `DataError` if the file does not exist, is a directory, is damaged gzip or UTF-16, is compressed otherwise, is
     UTF-32, or is of a kind that hoicli cannot read (`name_foreign_file`)."""
     name = name or display_name(path)
     register_input(path, name)
@@ -122,15 +126,32 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
             raise DataError(problem, place=name, code="unknown-format")
 
         head, raw = peek(raw)  # of the unpacked content
-        for encoding, marks in _OTHERS.items():  # the byte order marks of UTF-16 and UTF-32
-            if head.startswith(marks):
-                advice = f"make it UTF-8 first: iconv -f {encoding} -t UTF-8 FILE > NEW"
-                raise DataError(f"is {encoding}; {advice}", place=name, code="unknown-format")
+        if head.startswith(_UTF_32):
+            advice = "make it UTF-8 first: iconv -f UTF-32 -t UTF-8 FILE > NEW"
+            raise DataError(f"is UTF-32; {advice}", place=name, code="unknown-format")
+        if head.startswith(UTF_16):
+            source = getattr(getattr(raw, "raw", None), "fileobj", raw)  # whose position counts
+            pieces = ChunkReader(_recode(raw, name), source)
+            raw = closing.enter_context(io.BufferedReader(pieces, 1 << 20))
+            head, raw = peek(raw)
         if foreign := name_foreign_file(raw.peek(HEAD)[:HEAD].removeprefix(MARK)):
             raise DataError(foreign, place=name, code="unknown-format")
         if head.startswith(MARK):
             raw.read(len(MARK))
         yield raw
+
+
+def _recode(raw: IO[bytes], name: str) -> Iterator[bytes]:
+    """Yield the content of a file of UTF-16 as UTF-8, without its byte order mark. Raises `DataError` where it is no
+    UTF-16. name: what messages call the file."""
+    decoder = codecs.getincrementaldecoder("utf-16")()
+    try:
+        for piece in iter(partial(raw.read, CHUNK), b""):
+            yield decoder.decode(piece).encode()
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeError:
+        problem = "begins as UTF-16 does, but some of it is not; save it as UTF-8"
+        raise DataError(problem, place=name, code="damaged") from None
 
 
 def file_kind(path: str, first: bytes) -> str:

@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 
 from hoicli.errors import DataError, Place
 from hoicli.io.messages import Progress, display_name
-from hoicli.io.opened_files import GZIP_MAGIC, MARK, open_input, packed_size
+from hoicli.io.opened_files import GZIP_MAGIC, MARK, UTF_16, open_input, packed_size
 from hoicli.io.outputs import temporary_folder, writable
 
 LONGEST_LINE, LONGEST_UNPACKED = 1 << 26, 1 << 24
@@ -93,11 +93,12 @@ class File:
 
     @property
     def divisible(self) -> bool:
-        """Return whether several processes can each read a part: whether it is a file on disk and not compressed."""
+        """Return whether several processes can each read a part: whether it is a file on disk, not compressed, and in
+        UTF-8."""
         if not os.path.isfile(self.path):
             return False
         with open(self.path, "rb") as stream:
-            return stream.read(2) != GZIP_MAGIC
+            return stream.read(2) not in (GZIP_MAGIC, *UTF_16)
 
     def open(self) -> AbstractContextManager[IO[bytes]]:
         """Open the file at its beginning, for reading bytes. Raises `DataError` as `open_input` does."""

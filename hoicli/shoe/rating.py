@@ -29,8 +29,9 @@ from hoicli.shoe.settings import OFFLINE
 from hoicli.shoe.similarity_table import Pair, Rated, SimilarityTable, pair_of
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
+from hoicli.wordnet.graph import HYPERNYMS
 from hoicli.wordnet.lexicon import open_wordnet
-from hoicli.wordnet.measures import raw_similarities, rescale
+from hoicli.wordnet.measures import ancestors, raw_similarities, rescale
 from hoicli.wordnet.senses import candidates, senses_of
 
 NAMES = {"n": "noun", "v": "verb", "a": "adjective", "r": "adverb"}
@@ -97,8 +98,9 @@ def evaluation_pairs(
     return [*verbs.asked, *objects.asked]
 
 
-def dataset_pairs(dataset: str) -> list[Pair]:
-    """Return all pairs of two senses of a dataset's verbs, then all pairs of two senses of its objects."""
+def dataset_pairs(dataset: str, *, all_senses: bool = False) -> list[Pair]:
+    """Return all pairs of two senses of a dataset's verbs, then all pairs of two senses of its objects. all_senses:
+    pair each of these senses with every sense of `possible_senses`, too; a note says how many pairs that makes."""
     vocabulary = load(dataset)
     classes: Iterable[tuple[str, str]] = vocabulary.interactions
     if vocabulary.roles:  # the classes are verbs with roles; every verb may have every object
@@ -107,10 +109,34 @@ def dataset_pairs(dataset: str) -> list[Pair]:
     verbs, objects = map(set, zip(*named_pairs(pair_names, senses_of(vocabulary), candidates), strict=True))
     note_senseless({label for label, sense in verbs | objects if sense is None and label})
     pairs: list[Pair] = []
+    counts: list[str] = []
     for pos, names in (("v", verbs), ("n", objects)):
         senses = sorted({sense for _, sense in names if sense is not None})
         pairs += [(pos, a, b) for a, b in combinations(senses, 2)]
+        if all_senses:
+            others = possible_senses(pos, senses, {label for label, _ in names if label}).difference(senses)
+            for sense in senses:
+                pairs += [pair_of(pos, sense, other) for other in others]
+            counts.append(f"{len(senses):,} {NAMES[pos]}s of {dataset} with {len(senses) + len(others):,} senses")
+    if all_senses:
+        note(f"{arg('all_senses')}: {' and '.join(counts)} are {len(pairs):,} pairs")
     return pairs
+
+
+def possible_senses(pos: str, senses: Sequence[str], labels: Set[str]) -> set[str]:
+    """Return the senses of predictions for which a table of a dataset is made (SHOE supplement, section 3). Verbs: all
+    of the WordNet in use (the paper's choice of some 7,150 is not published). Objects: the dataset's own senses, those
+    that its labels may have, and the neighbourhood of all these: what is above them, and what is one step below.
+    senses: the dataset's; labels: its labels."""
+    wordnet = open_wordnet()
+    graph = wordnet.graph
+    if pos == "v":
+        return {graph.names[row] for row in graph.ranges["v"]}
+    names = set(senses).union(*(candidates(label, pos) for label in labels))
+    rows = np.array(sorted(map(wordnet.index, names)), dtype=np.int64)
+    sources, targets = graph.edges(*HYPERNYMS)
+    below, above = sources[np.isin(targets, rows)], ancestors(graph, rows, root=False).node
+    return {graph.names[row] for row in [*above.tolist(), *below.tolist()]}
 
 
 def missing_rows(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy) -> tuple[list[Record], DataError | None]:

@@ -20,8 +20,8 @@ it) or from 1 (HICO-DET's anno_bbox.mat); or x2 = x1 + width."""
 
 _SIGNS: Mapping[int, str | None] = {
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"), "-"),
-    **dict.fromkeys(map(ord, "\u2018\u2019\u201b\u02bc"), "'"),
-    **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u201f"), '"'),
+    **dict.fromkeys(map(ord, "\u2018\u2019\u201b\u02bc\u2039\u203a"), "'"),
+    **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u201f\u00ab\u00bb"), '"'),
     **dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"), None),
 }
 """Typographic dashes, quotes and signs without width, as language models and word processors write them."""
@@ -43,9 +43,9 @@ def strip_accents(text: str) -> str:
 
 def normalise_spelling(label: str) -> str:
     """Return the spelling in which labels are compared: with the characters of a keyboard (`replace_typography`), no
-    quotes around it, and single underscores between words, so that “sit  on” is sit_on."""
-    if not label.isascii():
-        label = replace_typography(label).strip()
+    typographic quotes or dots around it, and single underscores between words, so that “sit  on” is sit_on."""
+    if not label.isascii():  # digests have the plain signs of the others
+        label = replace_typography(label).strip().removeprefix("...").removesuffix("...")
         if len(label) > 2 and label[0] == label[-1] and label[0] in "'\"":
             label = label[1:-1]
     return "_".join(label.replace("_", " ").split())

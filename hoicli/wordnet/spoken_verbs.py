@@ -25,6 +25,7 @@ from hoicli.wordnet.word_uses import (
     form_of,
     group_by_sense,
     no_class,
+    part_of,
     uses_of,
     words_table,
 )
@@ -57,6 +58,8 @@ class SpokenVerbs:
         lower_text = replace_typography(text).replace("_", " ").lower()
         words = [word for _, word in split_verb(self._wordnet, lower_text)]
         head = next((place for place, word in enumerate(words) if base_forms(self._wordnet, word, "v")), None)
+        if denies(words) and any(word.startswith("interact") for word in words) and self._vocabulary.no_interaction:
+            return form_of(self._vocabulary.no_interaction)
         if head is None or denies(words):
             return no_class("no verb that WordNet has" if head is None else "denies or doubts")
         if any(word in _prepositions() or not self._wordnet.forms(word, "n") for word in words[:head]):
@@ -65,13 +68,25 @@ class SpokenVerbs:
         if _is_passive(lower_text.split(), words[head], bases):
             return no_class("passive: the person is acted upon")
         rest = [word for word in words[head + 1 :] if word not in DETERMINERS and not is_adverb(self._wordnet, word)]
-        phrase, why = self._replace_verb(_split_phrase(bases, rest))
+        phrase, why = self._replace_verb(self._name_act(_split_phrase(bases, rest)))
         meaning = self._decide(phrase, object_)
         if meaning.label is None:
             return meaning
         if phrase.nouns and not self._names_object(phrase.nouns, meaning.label, object_):
             return no_class(f"speaks of {phrase.nouns}")
         return replace(meaning, how=TABLE, why=why) if why else meaning
+
+    def _name_act(self, phrase: _Phrase) -> _Phrase:
+        """Return a phrase with the verb of the act that it names: "gives a hug to" is hug. Any other is unchanged."""
+        light = words_table()["light"]
+        noun = next(iter(self._wordnet.forms(phrase.nouns, "n")), "")
+        is_act = any(part_of(self._wordnet, sense) == "act" for sense in self._wordnet.senses(noun, "n")[:3])
+        if not is_act or noun not in self._label_forms or self._find_object(noun).label is not None:
+            return phrase
+        if not any(base in light and noun not in light[base] for base in phrase.bases):
+            return phrase
+        particle = phrase.particle if phrase.particle in self._label_forms[noun] else ""
+        return replace(phrase, bases=[noun], particle=particle, nouns="")
 
     @staticmethod
     def _replace_verb(phrase: _Phrase) -> tuple[_Phrase, str]:
@@ -81,7 +96,8 @@ class SpokenVerbs:
             other, why, *only_with = words_table()["verbs"].get(base, (None, ""))
             if other is not None and (not only_with or phrase.particle in only_with):
                 first, _, particle = other.partition("_")
-                return replace(phrase, bases=[first], particle=phrase.particle or particle), why
+                own = only_with or not phrase.particle
+                return replace(phrase, bases=[first], particle=particle if own and particle else phrase.particle), why
         return phrase, ""
 
     def _decide(self, phrase: _Phrase, object_: str | None) -> Meaning:

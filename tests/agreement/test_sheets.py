@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -29,12 +31,45 @@ def csv_of(*rows: bytes, policy: ErrorPolicy | None = None, group: str = "") -> 
         (b"item,rater,rating\n", b"x,A,1\n", b"x,m,2.5\n", b"7,A,0\n"),
         (b"\xef\xbb\xbfRater;Rating;Note;Item\r\n", b"A;1;a, b;x\r\n", b"m;2.5;;x\r\n", b"A;0;;7"),
         (b'"rating"\titem\trater\n', b"1\tx\tA\n", b'2.5\t"x"\tm\n', b"0\t7\t A \n"),
+        (b"sep=;\r\n", b"item;rater;rating\r\n", b"x;A;1\r\n", b"x;m;2,5\r\n", b"7;A;0,0\r\n", b";;\r\n"),
+        (b'"SEP=,"\n', b"item,rater,rating\n", b"x,A,1\n", b'x,m,"2,5"\n', b"7,A,0\n"),
+        (b"item\trater\trating\n", b"x\tA\t1\n", b"x\tm\t2,5\n", b"7\tA\t0\n", b"\t\t\n"),
     ],
 )
 def test_a_rating_a_row(rows: tuple[bytes, ...]) -> None:
     table = csv_of(*rows)
     assert (table.items, table.raters) == (["7", "x"], ["A", "m"])
     np.testing.assert_array_equal(table.values, [[0, np.nan], [1, 2.5]])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_what_excel_saves(hoicli: Hoicli, tmp_path: Path, encoding: str, ending: str) -> None:
+    """Semicolons, decimal commas, names beyond ASCII, a first line sep=;, empty rows; in each encoding it writes."""
+    plain, saved = tmp_path / "plain.csv", tmp_path / "saved.csv"
+    plain.write_text("item,Jürgen,Zoë\na,0.5,1\nb,3,2.5\nc,4,4\n", encoding="utf-8")
+    text = ending.join(["sep=;", "item;Jürgen;Zoë", "a;0,5;1", "b;3;2,5", "c;4;4", ";;", ""])
+    saved.write_bytes((codecs.BOM_UTF16_BE if encoding == "utf-16-be" else b"") + text.encode(encoding))
+    expected = hoicli("agree", "--format", "jsonl", plain)
+    assert expected.code == 0
+    assert hoicli("agree", "--format", "jsonl", saved) == expected
+
+
+@pytest.mark.parametrize("first", ["[Content_Types].xml", "xl/workbook.xml"])
+def test_a_workbook_is_named(hoicli: Hoicli, tmp_path: Path, first: str) -> None:
+    book, calc = tmp_path / "ratings.xlsx", tmp_path / "ratings.ods"
+    for path, name, content in ((book, first, "<xml/>"), (calc, "mimetype", CALC)):
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr(name, content)
+    for path, program in (
+        (book, "Excel's; save it as CSV (Excel: CSV UTF-8)"),
+        (calc, "LibreOffice's; save it as CSV"),
+    ):
+        refused = hoicli("agree", path)
+        assert (refused.code, refused.out, refused.err) == (1, "", f"{path}: is {program}\n")
+
+
+CALC = "application/vnd.oasis.opendocument.spreadsheet"
 
 
 def test_the_kind_of_a_rater() -> None:
@@ -46,8 +81,9 @@ def test_the_kind_of_a_rater() -> None:
     ("row", "message"),
     [
         (b"x,A\n", "r.csv:3: 2 cells under 3 columns; fix the row"),
-        (b'x,"A"B,1\n', "r.csv:3: neither JSON nor a row of a CSV in UTF-8; fix the line"),
-        (b"x,\xff,1\n", "r.csv:3: neither JSON nor a row of a CSV"),
+        (b'x,"A"B,1\n', "r.csv:3: no row of a CSV; fix the line"),
+        (b"x,\xff,1\n", "r.csv:3: not in UTF-8; save the file again as UTF-8 (in Excel: CSV UTF-8)"),
+        (b'x,A,"0,5,1"\n', "r.csv:3: rating: missing or no finite number"),
         (b",A,1\n", "r.csv:3: item: missing or no name"),
         (b"x,,1\n", "r.csv:3: rater: missing or no string"),
         (b"x,A,\n", "r.csv:3: rating: missing or no finite number; leave out what was not rated"),

@@ -77,6 +77,8 @@ CALLS: list[tuple[str, Callable[[], Any], tuple[object, ...]]] = [
     ("convert", lambda: api.convert(FOREIGN / "logits.npz", from_="logits", threshold=0.3, lambda_=2.8,
                                     image_list=GT),
      ("--from", "logits", "--threshold", 0.3, "--lambda", 2.8, "--image-list", GT, FOREIGN / "logits.npz")),
+    ("convert", lambda: api.convert(GT, split="rf-uc", whole_pairs=True, resize="64x32"),
+     ("--split", "rf-uc", "--whole-pairs", "--resize", "64x32", GT)),
     ("convert", lambda: api.convert(FIXTURES / "vlm/spoken.jsonl", to_vocabulary=True, scores="ones",
                                     synonyms=FIXTURES / "vlm/synonyms.csv"),
      ("--to-vocabulary", "--scores", "ones", "--synonyms", FIXTURES / "vlm/synonyms.csv",

@@ -2,7 +2,8 @@
 
     python -m tests.drop_in.released PEERS      writes released.json: what each returns and prints
 
-PEERS holds qpic (github.com/hitachi-rd-cv/qpic), CDN and gen-vlkt (github.com/YueLiao), INP-CC (github.com/ltttpku).
+PEERS holds qpic (github.com/hitachi-rd-cv/qpic), CDN and gen-vlkt (github.com/YueLiao), INP-CC (github.com/ltttpku),
+QAHOI and SOV-STG (github.com/cjw2021).
 Each runs as it is but for PyTorch and OpenCV, which are not needed for numbers.
 """
 
@@ -106,6 +107,31 @@ def gen_vlkt_vcoco(classes: Any, seed: int, folder: str) -> Any:
     return run(lambda: classes.gen_vlkt_vcoco.VCOCOEvaluator(*parts).evaluate())
 
 
+def qahoi_hico(classes: Any, seed: int, folder: str, module: str = "qahoi") -> Any:
+    """Both settings, with the APs that are written. With fewer queries the best 100 triplets of an image would have
+    some of no class, which stop the released code."""
+    preds, gts = worlds.hico_world(seed, queries=40)
+    worlds.write_ggnet_folder(gts, Path(folder))
+    files = [{"file_name": f"HICO_test2015_{gt['id']:08}.jpg"} for gt in gts]
+
+    def evaluate() -> dict[str, float]:
+        evaluator_class = getattr(classes, module).HICOEvaluator
+        evaluator = evaluator_class(classes.tensors(preds), files, folder, folder, seed, use_nms=bool(seed % 2))
+        means: dict[str, float] = evaluator.evaluation_default() | evaluator.evaluation_ko()
+        for setting in ("default", "ko"):
+            written = json.loads(Path(folder, f"epo_{seed}_mAP_{setting}.json").read_text())
+            means |= {f"{setting} {hoi_id}": ap for hoi_id, ap in written.pop("AP").items() if ap}
+            means |= {f"{setting} {key}": value for key, value in written.items()}
+        return means
+
+    returned, printed = run(evaluate)
+    return returned, printed.replace(folder, "FOLDER")
+
+
+def sov_stg_hico(classes: Any, seed: int, folder: str) -> Any:
+    return qahoi_hico(classes, seed, folder, "sov_stg")
+
+
 def inpcc(classes: Any, seed: int, folder: str, dataset: str) -> Any:
     annotations, predictions = worlds.annotated_world(seed, dataset)
     path = Path(folder, "annotations.json")
@@ -147,8 +173,10 @@ def inpcc_swig(classes: Any, seed: int, folder: str) -> Any:
 
 
 CASES = {
-    case.__name__: case for case in (qpic_hico, qpic_vcoco, cdn_hico, gen_vlkt, gen_vlkt_vcoco, inpcc_hico, inpcc_swig)
-}
+    case.__name__: case
+    for case in (qpic_hico, qpic_vcoco, cdn_hico, gen_vlkt, gen_vlkt_vcoco, inpcc_hico, inpcc_swig, qahoi_hico,
+                 sov_stg_hico)
+}  # fmt: skip
 """What each class returns and prints for a seed, by name; `classes` are the released ones or ours."""
 
 
@@ -173,6 +201,11 @@ def released_classes(folder: str) -> SimpleNamespace:
         gen_vlkt_vcoco=module_of(
             peers / "gen-vlkt/datasets/vcoco_eval.py", NO_OPENCV, ("from .vcoco_text_label", "#"),
             ("from util.topk", "#"), vcoco_hoi_text_label=vcoco_texts.vcoco_hoi_text_label, top_k=best.top_k,
+        ),
+        qahoi=module_of(peers / "QAHOI/datasets/hico_eval.py"),
+        sov_stg=module_of(
+            peers / "SOV-STG/datasets/hico_eval.py", ("from tqdm import tqdm", ""), ("import util.misc as utils", ""),
+            tqdm=lambda items, **_: items, utils=SimpleNamespace(is_main_process=lambda: False),
         ),
         inpcc=module_of(peers / "INP-CC/datasets/hico_evaluator.py", *no_imports, **vars(names)),
         inpcc_swig=module_of(peers / "INP-CC/datasets/swig_evaluator.py", *no_imports, **vars(swig)),

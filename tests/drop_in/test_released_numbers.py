@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from hoicli.compat import cdn, gen_vlkt, inpcc, qpic
+from hoicli.compat import cdn, gen_vlkt, inpcc, qahoi, qpic, sov_stg
 from tests.drop_in import released, worlds
 
 OURS = SimpleNamespace(
     tensors=lambda images: images, qpic=qpic, qpic_vcoco=qpic, cdn=cdn, gen_vlkt=gen_vlkt, gen_vlkt_vcoco=gen_vlkt,
-    inpcc=inpcc, inpcc_swig=inpcc,
+    inpcc=inpcc, inpcc_swig=inpcc, qahoi=qahoi, sov_stg=sov_stg,
 )  # fmt: skip
 NUMBERS = json.loads(released.NUMBERS.read_text())
 PEERS = os.environ.get("HOICLI_PEERS", "")

@@ -6,6 +6,8 @@ rule of it.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,7 +63,7 @@ def queries_of(subjects: Any, objects: Any, labels: list[int], scores: Any) -> d
     }
 
 
-def hico_world(seed: int) -> tuple[Images, Images]:
+def hico_world(seed: int, queries: int = QUERIES) -> tuple[Images, Images]:
     """(preds, gts) of QPIC's and CDN's HICOEvaluator. One image in five or so has no ground truth."""
     rng = np.random.default_rng(seed)
     classes = [TRIPLETS[number] for number in rng.choice(600, 5, replace=False)]
@@ -77,7 +79,7 @@ def hico_world(seed: int) -> tuple[Images, Images]:
             labels += [0, label]
         gts.append(image_of(boxes, labels, hois, number))
         subjects, objects, found, scores = [], [], [], []
-        for _ in range(QUERIES):
+        for _ in range(queries):
             score = rng.random(117) * 0.3
             if hois and rng.random() < 0.8:
                 subject, object_, verb = hois[rng.integers(len(hois))]
@@ -92,6 +94,36 @@ def hico_world(seed: int) -> tuple[Images, Images]:
             scores.append(score)
         preds.append(queries_of(subjects, objects, found, scores))
     return preds, gts
+
+
+def write_ggnet_folder(gts: Images, folder: Path) -> None:
+    """The files of GGNet's annotations that QAHOI's class reads, for the images of `hico_world`: anno_list.json of
+    No-Frills, and an object in each image that no box shows."""
+    ids = {(label, verb): f"{number:03}" for number, (_, label, verb) in enumerate(TRIPLETS, start=1)}
+    cats = [HICO.coco_ids[name] for name in HICO.objects]
+    listed, known = [], {}
+    for gt in gts:
+        name, boxes, labels = f"HICO_test2015_{gt['id']:08}", gt["boxes"].astype(int).tolist(), gt["labels"].tolist()
+        entries: dict[str, dict[str, Any]] = {}
+        for subject, object_, verb in gt["hois"].tolist():
+            hoi_id = ids[labels[object_], verb]
+            entry = entries.setdefault(hoi_id, {"id": hoi_id, "human_bboxes": [], "object_bboxes": [],
+                                                "connections": [], "invis": 0})  # fmt: skip
+            entry["connections"].append([len(entry["human_bboxes"]), len(entry["object_bboxes"])])
+            entry["human_bboxes"].append(boxes[subject])
+            entry["object_bboxes"].append(boxes[object_])
+        listed.append({"global_id": name, "image_path_postfix": f"test2015/{name}.jpg", "image_size": [40, 40, 3],
+                       "hois": list(entries.values()), "pos_hoi_ids": list(entries), "neg_hoi_ids": []})  # fmt: skip
+        objects = {cats[labels[object_]] for _, object_, _ in gt["hois"].tolist()} | {cats[gt["id"]]}
+        known[f"{name}.jpg"] = sorted(objects)
+    annotations = folder / "annotations"
+    annotations.mkdir(exist_ok=True)
+    hois = [{"id": ids[label, verb], "object_cat": cats[label], "verb_id": verb + 1} for _, label, verb in TRIPLETS]
+    rare = {hoi["id"]: {"rare": number in HICO.groups["rare"]} for number, hoi in enumerate(hois)}
+    for file, content in (("anno_list", listed), ("hoi_list_new", hois), ("hoi_id_to_num", rare),
+                          ("file_name_to_obj_cat", known)):  # fmt: skip
+        (annotations / f"{file}.json").write_text(json.dumps(content))
+    np.save(annotations / "corre_hico.npy", correct_mat())
 
 
 def triplet_world(seed: int) -> tuple[Images, Images]:

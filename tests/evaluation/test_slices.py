@@ -206,6 +206,13 @@ def test_a_file_of_slices(tmp_path: Path) -> None:
     (slice_,) = parse_slices([str(path)], HICO)
     path.write_text("b\tdark\na\tcrowd\na\tdark\n")
     assert parse_slices([str(path)], HICO) == [slice_]  # the digest does not depend on the order of the lines
+    for text in (
+        "sep=;\r\na;dark\r\nb;dark\r\na;crowd\r\n",
+        'a,dark\nb,"dark"\na,crowd\n',
+        "a\tdark\nb\tdark\na\tcrowd",
+    ):
+        path.write_text(text, encoding="utf-16")
+        assert parse_slices([str(path)], HICO) == [slice_]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +222,8 @@ def test_a_file_of_slices(tmp_path: Path) -> None:
         ("a\tx\ty\n", "s.tsv:1: write one image"),
         ("a\t\n", "s.tsv:1: write one image"),
         ("", "no slices in it"),
-        (b"a\t\xff\n", "s.tsv:1: no UTF-8"),
+        (b"a\t\xff\n", "s.tsv:1: not in UTF-8; save the file again as UTF-8"),
+        ("sep=;\na;x\nb,x\n", "s.tsv:3: write one image"),
         ("a\tx\x1b[0m\n", "s.tsv:1: a slice's name is at most 100 printable characters"),
         ("a\tx|gt:01234567\n", "s.tsv:1: a slice's name is at most 100 printable characters without |"),
         ("".join(f"a\t{number}\n" for number in range(MOST_PARTS + 1)), "51 slices; at most 50 in a file"),

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hoicli.io.opened_files import MARK
+from hoicli.io.streams import SECOND, Stream
 from tests.hostile.readers import FOREIGN
 from tests.support.project import EIGHT, ROOT, Hoicli
 
@@ -62,21 +63,53 @@ def test_cat_and_shuf_take_a_mark_along(hoicli: Hoicli, tmp_path: Path) -> None:
     assert hoicli(*converted, tmp_path / "marked").out == hoicli(*converted, tmp_path / "plain").out != ""
 
 
-@pytest.mark.parametrize(
-    ("data", "encoding"),
-    [
-        (codecs.BOM_UTF16_LE + "{}".encode("utf-16-le"), "UTF-16"),
-        (codecs.BOM_UTF32_BE + "{}".encode("utf-32-be"), "UTF-32"),
-    ],
-)
-def test_another_encoding_is_named(hoicli: Hoicli, tmp_path: Path, data: bytes, encoding: str) -> None:
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(("mark", "encoding"), [(codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")])
+def test_utf_16_is_what_utf_8_is(hoicli: Hoicli, tmp_path: Path, mark: bytes, encoding: str, packed: bool) -> None:
+    """As Windows PowerShell's `>` and Excel write it: records, foreign files, and on stdin."""
+    expected = hoicli("eval", "--per-class", "--gt", GT, PREDICTIONS)
+
+    def recoded(path: Path) -> Path:
+        data = mark + path.read_text().replace("\n", "\r\n").encode(encoding)
+        (tmp_path / path.name).write_bytes(gzip.compress(data) if packed else data)
+        return tmp_path / path.name
+
+    gt, predictions = map(recoded, (GT, PREDICTIONS))
+    assert hoicli("eval", "--per-class", "--gt", gt, predictions) == expected
+    words = [sys.executable, "-m", "hoicli", "eval", "--per-class", "--gt", str(GT)]
+    piped = subprocess.run(words, input=predictions.read_bytes(), capture_output=True, check=True, cwd=ROOT)
+    assert piped.stdout.decode() == expected.out
+    dump = FOREIGN / "cdn.json"
+    assert hoicli("convert", recoded(dump)).out == hoicli("convert", dump).out != ""
+
+
+def test_a_large_file_of_utf_16_is_not_divided(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
+    path.write_text('{"a": "é"}\n' * (SECOND // 8), encoding="utf-16")
+    stream = Stream([str(path)], "lines")
+    assert stream.shares() == []
+    assert {line.data for line in stream} == {'{"a": "é"}\n'.encode()}
+
+
+def test_another_encoding_is_named(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    data = codecs.BOM_UTF32_BE + "{}".encode("utf-32-be")
     for content in (data, gzip.compress(data)):
         path.write_bytes(content)
         for words in (["eval", "--gt", GT, path], ["convert", path], ["convert", "--image-list", path, PREDICTIONS]):
             result = hoicli(*words)
-            said = f"{path}: is {encoding}; make it UTF-8 first: iconv -f {encoding} -t UTF-8 FILE > NEW\n"
+            said = f"{path}: is UTF-32; make it UTF-8 first: iconv -f UTF-32 -t UTF-8 FILE > NEW\n"
             assert (result.code, result.out, result.err) == (1, "", said)
+
+
+@pytest.mark.parametrize("rest", [b"{", b"\x00\xd8{\x00"])
+def test_what_only_begins_as_utf_16(hoicli: Hoicli, tmp_path: Path, rest: bytes) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(codecs.BOM_UTF16_LE + rest)
+    for words in (["eval", "--gt", GT, path], ["convert", path], ["agree", path]):
+        result = hoicli(*words)
+        said = f"{path}: begins as UTF-16 does, but some of it is not; save it as UTF-8\n"
+        assert (result.code, result.out, result.err) == (1, "", said)
 
 
 ZIP = b"PK\x03\x04" + bytes(26)

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.likenesses import normalise
+from hoicli.shoe.rating import dataset_pairs
 from hoicli.shoe.similarity_table import combine, merged_rows
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.senses import candidates, ground_truth_sense
@@ -267,6 +268,7 @@ LLM = ("--backend", "llm", "--dataset", "hico")
         ((), "give a --backend (wordnet:wup, lexical, llm, ...), or --merge to join tables"),
         (("--backend", "wordnet:hso", "--dataset", "hico"), "--backend wordnet:hso: choose from"),
         (("--backend", "lexical"), "give the ground truth with --gt FILE, a --dataset, or lines of"),
+        (("--backend", "lexical", "--gt", TRUTH, "--all-senses"), "--all-senses: goes with a --dataset alone"),
         (("--backend", "lexical", "--gt", TRUTH, "--pairs", TRUTH), "--pairs rates lines of its own"),
         (("--backend", "lexical", "--dataset", "hico", "--model", "m"), "--backend lexical asks no model"),
         (("--merge", "mean", "--gt", TRUTH, TRUTH), "--merge joins tables: give it the tables alone"),
@@ -440,3 +442,19 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(
         assert set(stub.answered.values()) == {1}
         for line in parsed(result.out):
             assert line["similarity"] == mean_rating(("v", line["a"], line["b"]), "m1")
+
+
+def test_every_sense_that_a_prediction_may_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Section 3's table of a dataset: each sense of it with all verbs, or with the neighbourhood of its objects."""
+    site = {"name": "site", "verbs": ["ride"], "objects": ["person", "bicycle"], "interactions": [["ride", "bicycle"]]}
+    path = written(tmp_path / "site.json", [site])
+    pairs = dataset_pairs(str(path), all_senses=True)
+    assert len(set(pairs)) == len(pairs)
+    assert all(first < second for _, first, second in pairs)
+    verbs, objects = ({frozenset(pair[1:]) for pair in pairs if pair[0] == pos} for pos in "vn")
+    assert len(verbs) == 13_767 - 1
+    assert frozenset(("ride.v.01", "pet.v.01")) in verbs
+    others = {sense for pair in objects for sense in pair}
+    assert {"wheeled_vehicle.n.01", "entity.n.01", "mountain_bike.n.01"} <= others  # above, and just below
+    assert "giraffe.n.01" not in others
+    assert f"are {len(pairs):,} pairs" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.spoken_words import SpokenWords
 
 FOLDER = Path("fixtures/vlm")
-LISTS = (FOLDER / "words_tuned.tsv",)
+LISTS = (FOLDER / "words_tuned.tsv", FOLDER / "words_sealed.tsv")
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ def test_the_numbers_everyone_quotes() -> None:
 TYPOGRAPHIC = [
     "tennis\u2011racket", "tennis\u2010racket", "tennis\u2013racket", "tennis\u2212racket", "\u201ctennis-racket\u201d",
     "\u2018tennis\u2014racket\u2019", "tennis-\u200bracket", "\uff54ennis-racket", "tennis-racket\u00a0",
+    "\u00abtennis-racket\u00bb", "\u2026tennis-racket\u2026",
 ]  # fmt: skip
 
 

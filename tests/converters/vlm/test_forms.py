@@ -68,3 +68,11 @@ def test_the_examples_of_the_docs_are_read() -> None:
             form = "tokens" if "<" in line else "json"
             assert (reading.form, reading.reports) == (form, [])
             assert len(reading.triplets) == (form == "json")
+
+
+def test_no_triplet_of_messy_answers_is_lost(tmp_path: Path) -> None:
+    path = FIXTURES / "vlm/messy.jsonl"
+    context = Context(load("hico"), ErrorPolicy(), options={"to_vocabulary": True})
+    records = list(read(Source(str(path)), context))
+    assert (len(records), sum(len(record["hois"]) for record in records)) == (37, 105)
+    assert sum(count for count, _ in context.dropped.values()) == 3  # the answers that have none
