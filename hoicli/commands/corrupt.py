@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         jq -c 'select(.corruption == "elastic" and .severity == 3)' corrupted.jsonl > gt-elastic-3.jsonl
             # the ground truth of one corruption and severity
         hoicli corrupt --with-clean --images images --save-images corrupted gt.jsonl > truth.jsonl
-            # the original images, too: the whole grid in one file, for eval --by corruption,severity
+            # all cells and the originals, for eval --by corruption,severity
         hoicli corrupt --recipe imagenet-c --images images --save-images published gt.jsonl > published.jsonl
             # with ImageNet-C's published constants, for the corruptions it has
         hoicli corrupt --records-only --corruption zoom_blur gt.jsonl > moved.jsonl

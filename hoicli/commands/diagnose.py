@@ -126,14 +126,14 @@ def diagnose(
     if emit:
         emitted = emitted_predictions(models[0], settings, filters, policy, reading)
         return instead(Records(policy.report_at_end(emitted, some_left=True)))
-    beside = None
+    second_protocol = None
     if plot_kind == "no-interaction":
         matched = [model.name for model in models if model.matched]
         if as_released or matched:
             problem = f"{matched[0]} has match records" if matched else "the released code never counts no_interaction"
             raise UsageError(f"{arg('plot_kind', plot_kind)}: {problem}; give predictions, and {arg('gt')}")
-        beside = count_no_interaction(settings.protocol)
-    diagnosed = diagnose_models(models, settings, filters, policy, reading, beside=beside)
+        second_protocol = count_no_interaction(settings.protocol)
+    diagnosed = diagnose_models(models, settings, filters, policy, reading, second_protocol=second_protocol)
     rows = list(chain.from_iterable(model.rows(per_class=per_class, order=order, tags=tags) for model in diagnosed))
 
     def draw(path: str, look: Look) -> None:

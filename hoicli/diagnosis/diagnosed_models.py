@@ -309,18 +309,18 @@ def diagnose_models(
     policy: ErrorPolicy,
     reading: Reading = "shared",
     *,
-    beside: Protocol | None = None,
+    second_protocol: Protocol | None = None,
 ) -> list[DiagnosedModel]:
     """Return the diagnosis of each model under each view (threshold and part of the data). Models are predictions with
     ground truth, or match records with or without it, whose views were chosen when they were matched.
 
     settled: what the options chose; filters: which predictions are left out before matching; policy: what to do about
-    bad lines; reading: how repairs are assigned. beside: another protocol to diagnose by in the same pass, which match
+    bad lines; reading: how repairs are assigned. second_protocol: another to diagnose by in the same pass, which match
     records do not have. Raises `DataError` for a bad stream."""
     diagnosed = []
     vocabulary, protocol, truth = settled.vocabulary, settled.protocol, settled.truth
     protocol_views = settled.views.diagnosis_views(protocol)
-    protocol_views += [] if beside is None else settled.views.diagnosis_views(beside)
+    protocol_views += [] if second_protocol is None else settled.views.diagnosis_views(second_protocol)
     for model in models:
         diagnosed_model = partial(
             DiagnosedModel, model.model, model.tagged, vocabulary, slices=settled.views.of_classes

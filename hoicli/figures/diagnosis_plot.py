@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hoicli.errors import UsageError, arg
-from hoicli.figures.canvas import Bar, add_legend, add_title, draw_bars, fill_keywords, hide_frame, save_figure
+from hoicli.figures.canvas import LETTER, Bar, add_legend, add_title, draw_bars, fill_keywords, hide_frame, save_figure
 from hoicli.figures.shown import ALL_CLASSES, caveats_of, model_name, short_label, value_of
 from hoicli.figures.styles import BESIDE, COLUMN_WIDTH, PAGE_WIDTH, PAPER, STYLES, Look
 from hoicli.records.oracles import OF_A_SIDE, ORACLES
@@ -29,8 +29,8 @@ COMPOSITIONS_SHOWN = 4
 """How many models' panels of errors by rank a figure has room for; the bars beside them have no such limit."""
 _NAMES = 1.1
 """The width in inches of the bars' names."""
-_BAR = 0.15
-"""The height in inches of a bar among many."""
+_BAR, _MARGIN = 0.15, 0.2
+"""Inches: the height of a bar among many, and the room beside the bars' names and titles."""
 NO_SUM = "Deltas do not add up to 100 \N{MINUS SIGN} mAP."
 
 
@@ -132,9 +132,10 @@ def _class_group(row: Row) -> str:
 
 
 def _group_label(group: str, model: str, models: Sequence[str]) -> str:
-    """Return the label of a group's bar, followed by that of its model if there are several models."""
+    """Return the label of a group's bar, followed by that of its model if there are several models: at most 22 letters,
+    since the bars need room, too."""
     words = group.replace("_", "-")
-    return words if len(models) == 1 else f"{words}, {short_label(model)}"
+    return words if len(models) == 1 else short_label(f"{words}, {model}")
 
 
 def _deltas_by_group(
@@ -162,7 +163,7 @@ def _save_bars(bars: Sequence[Bar], title: str, path: str, look: Look, rows: Ite
         ax = figure.add_subplot()
         draw_bars(ax, bars)
         ax.set_xlabel("\N{GREEK CAPITAL LETTER DELTA}mAP (points)")
-        add_title(ax, title, width - _NAMES)
+        add_title(ax, title, width - LETTER * max(len(bar.label) for bar in bars) - _MARGIN)
 
 
 def _add_compositions(

@@ -31,18 +31,24 @@ class StoredLines:
             yield from self._held
             return
         with Progress(self._label, total=sum(source.size or 0 for source in self._inputs), unit="B") as progress:
-            for index, source in enumerate(self._inputs):
-                with source.open():
-                    pass  # raises for what is no text, or cannot be read
-                with io.BufferedReader(source.open_unbuffered(), BUFFER) as stream:
-                    start = 0
-                    for number, data in number_lines(stream, source.name):
-                        text = data.removeprefix(MARK)
-                        if text and not text.isspace():
-                            self._add(index, number if source.numbered else 0, start, len(data))
-                            yield Line(source.name, self._number[-1], text)
-                        start += len(data)
-                        progress.advance(len(data))
+            for index in range(len(self._inputs)):
+                yield from self._iterate_file(index, progress)
+
+    def _iterate_file(self, index: int, progress: Progress) -> Iterator[Line]:
+        """Yield the lines of an input, and remember where they are. index: of the input. Raises `DataError` if it
+        cannot be read."""
+        source = self._inputs[index]
+        with source.open():
+            pass  # raises for what is no text, or cannot be read
+        start = 0
+        with io.BufferedReader(source.open_unbuffered(), BUFFER) as stream:
+            for number, data in number_lines(stream, source.name):
+                text = data.removeprefix(MARK)
+                if text and not text.isspace():
+                    self._add(index, number if source.numbered else 0, start, len(data))
+                    yield Line(source.name, self._number[-1], text)
+                start += len(data)
+                progress.advance(len(data))
 
     def _add(self, file: int, number: int, start: int, length: int) -> None:
         """Remember where a line is. file: the index of its input; number: of the line there, 0 for a file without
