@@ -9,7 +9,7 @@ from hoicli.vocabulary.labels import Vocabulary, normalise
 from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.senses import CURATED, CuratedSense, candidates_with_lemmas, object_choice, verb_choice
 from hoicli.wordnet.spoken_words import SpokenWords
-from hoicli.wordnet.word_uses import SAME_WORD, Meaning
+from hoicli.wordnet.word_uses import KIND, SAME_WORD, Meaning
 
 
 def sense_rows(label: str, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
@@ -24,8 +24,9 @@ def sense_rows(label: str, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
         object_ = label
     of_object = words.look_up_object(object_) if object_ else None
     object_label = of_object.label if of_object else None
-    if verb is not None or object_label is None:
-        of_verb = words.look_up_verb(verb or label, object_label)
+    of_verb = words.look_up_verb(verb or label, object_label)
+    is_phrase = of_object is not None and of_object.how == KIND and of_verb.label is not None  # "riding motorcycles"
+    if verb is not None or object_label is None or is_phrase:
         choice = verb_choice(curated, of_verb.label, object_label) if curated and of_verb.label else None
         yield from _candidate_rows(verb or label, "v", choice, of_verb)
     if object_ and of_object:
