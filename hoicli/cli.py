@@ -72,7 +72,7 @@ class LazyGroup(TyperGroup):
         """Import the module of a command and return the command as typer has it; None for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
-        command = typer.main.get_command(import_module("hoicli.interface.shell").application(_declared(cmd_name)))
+        command = typer.main.get_command(import_module("hoicli.interface.shell").application(_load_page(cmd_name)))
         command.name = cmd_name
         command.short_help = COMMANDS[cmd_name]
         return command
@@ -180,12 +180,12 @@ def _call_problem(error: Any) -> str:
 
 def _commands_with(option: str) -> list[str]:
     """Return the first three commands that have an option. option: its name in Python, without a `_` at its end."""
-    pages = {name: _declared(name) for name in COMMANDS}
+    pages = {name: _load_page(name) for name in COMMANDS}
     names_by_command = {name: {each.name.strip("_") for each in page.parameters} for name, page in pages.items()}
     return [name for name, option_names in names_by_command.items() if option in option_names][:3]
 
 
-def _declared(name: str) -> Any:
+def _load_page(name: str) -> Any:
     """Return the declaration of a command (`interface.command.Command`), whose module is imported for it."""
     module = import_module(f"hoicli.commands.{name.replace('-', '_')}").__name__
     return import_module("hoicli.interface.command").DECLARED[module]

@@ -21,6 +21,12 @@ page() {
 }
 
 hoicli diagnose --gt gt.jsonl.gz --plot errors.png baseline.jsonl.gz ours.jsonl.gz -o rows.jsonl
+hoicli diagnose --gt gt.jsonl.gz --plot no-interaction.png --plot-kind no-interaction baseline.jsonl.gz ours.jsonl.gz -o rows.jsonl
+hoicli diagnose --gt gt.jsonl.gz --plot frequency.png --plot-kind frequency baseline.jsonl.gz ours.jsonl.gz -o rows.jsonl
+hoicli confusion --gt gt.jsonl.gz --plot confusion.png ours.jsonl.gz -o rows.jsonl
+hoicli pairstats --gt gt.jsonl.gz --nms-sweep 0.3,0.5,0.7 --plot pairs.png baseline.jsonl.gz ours.jsonl.gz -o rows.jsonl
+hoicli agree "$fixtures/agree/ratings.jsonl" --plot votes.png --plot-kind votes -o rows.jsonl
+hoicli agree "$fixtures/agree/ratings.jsonl" --plot kappa.png --plot-kind kappa -o rows.jsonl
 hoicli curves --protocol diag --gt gt.jsonl.gz --plot curves.png baseline.jsonl.gz ours.jsonl.gz -o rows.jsonl
 hoicli robust "$fixtures/robust/rows.jsonl" --plot robust.png -o rows.jsonl
 hoicli robust "$fixtures/robust/rows.jsonl" --plot robust-heatmap.png --plot-kind heatmap -o rows.jsonl
@@ -30,6 +36,11 @@ hoicli show --gt gt.jsonl.gz --images "$sample/pictures" --image-id sample_0003,
 hoicli explore --gt gt.jsonl.gz --images "$sample/pictures" -o explorer baseline.jsonl.gz ours.jsonl.gz
 page summary 'explorer/index.html' 1400
 page explorer 'explorer/index.html#view=class&class=338' 1000
+page images 'explorer/index.html#view=images&by=name' 900
+page image 'explorer/index.html#view=image&image=sample_0008' 800
+hoicli eval --gt gt.jsonl.gz --protocol hico,hico-ko --tag model=ours ours.jsonl.gz > ours.rows.jsonl
+hoicli table --published hico --sort "Default Full" -o leaderboard.html ours.rows.jsonl
+page leaderboard leaderboard.html 900
 
 # At most 1000 pixels wide (sheets of corruptions 800), in 256 colours: small files.
 python3 - "$here" <<'PYTHON'

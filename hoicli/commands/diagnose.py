@@ -47,7 +47,7 @@ def diagnose(
     with_no_interaction: bool = False,
     emit: Annotated[str | None, Option("predictions", one_of=("predictions",))] = None,
     explain: bool = False,
-    plot_kind: Annotated[str, Option(one_of="figures.diagnosis_plot:PLOTS")] = "errors",
+    plot_kind: Annotated[str, Option(one_of="figures.styles:DIAGNOSIS_PLOTS")] = "errors",
     tag: options.Tag = None,
     **shared: Unpack[GroupedViewed],
 ) -> Result:

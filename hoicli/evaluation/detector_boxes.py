@@ -219,7 +219,7 @@ class BoxEvaluation:
 
         per_class: also yield a row for every label (over all areas), where `n` is the number of annotated boxes.
         settings: what signatures state besides the data; tags: further fields of all rows, such as the model's name."""
-        persons, measured, numbers = self._persons, self._measured(), self.numbers
+        persons, measured, numbers = self._persons, self._measurable_labels(), self.numbers
         # masks [labels]; a mean over all labels is given only if all can be measured: `full` is empty otherwise
         subsets = {"full": measured & measured.all(), "persons": persons, "objects": measured & ~persons}
         shared = {"data": self.truth.vocabulary.signed, **self.truth.signed, **settings}
@@ -244,7 +244,7 @@ class BoxEvaluation:
         """A mask [labels] of the labels that a subject may have (person)."""
         return are_subjects(np.arange(self._label_count), self.truth.vocabulary)
 
-    def _measured(self) -> Bools:
+    def _measurable_labels(self) -> Bools:
         """Return a mask [labels] of the labels that can be measured: all of them, or persons alone if the predictions
         have objects but no label for any of them, as in files of V-COCO detections."""
         detected = np.bincount(self._detections["key"] % self._label_count, minlength=self._label_count)

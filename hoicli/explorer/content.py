@@ -226,10 +226,10 @@ def _model_columns(table: ErrorTable) -> Columns:
 def _curve(table: ErrorTable, positives: int) -> Floats:
     """Return [M, 2] recall and precision of all predictions in one list, best score first, in at most some CURVE_POINTS
     points: those after which the recall has grown by a step. positives: how many ground truths there are."""
-    found = np.cumsum(table.error == STATES.index("true_positive"))
-    steps = (found * CURVE_POINTS) // max(positives, 1)
-    ends = np.flatnonzero(np.append(steps[1:] != steps[:-1], [True])) if len(found) else np.empty(0, dtype=np.int64)
-    points: Floats = np.stack([found[ends] / max(positives, 1), found[ends] / (ends + 1)], axis=1)
+    found_count = np.cumsum(table.error == STATES.index("true_positive"))
+    steps = (found_count * CURVE_POINTS) // max(positives, 1)
+    ends = np.flatnonzero(np.append(steps[1:] != steps[:-1], [True] * (len(steps) > 0)))
+    points: Floats = np.stack([found_count[ends] / max(positives, 1), found_count[ends] / (ends + 1)], axis=1)
     return points
 
 

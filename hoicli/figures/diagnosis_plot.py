@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.gridspec import SubplotSpec
 
-PLOTS = ("errors", "frequency", "no-interaction")
-"""The figures of --plot-kind."""
 COMPOSITIONS_SHOWN = 4
 """How many models' panels of errors by rank a figure has room for; the bars beside them have no such limit."""
 _NAMES = 1.1

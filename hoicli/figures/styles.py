@@ -41,6 +41,8 @@ class Look:
 PAPER = Look()
 SHEETS = {"paper": PAPER, "slide": Look(font=14.0, dpi=150)}
 """The looks of --style: text of 8 pt on a page, or of 14 pt on a slide (12.25 of its 13.33 inches wide)."""
+DIAGNOSIS_PLOTS = ("errors", "frequency", "no-interaction")
+"""What `diagnose --plot-kind` takes: here, since `--help` asks for it and shall not load NumPy."""
 
 
 @dataclass(frozen=True)

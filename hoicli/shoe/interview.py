@@ -2,15 +2,12 @@
 
 As in SHOE (supplement, sections 1, 3 and 6): a model is given both glosses and answers with a whole number, 0 for
 unrelated to 4 for interchangeable; one model may screen all pairs first, and what it rates 0 is not sent to the others.
-The wording is ours. The standard library's HTTP client in threads is all this needs: a request takes seconds, its
-overhead a millisecond.
+The wording is ours. Answers are kept on disk, one per line, so that nothing is asked or paid for twice.
 
-Answers are kept on disk, one per line, so that nothing is asked or paid for twice; neither a kill nor a full disk loses
-any. A line is {"model", "setup", "pos", "a", "b", "rating", "answer", "date"}: `setup` identifies the wording; `rating`
-is 0..4, or null if the text in `answer` has none; `date` is the day of the answer (UTC); unknown values are left out.
-Lines are only appended, and an answer counts once its line is on disk, so a repeated run asks only questions without a
-line. A line that was cut off is ended before the next one is appended, and ignored: its question is asked again. One
-run at a time has the file.
+A line is {"model", "setup", "pos", "a", "b", "rating", "answer", "date"}: `setup` identifies the wording; `rating` is
+0..4, or null if the text in `answer` has none; `date` is the day of the answer (UTC); unknown values are left out.
+Lines are only appended, and an answer counts once its line is on disk. A line that was cut off is ended before the next
+one is appended, and ignored: its question is asked again. One run at a time has the file.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from hoicli.tables.cells import (
 from hoicli.tables.differing_settings import made_otherwise, of_unknown_order
 from hoicli.tables.layouts import Layout, Slot, column_head, is_mean
 from hoicli.tables.notes import add_notes
-from hoicli.tables.ranking import in_order, order_lines, rank_values
+from hoicli.tables.ranking import order_lines, rank_values, reorder_lines
 
 _VIEWS = frozenset({"iou", "slice", "part"})
 """Tags of rows at other thresholds or on parts of the data. If they name lines, no value is marked as the best."""
@@ -256,7 +256,7 @@ def _assemble(
         order = order_lines(sort, grid.names, heads, columns, cells, senses)
         published = grid.are_published()
         order.sort(key=lambda line: not published[line])  # False, the published ones, is first
-        grid, cells = grid.in_order(order), in_order(order, cells)
+        grid, cells = grid.reorder_lines(order), reorder_lines(order, cells)
     # the values made with other settings, and those whose rows do not say in which order the ground truth is listed
     apart = made_otherwise(grid.rows, columns, settings_shown) if compared else {}
     order_notes = dict.fromkeys(of_unknown_order(grid.rows) if compared else (), (UNKNOWN_ORDER,))
@@ -311,10 +311,10 @@ class _Grid(NamedTuple):
                 rows.setdefault((line, number_of[column]), []).append(row)
         return cls([*line_of], rows, [*first_rows.values()])
 
-    def in_order(self, order: Sequence[int]) -> _Grid:
+    def reorder_lines(self, order: Sequence[int]) -> _Grid:
         """Return the grid with its lines in another order. order: the present number of each line."""
         first_rows = [self.first_rows[line] for line in order]
-        return _Grid([self.names[line] for line in order], in_order(order, self.rows), first_rows)
+        return _Grid([self.names[line] for line in order], reorder_lines(order, self.rows), first_rows)
 
     def are_published(self) -> list[bool]:
         """Return for each line whether it is one that a paper published."""

@@ -60,7 +60,7 @@ def order_lines(
     return sorted(lines, key=rank_of)
 
 
-def in_order(order: Sequence[int], cells: Mapping[Place, Cell]) -> dict[Place, Cell]:
+def reorder_lines(order: Sequence[int], cells: Mapping[Place, Cell]) -> dict[Place, Cell]:
     """Return the cells of a table whose lines stand in another order. order: the present number of each line."""
     line_of = {line: number for number, line in enumerate(order)}
     return {(line_of[line], column): cell for (line, column), cell in cells.items()}
@@ -70,9 +70,9 @@ def _column_titled(title: str, name_heads: Sequence[str], columns: Sequence[Head
     """Return the number of the column with a title, its head or its group and head ("Default Full"), in any case."""
     titles = [*name_heads, *(f"{group} {head}".strip() for group, head in columns)]
     heads = [*name_heads, *(head for _, head in columns)]
-    wanted = title.casefold()
+    title_folded = title.casefold()
     for candidates in (titles, heads):
-        matches = [number for number, candidate in enumerate(candidates) if candidate.casefold() == wanted]
+        matches = [number for number, candidate in enumerate(candidates) if candidate.casefold() == title_folded]
         if len(matches) == 1:
             return matches[0]
         if matches:

@@ -22,10 +22,18 @@ DETERMINERS = ARTICLES | frozenset(
 """Words before a noun that are not part of its name."""
 AUXILIARIES = frozenset({"am", "are", "be", "been", "being", "is", "to", "was", "were"})
 PERFECT = frozenset({"had", "has", "have", "having"})
+PRONOUNS = frozenset({"he", "her", "him", "himself", "herself", "it", "itself", "she", "them", "they", "who"})
+"""Words that stand for the person or the object."""
 ADVERBS = frozenset({"also", "currently", "just", "now", "still"})
 """Adverbs that may stand before or after a verb, besides those on -ly."""
 
 _WORD = re.compile(r"(?<![\s_/-])([\s_/-]*)([^\s_/-]+)")  # a run of separators is tried from its start alone
+_CONTRACTION = re.compile(r"^(he|it|she|they|who)'(d|re|s|ve)(?=[\s_])")
+_OPENING = re.compile(
+    r"^((am|are|be|been|can|has|have|is|was|were)[\s_]+)*(busy|in[\s_]the[\s_](act|middle|midst|process)[\s_]of"
+    r"|(appears?|seems?)[\s_]to[\s_]be|seen|shown|continues?|keeps?|kept)[\s_]+(?=[^\W_]+ing\b)"
+)
+"""What may stand before a verb on -ing and does not change it: "is in the middle of riding"."""
 _PUNCTUATION = " \t\r\n.,;:!?\"'()[]"
 _NUMBER = re.compile(r"[#(]*\d+\)*")
 _NUMBERED = re.compile(r"([^\W\d_]{3,})[.#]?\d{1,3}")
@@ -56,8 +64,8 @@ def split_name(label: str) -> SplitLabel:
 
 def split_verb(wordnet: Lexicon, label: str) -> SplitLabel:
     """Return the words of a verb without auxiliaries and adverbs before it: "has been slowly riding" is riding."""
-    words = split_label(label)
-    while len(words) > 1 and _is_before_verb(wordnet, words[0][1], words[1][1]):
+    words = split_label(_OPENING.sub("", _CONTRACTION.sub("is", replace_typography(label).lower())))
+    while len(words) > 1 and (words[0][1] in PRONOUNS or _is_before_verb(wordnet, words[0][1], words[1][1])):
         del words[0]
     return words
 

@@ -14,7 +14,7 @@ from itertools import chain
 
 from hoicli.vocabulary.labels import Vocabulary
 from hoicli.wordnet.lexicon import Lexicon
-from hoicli.wordnet.phrases import SplitLabel, spellings_of, split_name
+from hoicli.wordnet.phrases import DETERMINERS, SplitLabel, spellings_of, split_name
 from hoicli.wordnet.senses import base_forms, sense_of_object
 from hoicli.wordnet.word_uses import (
     KIND,
@@ -62,9 +62,16 @@ class SpokenObjects:
         stops = (
             place for place, (before, word) in enumerate(words) if place and before != "-" and word in prepositions
         )
-        words = words[: next(stops, len(words))]
+        stop = next(stops, len(words))
+        turned = [*words[stop + 1 :], *words[:stop]]
+        compound = (
+            self._find_exactly([pair for pair in turned if pair[1] not in DETERMINERS]) if turned != words else None
+        )
+        if compound is not None and compound.label and compound.how != KIND:
+            return _make_kind(compound)
+        words = words[:stop]
         for begin in range(len(words)):
-            if begin and words[begin - 1][1] in words_table()["imitations"]:
+            if begin and words[begin - 1][1] in words_table()["imitations"] and not self._is_toy(words[begin:]):
                 return no_class("an imitation")
             meaning = self._find_exactly(words[begin:])
             if meaning is not None:
@@ -76,17 +83,36 @@ class SpokenObjects:
         seen."""
         spellings = spellings_of(words)
         forms = list(dict.fromkeys(chain.from_iterable(base_forms(self._wordnet, text, "n") for text in spellings)))
+        forms = forms or self._compounds_of("".join(word for _, word in words))
         for form in (*forms, *spellings):
             spelled = self._find_spelling(form, "n")
             if label := spelled.label if spelled else self._label_forms.get(form):
                 return form_of(label)
         for form in (*forms, *spellings):
-            decided, why = words_table()["nouns"].get(form, (None, ""))
+            decided, why = words_table()["nouns"].get(form.replace("-", "_"), (None, ""))
             if why and (decided is None or decided in self._vocabulary.objects):
                 return Meaning(decided, TABLE if decided else NONE, why)
         uses = {form: seen for form in forms if (seen := self._seen_uses(form))}
         lemma = next(iter(uses), None)
         return None if lemma is None else self._decide_by_senses(lemma, uses[lemma], words[-1][1])
+
+    def _compounds_of(self, joined: str) -> list[str]:
+        """Return the lemmas of several words that are a word if they are written as one: "hairdryers" is hair dryer."""
+        endings = self._wordnet.reader.MORPHOLOGICAL_SUBSTITUTIONS["n"]
+        singulars = (joined[: -len(old)] + new for old, new in endings if joined.endswith(old))
+        return [self._compounds[word] for word in (joined, *singulars) if word in self._compounds]
+
+    @cached_property
+    def _compounds(self) -> Mapping[str, str]:
+        """Return {the letters of a lemma of several words: the lemma}."""
+        lemmas = [lemma for lemma in self._wordnet.graph.lemmas if "_" in lemma or "-" in lemma]
+        return {lemma.replace("_", "").replace("-", ""): lemma for lemma in lemmas}
+
+    def _is_toy(self, words: SplitLabel) -> bool:
+        """Return whether words are a class of toys, which no word makes an imitation: "stuffed teddy"."""
+        meaning = self._find_exactly(words)
+        sense = sense_of_object(self._vocabulary, meaning.label) if meaning and meaning.label else None
+        return sense is not None and "plaything.n.01" in self._above(sense)
 
     def _decide_by_senses(self, lemma: str, uses: Mapping[str, int], head: str) -> Meaning:
         """Return what a noun means by its first sense: the class that has it, or of which it is a kind. Of a name that
@@ -99,8 +125,7 @@ class SpokenObjects:
             kinds = [sense for sense in uses if lemma != head and self._class_above(sense) == head]
             if kinds:
                 return Meaning(head, KIND, f"a kind of {head}", kinds[0])
-            of_class = self._senses.items()
-            narrower = next((labels[0] for sense, labels in of_class if self._above(sense) & uses.keys()), None)
+            narrower = next((self._classes_below[sense] for sense in uses if sense in self._classes_below), None)
             return no_class(f"wider than {narrower}" if narrower else "no class means this")
         for sense, other_count in uses.items():
             if sense != first and self._is_rival(first, sense, label) and count < (RIVAL * other_count or 2):
@@ -128,6 +153,14 @@ class SpokenObjects:
     def _senses(self) -> Mapping[str, list[str]]:
         """Return {sense: [the class that has it]}."""
         return group_by_sense({label: sense_of_object(self._vocabulary, label) for label in self._vocabulary.objects})
+
+    @cached_property
+    def _classes_below(self) -> Mapping[str, str]:
+        """Return {sense: a class that is a kind of it}."""
+        classes: dict[str, str] = {}
+        for sense, labels in self._senses.items():
+            classes |= dict.fromkeys(self._above(sense), labels[0])
+        return classes
 
     @cached_property
     def _kinds(self) -> Mapping[str, str]:

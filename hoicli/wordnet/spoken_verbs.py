@@ -2,11 +2,13 @@
 
 In this order: another form of a label with the same preposition; a preposition that changes nothing ("holding onto"),
 or that the object makes needless ("sits", of a bench, is sit_on); a synonym, which has the class's sense in a good
-share of its uses. A way of doing is another verb ("gallop" is not ride), and so is a wider one.
+share of its uses; what WordNet has in place of the class ("applies paint to" defines paint). A way of doing is another
+verb ("gallop" is not ride) unless it has the class's preposition ("dines at" is eat_at), and so is a wider one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,9 +16,10 @@ from itertools import chain, product
 
 from hoicli.vocabulary.labels import Vocabulary, replace_typography
 from hoicli.wordnet.lexicon import Lexicon
-from hoicli.wordnet.phrases import AUXILIARIES, DETERMINERS, is_adverb, split_verb
+from hoicli.wordnet.phrases import AUXILIARIES, DETERMINERS, PRONOUNS, is_adverb, split_verb
 from hoicli.wordnet.senses import base_forms, sense_of_verb
 from hoicli.wordnet.word_uses import (
+    KIND,
     OBJECT,
     SYNONYM,
     TABLE,
@@ -32,6 +35,8 @@ from hoicli.wordnet.word_uses import (
 
 SHARE = 0.25
 """The least share of a verb's uses, as counted in WordNet's texts, that a synonym's sense must have."""
+
+_PLACES = frozenset(("at", "in", "on", "under"))
 
 
 @dataclass(frozen=True)
@@ -65,28 +70,40 @@ class SpokenVerbs:
         if any(word in _prepositions() or not self._wordnet.forms(word, "n") for word in words[:head]):
             return no_class("more than a verb")
         bases = base_forms(self._wordnet, words[head], "v")
-        if _is_passive(lower_text.split(), words[head], bases):
-            return no_class("passive: the person is acted upon")
-        rest = [word for word in words[head + 1 :] if word not in DETERMINERS and not is_adverb(self._wordnet, word)]
-        phrase, why = self._replace_verb(self._name_act(_split_phrase(bases, rest)))
+        rest = [word for word in words[head + 1 :] if self._adds_meaning(word)]
+        as_said = _split_phrase(bases, rest)
+        if _is_passive(lower_text.split(), words[head], bases) and not self._is_posture(as_said):
+            return self._find_whole(lower_text) or no_class("passive: the person is acted upon")
+        phrase, why = self._replace_verb(self._name_act(as_said))
         meaning = self._decide(phrase, object_)
         if meaning.label is None:
-            return meaning
+            return self._find_whole(lower_text) or meaning
         if phrase.nouns and not self._names_object(phrase.nouns, meaning.label, object_):
             return no_class(f"speaks of {phrase.nouns}")
         return replace(meaning, how=TABLE, why=why) if why else meaning
 
+    def _find_whole(self, text: str) -> Meaning | None:
+        """Return the verb in whose place WordNet has a phrase as a whole, None without one."""
+        keys = self._phrase_key(text), self._phrase_key(f"is {text}")  # "dressed in" may be a passive
+        label = next((self._whole_phrases[key] for key in keys if key in self._whole_phrases), None)
+        return None if label is None else Meaning(label, SYNONYM, f"WordNet has it in place of {label}")
+
     def _name_act(self, phrase: _Phrase) -> _Phrase:
-        """Return a phrase with the verb of the act that it names: "gives a hug to" is hug. Any other is unchanged."""
+        """Return a phrase with the verb of the act that it names last: "gives the dog a hug" is hug, "makes adjustments
+        to" is adjust. Any other is unchanged."""
         light = words_table()["light"]
-        noun = next(iter(self._wordnet.forms(phrase.nouns, "n")), "")
-        is_act = any(part_of(self._wordnet, sense) == "act" for sense in self._wordnet.senses(noun, "n")[:3])
-        if not is_act or noun not in self._label_forms or self._find_object(noun).label is not None:
+        noun = next(iter(self._wordnet.forms(phrase.nouns.rpartition(" ")[2], "n")), "")
+        if not any(base in light and noun not in light[base] for base in phrase.bases) or self._find_object(noun).label:
             return phrase
-        if not any(base in light and noun not in light[base] for base in phrase.bases):
+        acts = [sense for sense in self._wordnet.senses(noun, "n")[:3] if part_of(self._wordnet, sense) == "act"]
+        lemmas = chain.from_iterable(self._wordnet.reader.synset(sense).lemmas() for sense in acts)
+        derived = chain.from_iterable(lemma.derivationally_related_forms() for lemma in lemmas if lemma.name() == noun)
+        verbs = [noun, *(lemma.name() for lemma in derived)] if acts else [noun]
+        verb = next((verb for verb in verbs if verb in (self._label_forms if acts else words_table()["verbs"])), None)
+        if verb is None:
             return phrase
-        particle = phrase.particle if phrase.particle in self._label_forms[noun] else ""
-        return replace(phrase, bases=[noun], particle=particle, nouns="")
+        particle = phrase.particle if not acts or phrase.particle in self._label_forms[verb] else ""
+        return replace(phrase, bases=[verb], particle=particle, nouns="")
 
     @staticmethod
     def _replace_verb(phrase: _Phrase) -> tuple[_Phrase, str]:
@@ -140,7 +157,8 @@ class SpokenVerbs:
 
     def _synonyms(self, uses: Mapping[str, int], particle: str, object_: str | None, share: float) -> dict[str, str]:
         """Return {class: sense} of those senses of a verb that are a class's own and have a share of its uses, or are
-        its first if nothing is counted."""
+        its first if nothing is counted; without any, of its first, if that is a way to do what a class with the same
+        preposition is ("dines at")."""
         total, first = sum(uses.values()), next(iter(uses), None)
         class_senses = self._class_senses(object_)
         frequent = [
@@ -150,6 +168,10 @@ class SpokenVerbs:
         for sense in frequent:
             labels = class_senses.get(sense, ())
             synonyms |= {label: sense for label in labels if self._takes(label, sense, particle)}
+        if not synonyms and first and particle:
+            above = self._wordnet.reader.synset(first).hypernyms()
+            classes = chain.from_iterable(class_senses.get(synset.name(), ()) for synset in above)
+            synonyms = {label: first for label in classes if label.partition("_")[2].replace("_", " ") == particle}
         return synonyms
 
     def _choose(self, synonyms: Mapping[str, str], lemma: str, object_: str | None) -> Meaning:
@@ -159,7 +181,10 @@ class SpokenVerbs:
         if len(choices) != 1:
             return no_class(f"may be {' or '.join(synonyms)}")
         label = choices[0]
-        return Meaning(label, SYNONYM, f"{lemma.replace('_', ' ')} and {label} mean the same", synonyms[label])
+        sense = synonyms[label]
+        if sense not in self._class_senses(object_):
+            return Meaning(label, KIND, f"{lemma} is a way to {label}", sense)
+        return Meaning(label, SYNONYM, f"{lemma.replace('_', ' ')} and {label} mean the same", sense)
 
     def _takes(self, label: str, sense: str, particle: str) -> bool:
         """Return whether a verb of a class's sense, said with a preposition or "", is the class: the class has the same
@@ -179,7 +204,8 @@ class SpokenVerbs:
         meaning = self._find_object(nouns).label
         last_words = self._wordnet.forms(nouns.split()[-1], "n")
         is_named = meaning in names or (object_ is None and meaning is not None)
-        return is_named or any(name.split("_")[-1] in last_words for name in names)
+        is_part = label.endswith("_with") and any(name.startswith(word) for word, name in product(last_words, names))
+        return is_named or is_part or any(name.split("_")[-1] in last_words for name in names)
 
     @cached_property
     def _label_forms(self) -> Mapping[str, Mapping[str, str]]:
@@ -190,6 +216,45 @@ class SpokenVerbs:
             for base in base_forms(self._wordnet, first, "v"):
                 forms.setdefault(base, {}).setdefault(rest.replace("_", " "), label)
         return forms
+
+    @cached_property
+    def _whole_phrases(self) -> Mapping[tuple[str, ...], str]:
+        """Return {words of a phrase: the one verb of the dataset in whose place WordNet has them}: lemmas of several
+        words and definitions of the verb's curated and first senses."""
+        labels: dict[tuple[str, ...], set[str]] = {}
+        for label in self._vocabulary.verbs:
+            head, _, particle = label.partition("_")
+            curated = sense_of_verb(self._vocabulary, label, None)
+            for sense in {curated, *self._wordnet.senses(head, "v")[:1]} - {None}:
+                synset = self._wordnet.reader.synset(sense)
+                lemmas = [name for name in synset.lemma_names() if self._wordnet.senses(name, "v")[:1] == [sense]]
+                definitions = re.sub(r"\([^)]*\)", "", synset.definition()).split(";")
+                for text in chain(lemmas, definitions):
+                    labels.setdefault(self._phrase_key(f"{text} {particle}"), set()).add(label)
+        undecided = {tuple(word.split("_")) for word in words_table()["verbs"]}
+        return {
+            words: classes.pop()
+            for words, classes in labels.items()
+            if len(words) > 1 and len(classes) == 1 and words not in undecided
+        }
+
+    def _phrase_key(self, text: str) -> tuple[str, ...]:
+        """Return the base forms of a phrase's words, without those that add nothing; "be" before a passive."""
+        words = [word for _, word in split_verb(self._wordnet, text)]
+        bases = [[*self._wordnet.forms(word, "v"), *self._wordnet.forms(word, "n"), word] for word in words]
+        is_passive = bool(words) and _is_passive(text.split(), words[0], bases[0][:1])
+        key = (forms[0] for word, forms in zip(words, bases, strict=True) if self._adds_meaning(word))
+        return ("be", *key) if is_passive else tuple(key)
+
+    def _adds_meaning(self, word: str) -> bool:
+        """Return whether a word beside a verb says more than how, of whom or which."""
+        return word not in DETERMINERS | PRONOUNS and not is_adverb(self._wordnet, word)
+
+    def _is_posture(self, phrase: _Phrase) -> bool:
+        """Return whether a passive form says where the person is: "is sat on", as the British say it."""
+        return phrase.particle in _PLACES and any(
+            phrase.particle in self._label_forms.get(base, ()) for base in phrase.bases
+        )
 
     def _class_senses(self, object_: str | None) -> Mapping[str, list[str]]:
         """Return {sense: the classes that have it}: of all verbs, as they are said of an object."""
@@ -229,4 +294,7 @@ def _split_phrase(bases: Sequence[str], rest: Sequence[str]) -> _Phrase:
     is_last = not start and stop == len(rest) - 1
     literal = rest[stop] if is_last else " ".join(rest[:start])
     particle = " ".join(prepositions.get(word, word) for word in literal.split())
+    first, _, place = particle.partition(" ")
+    if first in ("away", "back", "down", "out") and place in _PLACES:  # "sits back on"
+        particle = place
     return _Phrase(bases, literal, prepositions.get(particle, particle), " ".join(rest[start:stop]))

@@ -13,7 +13,11 @@ from hoicli.vocabulary.labels import Vocabulary, normalise, replace_typography, 
 from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.spoken_objects import SpokenObjects
 from hoicli.wordnet.spoken_verbs import SpokenVerbs
-from hoicli.wordnet.word_uses import SPELLING, USER, Meaning, form_of
+from hoicli.wordnet.word_uses import SPELLING, USER, Meaning, form_of, no_class
+
+MOST_CHARACTERS = 300
+"""The longest text that is looked up in WordNet."""
+_TOO_LONG = no_class(f"longer than {MOST_CHARACTERS} characters")
 
 
 class SpokenWords:
@@ -34,7 +38,9 @@ class SpokenWords:
         """Return what an object that somebody names is in the dataset: "two dogs" is a dog."""
         key = ("n", None, name)
         if key not in self._meanings:
-            self._meanings[key] = self._find_spelling(name, "n") or self._objects.find(name)
+            self._meanings[key] = self._find_spelling(name, "n") or (
+                _TOO_LONG if len(name) > MOST_CHARACTERS else self._objects.find(name)
+            )
         return self._meanings[key]
 
     def look_up_verb(self, phrase: str, object_: str | None = None) -> Meaning:
@@ -42,7 +48,9 @@ class SpokenWords:
         the object that it is said of, which may decide between verbs (sit_on, sit_at); None if it is not known."""
         key = ("v", object_, phrase)
         if key not in self._meanings:
-            self._meanings[key] = self._find_spelling(phrase, "v") or self._verbs.find(phrase, object_)
+            self._meanings[key] = self._find_spelling(phrase, "v") or (
+                _TOO_LONG if len(phrase) > MOST_CHARACTERS else self._verbs.find(phrase, object_)
+            )
         return self._meanings[key]
 
     @cached_property

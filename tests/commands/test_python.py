@@ -520,6 +520,7 @@ def test_every_command_is_a_name() -> None:
     names_in_package: list[str] = vars(api)["__all__"]
     assert set(names_in_package) == {names.get(name, name.replace("-", "_")) for name in COMMANDS} | {
         "corrupt",
+        "corrupt_grid",
         "Evaluator",
         "triplets",
         "PROTOCOLS",

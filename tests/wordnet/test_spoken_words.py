@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hoicli.converters.vlm.word_table import read_synonyms
+from hoicli.errors import DataError
 from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.wordnet.spoken_words import SpokenWords
 from hoicli.wordnet.word_uses import SAME_WORD, words_table
@@ -54,6 +56,19 @@ def test_the_table_of_the_docs_is_that_of_the_lists() -> None:
         ("gives a ride to", None, None),
         ("takes the train", None, None),
         ("drinks out of", None, "drink_with"),
+        ("she's in the middle of riding", None, "ride"),
+        ("gives the dog a hug", None, "hug"),
+        ("makes adjustments to", None, "adjust"),
+        ("took a seat on", None, "sit_on"),
+        ("picked it up", None, "pick_up"),
+        ("is sat back on", None, "sit_on"),
+        ("applies paint to", None, "paint"),
+        ("dressed in", None, "wear"),
+        ("puts on", None, None),
+        ("dines at", None, "eat_at"),
+        ("dining", None, None),
+        ("brushing his teeth with", None, "brush_with"),
+        ("brushing his hair with", None, None),
     ],
 )
 def test_verbs(phrase: str, object_: str | None, verb: str | None) -> None:
@@ -76,6 +91,12 @@ def test_verbs(phrase: str, object_: str | None, verb: str | None) -> None:
         ("field mouse", None, "no class means this"),
         ("puma", None, "no class means this"),
         ("dog#2", "dog", "a form of dog"),
+        ("hairdryers", "hair_drier", "hair dryer and hair_drier mean the same"),
+        ("dining room table", "dining_table", "WordNet has it beside the dining table"),
+        ("hot-dogs", "hot_dog", "a form of hot_dog"),
+        ("plant in a pot", "potted_plant", "pot plant and potted_plant mean the same"),
+        ("stuffed teddy", "teddy_bear", "teddy and teddy_bear mean the same"),
+        ("a" * 1_000_000, None, "longer than 300 characters"),
     ],
 )
 def test_objects_and_why(name: str, label: str | None, why: str) -> None:
@@ -158,3 +179,25 @@ def test_words_of_answers_are_counted_and_quoted(hoicli: Hoicli, tmp_path: Path)
     )  # fmt: skip
     synonyms.write_text("owns\tposses\n")
     assert f"{synonyms}:1: 'posses' is no verb and no object of hico" in hoicli(*call, "--synonyms", synonyms).err
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"sep=;\nowns;hold\n", None),
+        ("owns;hold\n".encode("utf-16"), None),
+        (b"\xe9wns,hold\n", "1: not in UTF-8"),
+        (b"owns,hold\nOwns,carry\n", "2: 'Owns' occurs twice"),
+        (b"ride,hold\n", "1: 'ride' is a class of hico itself"),
+        (b"a" * 200_000 + b",hold\n", "1: no row of a CSV"),
+    ],
+)
+def test_synonyms_as_programs_save_them(tmp_path: Path, content: bytes, problem: str | None) -> None:
+    path = tmp_path / "synonyms.csv"
+    path.write_bytes(content)
+    if problem is None:
+        assert read_synonyms(str(path), HICO) == {"owns": "hold"}
+    else:
+        with pytest.raises(DataError) as error:
+            read_synonyms(str(path), HICO)
+        assert f"{path}:{problem}" in str(error.value)

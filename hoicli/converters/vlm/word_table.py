@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 
 from hoicli.converters.context import Context, list_words, quote_word
-from hoicli.errors import DataError, Place
-from hoicli.io.opened_files import open_input, readable
+from hoicli.errors import DataError
+from hoicli.io.streams import Stream
+from hoicli.io.text_tables import announced_delimiter, cells_of, usual_delimiter
 from hoicli.vocabulary.datasets import suggestion
-from hoicli.vocabulary.labels import Vocabulary
+from hoicli.vocabulary.labels import Vocabulary, normalise
 from hoicli.wordnet.spoken_words import SpokenWords
 from hoicli.wordnet.word_uses import KIND, SAME_WORD, SPELLING, Meaning
 
@@ -86,16 +86,19 @@ class WordTable:
 
 
 def read_synonyms(path: str, vocabulary: Vocabulary) -> dict[str, str]:
-    """Return {word: label} of a file with two columns, separated by a comma or a tab: a word, and the verb or object
-    that it means. Empty lines and those that begin with # are passed over. Raises `DataError` for another line."""
+    """Return {word: label} of a file with two columns, separated by a comma, semicolon or tab: a word, and the verb or
+    object that it means. Empty lines and those that begin with # are passed over. Raises `DataError` for a line that is
+    anything else."""
+    meanings: dict[str, str] = {}  # by the spelling in lower case
     synonyms: dict[str, str] = {}
-    with open_input(path) as stream, readable(path):
-        lines = stream.read().decode("utf-8-sig", "replace").splitlines()
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.startswith("#"):
+    delimiter = None
+    for line in Stream([path], "synonyms"):
+        if line.number == 1 and (delimiter := announced_delimiter(line)):
             continue
-        cells = [cell.strip() for cell in next(csv.reader([line], delimiter="\t" if "\t" in line else ","))]
-        place = Place.in_file(path, number)
+        cells = cells_of(line, delimiter or usual_delimiter(line))
+        if not any(cells) or cells[0].startswith("#"):
+            continue
+        place = line.place
         if len(cells) != 2 or not all(cells):
             raise DataError("not two columns; give a word, a comma or tab, and a verb or an object", place=place)
         word, label = cells
@@ -103,7 +106,12 @@ def read_synonyms(path: str, vocabulary: Vocabulary) -> dict[str, str]:
         if not labels:
             advice = suggestion(label, vocabulary, "object") or "choose one of the dataset's"
             raise DataError(f"{label!r} is no verb and no object of {vocabulary.name}; {advice}", place=place)
-        if synonyms.get(word, labels[0]) != labels[0]:
+        kind = vocabulary.verbs if labels[0] in vocabulary.verbs else vocabulary.objects
+        if normalise(word) in kind and normalise(word) != labels[0]:
+            raise DataError(
+                f"{word!r} is a class of {vocabulary.name} itself, and stays it; delete the line", place=place
+            )
+        if meanings.setdefault(word.lower(), labels[0]) != labels[0]:
             raise DataError(f"{word!r} occurs twice, with two meanings; keep one", place=place)
         synonyms[word] = labels[0]
     return synonyms
