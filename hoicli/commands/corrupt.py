@@ -108,6 +108,10 @@ def corrupt_records(
     _note_hidden_plugins(names)
     require_libraries()
     if preview is not None:
+        unused = {"save_images": save_images, "records_only": records_only, "with_clean": with_clean, "shard": shard}
+        unused_texts = [arg(option) for option, value in unused.items() if value] + ["RECORDS"] * (sources is not None)
+        if unused_texts:
+            raise UsageError(f"{arg('preview')}: draws this image alone; leave out {', '.join(unused_texts)}")
         _preview(os.fspath(preview), output, cells, seed, constants)
         return instead(Notes())
     folder = text_of(save_images)
@@ -192,7 +196,8 @@ def _shard(text: str | None) -> tuple[int, int]:
 
 def _list_corruptions(recipe_name: str, names: Sequence[str]) -> Result:
     """Return the rows of --list, a recipe's corruptions with their constants, those of installed packages among them;
-    print notes where these come from, and which of a package cannot be listed. names: of --corruption."""
+    print notes where these come from, and which of a package cannot be listed. names: of --corruption; "all" lists
+    every one."""
     from hoicli.corruption.recipes import chosen_recipe
     from hoicli.io.plugins import names as plugin_names
 
@@ -205,7 +210,8 @@ def _list_corruptions(recipe_name: str, names: Sequence[str]) -> Result:
             note(str(error))
     rows, short_rows = [], []  # tables have the short ones, without the long columns
     for name, levels in recipe.levels.items():
-        if (row := named(name)) is None:  # never: reading a recipe checks its names
+        row = named(name)
+        if row is None or not {"all", name} & set(names):  # None never occurs: reading a recipe checks its names
             continue
         description: dict[str, Any] = {"corruption": name, "family": row.family, "description": row.description}
         description["constants"] = list(row.constants)

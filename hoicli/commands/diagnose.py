@@ -116,7 +116,7 @@ def diagnose(
     models = inputs.models(predictions, name)
     if emit and len(models) != 1:
         raise UsageError(f"{arg('emit', emit)}: of one stream, not {len(models)}; leave the others out")
-    tags = inputs.tags_beside(tag, models)
+    tags = inputs.tags_beside(tag, models, *(["noint"] if plot_kind == "no-interaction" else []))
     order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
     truth = None if gt is None else inputs.truth(gt)
     # dataset (of match records: their own), protocol, and the views: IoU thresholds and parts of the data

@@ -11,6 +11,9 @@ from hoicli.errors import DataError, UsageError, arg
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.labels import Vocabulary
 
+_IN_PIXELS = frozenset({"segmentations", "masks", "pixelated"})
+"""Fields of records, beside boxes, that are in pixels of the image: what `mask` reads and writes."""
+
 
 @dataclass(frozen=True)
 class Changes:
@@ -47,7 +50,9 @@ class Changes:
             option = arg("split") if self.split else arg("resize")
             raise DataError(f"predictions; {option} changes ground truth alone", field="hois")
         if self.size is not None:
-            record = _resize(record, self.size)
+            for key in sorted(_IN_PIXELS & record.keys()):
+                context.drop(f"{key} (in pixels of the original image)", place)
+            record = _resize({key: value for key, value in record.items() if key not in _IN_PIXELS}, self.size)
         return self._leave_out_unseen(record, context, place) if self.split else record
 
     def _leave_out_unseen(self, record: Record, context: Context, place: str) -> Record | None:

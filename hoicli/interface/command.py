@@ -280,16 +280,18 @@ def check_arguments(parameters: Sequence[Parameter], values: Values) -> None:
     """Make the checks that the parameters declare (`checks.py`), of a call from the shell or from Python.
 
     Raises `UsageError` if a count is out of range, a name is unknown, two inputs are stdin, a folder to read does not
-    exist, or an output cannot be written, is also an input, or is also another output (`file_claims`, which gets to
-    know inputs and outputs here). Raises `DataError` if stdout is closed."""
+    exist, an option is an empty text, or an output cannot be written, is also an input, or is also another output
+    (`file_claims`, which gets to know inputs and outputs here). Raises `DataError` if stdout is closed."""
     checks = [(parameter, parameter.option.effective_check, values.get(parameter.name)) for parameter in parameters]
+    for parameter, _, value in checks:
+        items = value if isinstance(value, list | tuple) else [value]
+        if any(isinstance(item, str) and not item for item in items):
+            raise UsageError(f"{parameter.option_text()}: is empty; give a value, or leave it out (an unset variable?)")
     # --output first: if another option names the same file, the message is about that one
     for parameter, check, value in sorted(checks, key=lambda row: row[0].name != "output"):
         if isinstance(check, Count | OneOf):
             check.refuse(value, parameter.option_text(value))
         elif isinstance(check, Written) and value is not None:
-            if isinstance(value, str) and not value:
-                raise UsageError(f"{parameter.option_text()}: the name is empty; give one (an unset variable?)")
             check.refuse(os.fspath(value), parameter.option_text())
             file_claims.register_output(os.fspath(value), parameter.option_text(), whole=check.whole)
 
@@ -310,9 +312,7 @@ def check_arguments(parameters: Sequence[Parameter], values: Values) -> None:
 
 def _input_files(parameter: Parameter, check: Read, value: Any, values: Values) -> Iterator[str]:
     """Yield the paths of the files that an argument names; "-" is stdin. check: the parameter's check; value: the
-    argument; values: all arguments of the call. Raises `UsageError` for an empty or impossible path."""
-    if isinstance(value, str) and not value and check.names:
-        raise UsageError(f"{parameter.option_text()}: the name is empty; give one (an unset variable?)")
+    argument; values: all arguments of the call. Raises `UsageError` for an impossible path."""
     for path in check.paths(value, values, piped=isinstance(parameter.option, Piped) and not IN_PYTHON.get()):
         yield from parts_of(path)  # "a.mat,b.mat" is two files
 

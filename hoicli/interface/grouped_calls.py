@@ -86,7 +86,9 @@ def _check_fields(values: Values) -> list[str]:
     tags = tags_of(values["tag"]) if values.get("tag") is not None else {}
     if not all(by) or len(set(by)) != len(by):
         raise UsageError(f"{arg('by', ','.join(by))}: give names of fields, each once, with commas between")
-    reserved = {*ROW_KEYS, *tags, *SLICE_TAGS, IOU_TAG, "model"}
+    if tagged := [name for name in by if name in tags]:
+        raise UsageError(f"{arg('tag', tagged[0])}: {arg('by', tagged[0])} gives rows this tag; choose another name")
+    reserved = {*ROW_KEYS, *SLICE_TAGS, IOU_TAG, "model"}
     if taken := [name for name in by if name in reserved]:
         problem = f"rows have a {taken[0]} of their own; give the records' field another name"
         raise UsageError(f"{arg('by', taken[0])}: {problem}")

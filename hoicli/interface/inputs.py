@@ -86,10 +86,11 @@ class Inputs:
         set_by_slice = SLICE_TAGS if self._slices else ()
         return tags_of(tags_given, *taken, *set_by_iou, *set_by_slice)
 
-    def tags_beside(self, tags_given: Tags, models: Sequence[Predictions]) -> dict[str, str]:
-        """Return the tags that --tag adds to every row, by name. `model` is taken if rows name their model so, which
-        they do for several models and for one with a name. Raises `UsageError` for a malformed or taken tag."""
-        return self.tags(tags_given, *(["model"] if models[0].tagged else []))
+    def tags_beside(self, tags_given: Tags, models: Sequence[Predictions], *taken: str) -> dict[str, str]:
+        """Return the tags that --tag adds to every row, by name. taken: tags that the command itself gives rows;
+        `model` is one if rows name their model so, which they do for several models and for one with a name. Raises
+        `UsageError` for a malformed or taken tag."""
+        return self.tags(tags_given, *taken, *(["model"] if models[0].tagged else []))
 
     def read_truth(self, source: Given, vocabulary: Vocabulary) -> GroundTruth:
         """Read the ground truth of a dataset and return it. Raises as `truth` does, and `DataError` for malformed

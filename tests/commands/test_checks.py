@@ -27,8 +27,9 @@ GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
-AS_MANY_AS_THERE_ARE = {"--top", "--top-k", "--seed", "--first", "--severity"}
-"""Numbers that nothing grows with: of a list that is shorter all are taken, and a seed is only mixed in."""
+AS_MANY_AS_THERE_ARE = {"--top", "--top-k", "--seed", "--first", "--severity", "--resize"}
+"""Numbers that nothing grows with: of a list that is shorter all are taken, a seed is only mixed in, and boxes are
+multiplied by a size."""
 
 
 def commands() -> Iterator[tuple[str, Any, dict[str, Check]]]:
@@ -264,3 +265,33 @@ def test_an_option_with_one_value_is_given_once(hoicli: Hoicli) -> None:
             )
             seen.add(option)
     assert seen >= {"-o", "--plot", "--gt", "--cache", "--errors"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (("eval", "--gt", GT, "--split", "", PREDICTIONS), "--split"),
+        (("eval", "--gt", GT, "--image-list", "", PREDICTIONS), "--image-list"),
+        (("eval", "--gt", "", PREDICTIONS), "--gt"),
+        (("eval", "--gt", GT, PREDICTIONS, ""), "PREDS"),
+        (("eval", "--gt", GT, "--tag", "seed=1", "--tag", "", PREDICTIONS), "--tag"),
+        (("convert", "--split", "", GT), "--split"),
+        (("table", "--sort", "", GT), "--sort"),
+    ],
+)
+def test_an_empty_text_is_refused_with_the_option_it_stands_for(
+    hoicli: Hoicli, arguments: tuple[Any, ...], name: str
+) -> None:
+    done = hoicli(*arguments)
+    assert done.code == 2
+    assert done.err == f"hoicli: {name}: is empty; give a value, or leave it out (an unset variable?)\n"
+
+
+def test_tags_that_rows_have_by_another_option_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
+    figure = ("--plot-kind", "no-interaction", "--plot", tmp_path / "figure.svg")
+    taken = hoicli("diagnose", "--gt", GT, *figure, "--tag", "noint=1", PREDICTIONS)
+    assert taken.code == 2
+    assert "--tag noint: rows have a noint of their own" in taken.err
+    grouped = hoicli("eval", "--gt", GT, "--by", "camera", "--tag", "camera=1", PREDICTIONS)
+    assert grouped.code == 2
+    assert "--tag camera: --by camera gives rows this tag" in grouped.err

@@ -172,7 +172,7 @@ def test_errors(hoicli: Hoicli, tmp_path: Path) -> None:
         message(by="boxes") == "gt.jsonl:1: boxes: an array; --by takes fields that are a text, a number, true or false"
     )
     assert message(by="corruption,image_id").startswith("hoicli: --by image_id: rows have a image_id of their own")
-    assert message("--tag", "severity=1").startswith("hoicli: --by severity: rows have a severity of their own")
+    assert message("--tag", "severity=1").startswith("hoicli: --tag severity: --by severity gives rows this tag")
     assert message("--explain").startswith("hoicli: --explain")
     written(preds, [*predictions, {**predictions[0], "severity": 3}])
     assert message() == (

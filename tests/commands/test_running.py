@@ -271,7 +271,7 @@ def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content:
             ("shoe-eval", "--gt", str(GT), "--sim", "lexical", "--rank-of", "image", "--min-score", "0.3"),
             "hoicli: --rank-of image: goes with --min-rank; give that, too\n",
         ),
-        (("agree", "--group", ""), "hoicli: --group: name the key that says which group an item is of\n"),
+        (("agree", "--group", ""), "hoicli: --group: is empty; give a value, or leave it out (an unset variable?)\n"),
         (("eval", "--gt"), "hoicli eval: Option '--gt' requires an argument. (hoicli eval --help shows how)\n"),
     ],
 )

@@ -118,3 +118,15 @@ def test_what_is_refused(
     done = converted(hoicli, tmp_path, record, *options)
     assert done.code == code
     assert problem in done.err
+
+
+def test_fields_in_pixels_of_the_original_image_are_left_out_and_counted(hoicli: Hoicli, tmp_path: Path) -> None:
+    record = parsed(hoicli("convert", SAMPLE).out)[0]
+    masks = {"segmentations": [None] * len(record["boxes"]), "masks": [[1, 2, 30, 40]], "pixelated": 8}
+    path = tmp_path / "masked.jsonl"
+    path.write_text(json.dumps(record | masks | {"camera": "a"}) + "\n", encoding="utf-8")
+    done = hoicli("convert", "--resize", "512", path)
+    (resized,) = parsed(done.out)
+    assert not masks.keys() & resized.keys()
+    assert resized["camera"] == "a"
+    assert all(f"left out: {name} (in pixels of the original image): 1" in done.err for name in masks)

@@ -332,7 +332,10 @@ OUT = ("--save-images", "out")
         ((*OUT, "--recipe", "imagenet-c", "--corruption", "moire"), "moire: recipe imagenet-c has no constants"),
         ((*OUT, "--images", "nowhere"), "--images nowhere: there is no such folder"),
         (("--save-images", "gt.jsonl"), "--save-images gt.jsonl: cannot be created ("),
-        (("--preview", "images/a.png"), "--preview: give the picture to draw with -o FILE.png (or .jpg)"),
+        (
+            ("--preview", "images/a.png", "--shard", "1/2", "-o", "a.png"),
+            "--preview: draws this image alone; leave out --shard, RECORDS",
+        ),
     ],
 )  # fmt: skip
 def test_a_wrong_call_is_one_clear_line(
@@ -342,6 +345,17 @@ def test_a_wrong_call_is_one_clear_line(
     result = hoicli("corrupt", *options, "gt.jsonl")
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
     assert message in result.err
+
+
+def test_a_preview_needs_a_picture_to_write_to(hoicli: Hoicli, folder: Path) -> None:
+    result = hoicli("corrupt", "--preview", folder / "images/a.png")
+    assert result.code == 2
+    assert "--preview: give the picture to draw with -o FILE.png (or .jpg)" in result.err
+
+
+def test_list_has_the_corruptions_that_are_named(hoicli: Hoicli) -> None:
+    rows = parsed(hoicli("corrupt", "--list", "--corruption", "weather,jpeg", "--format", "jsonl").out)
+    assert {row["corruption"] for row in rows} == {"night", "rain", "fog", "snow", "jpeg"}
 
 
 def test_a_dead_worker_is_told() -> None:
