@@ -33,7 +33,7 @@ LOGITS = "Options of --from logits (raw outputs)"
             # a dump with other numbers, as validate says
         hoicli convert preds.jsonl --to cdn-json -o preds_cdn.json  # hoicli's records for another evaluator
         hoicli convert gt.jsonl --to hoia -o trainval.json  # ground truth, for training code (QPIC, CDN)
-        hoicli convert gt_train.jsonl --split rf-uc --to hoia -o trainval.json  # without the unseen classes
+        hoicli convert gt.jsonl --split rf-uc --to hoia -o trainval.json  # without the unseen classes
         hoicli convert gt.jsonl --resize 512 -o gt_512.jsonl  # ground truth of generated pictures of 512 x 512
         hoicli convert --from vlm --coords 1000 answers.jsonl -o answered.jsonl  # what a vision-language model answered
         hoicli convert --list  # the formats

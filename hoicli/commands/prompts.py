@@ -29,7 +29,7 @@ LONG_PROMPT = 20_000
         hoicli prompts gt.jsonl > prompts.jsonl  # ask for every interaction with its boxes
         hoicli prompts --task pairs --vocabulary hico gt.jsonl > pairs.jsonl
             # ask what given pairs do, in HICO-DET's verbs
-        hoicli prompts --vocabulary swig --candidates 20 predictions.jsonl > prompts.jsonl
+        hoicli prompts --vocabulary hico --candidates 20 preds.jsonl > prompts.jsonl
             # list only the 20 interactions that a detector finds likeliest in each image
         hoicli prompts --task choice scene.json > choice.jsonl
             # ask the questions of a file of CrossHOI-Bench, for vlm-eval

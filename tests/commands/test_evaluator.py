@@ -77,7 +77,7 @@ def test_the_metrics_that_were_asked_for(hoicli: Hoicli, words: tuple[str, ...],
 
 def test_a_metric_that_there_is_not(hoicli: Hoicli) -> None:
     refused = hoicli("eval", "--gt", GT, "--metric", "mAP,AR", PREDICTIONS)
-    problem = "choose from mAP, mean_max_recall, mPD"
+    problem = "choose from mAP, mean_max_recall, mPD, hm"
     assert (refused.code, refused.out, refused.err) == (2, "", f"hoicli: --metric AR: {problem}\n")
     with pytest.raises(UsageError, match=f"metric='AR': {problem}"):
         filled(FOUND).compute(metric="AR")
