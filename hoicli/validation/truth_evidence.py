@@ -75,7 +75,8 @@ class TruthEvidence:
         is_compared = ~batch.whole[batch.image_of_box] & (row[batch.image_of_box] >= 0)
         boxes, box_row = batch.boxes.astype(np.float32), row[batch.image_of_box]
         annotated = self._truth.columns["boxes"].reshape(-1, 4)
-        count = np.where(is_compared, self._truth.columns["box_count"][box_row], 0)
+        box_count = np.append(self._truth.columns["box_count"], 0)  # the last is for a row that no box has, -1
+        count = np.where(is_compared, box_count[box_row], 0)
         copied = np.zeros(len(row), dtype=bool)
         for box, other in counterparts(self._box_start[box_row], count):
             same = (boxes[box] == annotated[other].astype(np.float32)).all(axis=1)

@@ -531,6 +531,7 @@ def test_the_figure_of_many_models(hoicli: Hoicli, tmp_path: Path) -> None:
     assert {name: words(again).count(name) for name in (*FAMILIES.values(), "All: MRI")} == {
         **dict.fromkeys(FAMILIES.values(), 2),  # a line of the legend, and a bar
         FAMILIES[OTHER]: 0,
+        "Weather, night": 0,
         "All: MRI": 1,
     }
 
