@@ -133,8 +133,8 @@ class _AnswerReader:
         key, answer, verbs, label = _answer_with_names(row)
         self._answers += 1
         claims = read_answer(answer, verbs, label, self._may_act)
-        for reason in claims.reports:
-            self._drop(reason)
+        for reason, words in claims.reports:
+            self._drop(reason, words)
         if not claims.form:  # the answer is refused
             self._refused += 1
             return
@@ -162,9 +162,9 @@ class _AnswerReader:
     def _add_claims(self, image: _Image, claims: Claims, frame: Frame | None) -> None:
         """Add the boxes and triplets that an answer states to its image; those whose box or name cannot be used are
         left out and counted. frame: the convention of the boxes' numbers, None if it is not known."""
-        for index, (box, name) in enumerate(claims.located):
+        for number, (box, name) in claims.located.items():
             try:
-                label = self._subject_label(name) if index in claims.acting else self._box_name(name)
+                label = self._subject_label(name) if number in claims.acting else self._box_name(name)
                 image.table.add(self._pixels(box, image, frame), label)
             except _NotPlacedError as error:
                 self._drop(*error.args)
@@ -364,7 +364,7 @@ def _answer_with_names(row: dict[str, Any]) -> tuple[str, Any, list[str], str | 
 def _boxes(claims: Claims) -> list[list[float]]:
     """Return all boxes of an answer as four numbers each: those of its triplets, then those that it lists."""
     places = list(chain.from_iterable((claim.subject, claim.object) for claim in claims.triplets))
-    listed = [box for box, _ in claims.located]
+    listed = [box for box, _ in claims.located.values()]
     return [box for box in (*places, *listed) if isinstance(box, list) and len(box) == 4]
 
 

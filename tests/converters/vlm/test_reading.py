@@ -584,4 +584,8 @@ def test_an_accent_that_parts_two_labels_parts_them() -> None:
 )
 def test_a_key_twice_is_two_conclusions(answer: str) -> None:
     claims = read_answer(answer)
-    assert (claims.form, claims.triplets, claims.reports) == ("", [], ["an answer with a key twice in one object"])
+    assert (claims.form, claims.triplets, claims.reports) == (
+        "",
+        [],
+        [("an answer with a key twice in one object", "")],
+    )
