@@ -24,7 +24,7 @@ from hoicli.wordnet.word_uses import (
     SYNONYM,
     TABLE,
     Meaning,
-    denies,
+    denies_or_doubts,
     form_of,
     group_by_sense,
     no_class,
@@ -63,9 +63,10 @@ class SpokenVerbs:
         lower_text = replace_typography(text).replace("_", " ").lower()
         words = [word for _, word in split_verb(self._wordnet, lower_text)]
         head = next((place for place, word in enumerate(words) if base_forms(self._wordnet, word, "v")), None)
-        if denies(words) and any(word.startswith("interact") for word in words) and self._vocabulary.no_interaction:
+        is_denied = denies_or_doubts(words)
+        if is_denied and any(word.startswith("interact") for word in words) and self._vocabulary.no_interaction:
             return form_of(self._vocabulary.no_interaction)
-        if head is None or denies(words):
+        if head is None or is_denied:
             return no_class("no verb that WordNet has" if head is None else "denies or doubts")
         if any(word in _prepositions() or not self._wordnet.forms(word, "n") for word in words[:head]):
             return no_class("more than a verb")
