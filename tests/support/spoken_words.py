@@ -56,6 +56,8 @@ def table(paths: Sequence[Path]) -> str:
         rows = outcomes(path)
         for kind in ("verb", "object"):
             of_kind = [row for row in rows if row.kind == kind]
+            if not of_kind:
+                continue
             precision, recall = shares(of_kind)
             lines.append(f"| `{path.name}`, {kind}s | {len(of_kind)} | {precision:.3f} | {recall:.3f} |")
     return "\n".join(lines)
