@@ -30,7 +30,7 @@ ADVERBS = frozenset({"also", "currently", "just", "now", "still"})
 _WORD = re.compile(r"(?<![\s_/-])([\s_/-]*)([^\s_/-]+)")  # a run of separators is tried from its start alone
 _CONTRACTION = re.compile(r"^(he|it|she|they|who)'(d|re|s|ve)(?=[\s_])")
 _OPENING = re.compile(
-    r"^((am|are|be|been|can|has|have|is|was|were)[\s_]+)*(busy|out|in[\s_]the[\s_](act|middle|midst|process)[\s_]of"
+    r"^((am|are|be|been|can|has|have|is|was|were)[\s_]+)*(busy|in[\s_]the[\s_](act|middle|midst|process)[\s_]of"
     r"|(appears?|seems?)[\s_]to[\s_]be|seen|shown|continues?|keeps?|kept)[\s_]+(?=[^\W_]+ing\b)"
 )
 """What may stand before a verb on -ing and does not change it: "is in the middle of riding"."""

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, product
+from itertools import chain, pairwise, product
 
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary, replace_typography
 from hoicli.wordnet.lexicon import Lexicon
@@ -39,10 +39,17 @@ SHARE = 0.25
 
 _ACTS = frozenset(("act", "event"))
 _PLACES = frozenset(("at", "in", "on", "under"))
+_LINKS = frozenset(("at", "for", "from", "of", "on", "to", "with"))
+"""Prepositions that may only lead to the object."""
 _DIRECTIONS = frozenset(("along", "around", "away", "back", "down", "out"))
 """Prepositions that say little before another one: "sits back on"."""
-_BESIDE_PERSON = re.compile(r" (?:behind|with|around) (?:him|her|them)(?:self|selves)?(?= (?:at|from|in|of|on|to)\b|$)")
-"""What says only where somebody is: "drags behind him"."""
+_AWAY = frozenset(("about", "after", "for", "like", "of", "toward", "towards"))
+"""Prepositions before what a verb is about, which is no place."""
+_SAYS_LITTLE = re.compile(
+    r" (?:behind|with|around) (?:him|her|them)(?:self|selves)?(?= (?:at|from|in|of|on|to)\b|$)"
+    r"|(?:(?<=^)|(?<=^is )|(?<=^are ))(?:go|goes|going|out) (?=\w+ing\b)"
+)
+"""What says only where somebody is: "drags behind him", "is out riding"."""
 
 _Parts = list[tuple[list[str], list[str]]]
 """The words behind a verb, as prepositions with the nouns after them: "apple off tree" is [([], ["apple"]), (["off"],
@@ -72,7 +79,7 @@ class SpokenVerbs:
         """Return what a phrase means. object_: the label of the object that it is said of, None if it is not known. A
         verb with another name than its class's must be one that the dataset has with the object."""
         lower_text = replace_typography(text).replace("_", " ").lower().replace(" on top of", " atop")
-        words = [word for _, word in split_verb(self._wordnet, _BESIDE_PERSON.sub("", lower_text))]
+        words = [word for _, word in split_verb(self._wordnet, _SAYS_LITTLE.sub("", lower_text))]
         if denies_or_doubts(words):
             interacts = self._vocabulary.no_interaction and any(word.startswith("interact") for word in words)
             return form_of(self._vocabulary.no_interaction or "") if interacts else no_class("denies or doubts")
@@ -91,7 +98,7 @@ class SpokenVerbs:
         if head is None:
             return no_class("no verb that WordNet has")
         bases = base_forms(self._wordnet, words[head], "v")
-        parts = _split_parts([word for word in words[head + 1 :] if self._adds_meaning(word)])
+        parts = self._split_parts(words[head:])
         if any(word in _prepositions() or not self._wordnet.forms(word, "n") for word in words[:head]):
             return no_class("more than a verb")
         if _is_passive(text.split(), words[head], bases) and not self._is_posture(_make_phrase(bases, parts)):
@@ -100,9 +107,25 @@ class SpokenVerbs:
         shorter_parts = self._leave_asides(parts, object_)
         if meaning.label is None and shorter_parts != parts:
             shorter_meaning = self._find_parts(bases, shorter_parts, object_)
-            if shorter_meaning.label is not None and shorter_meaning.how != OBJECT:
+            label = shorter_meaning.label
+            if (
+                label is not None
+                and shorter_meaning.how != OBJECT
+                and (object_ is None or self._may_have(label, object_))
+            ):
                 return shorter_meaning
         return meaning
+
+    def _split_parts(self, words: Sequence[str]) -> _Parts:
+        """Return the words behind a verb, the first of the words, as prepositions with the nouns after them."""
+        parts: _Parts = []
+        for before, word in pairwise(words):
+            is_preposition = word in _prepositions() and before not in DETERMINERS  # "on her back"
+            if self._adds_meaning(word):
+                if not parts or (is_preposition and parts[-1][1]):
+                    parts.append(([], []))
+                parts[-1][0 if is_preposition else 1].append(word)
+        return parts
 
     def _find_parts(self, bases: Sequence[str], parts: _Parts, object_: str | None) -> Meaning:
         """Return what a verb means with the words behind it: the act that it names ("gives a hug"), or itself."""
@@ -117,7 +140,9 @@ class SpokenVerbs:
 
     def _find_whole(self, text: str, phrases: Mapping[tuple[str, ...], str]) -> Meaning | None:
         """Return the verb in whose place one of the phrases stands as a whole, None without one."""
-        keys = self._phrase_key(text), self._phrase_key(f"is {text}")  # "dressed in" may be a passive
+        key, passive_key = self._phrase_key(text), self._phrase_key(f"is {text}")  # "dressed in" may be a passive
+        shorter_key = key[:-1] if key and _prepositions().get(key[-1]) in _LINKS else ()  # "competes in a race on"
+        keys = (key, passive_key, shorter_key)
         label = next((phrases[key] for key in keys if key in phrases), None)
         return None if label is None else Meaning(label, SYNONYM, f"another way to say {label}")
 
@@ -164,11 +189,14 @@ class SpokenVerbs:
         return kept
 
     def _is_aside(self, preposition: str, nouns: Sequence[str], object_: str | None) -> bool:
-        """Return whether a preposition and nouns behind a verb change nothing: a part of the body, "in the air", or
-        "with" a thing that is none of the dataset, or another one than the object."""
+        """Return whether a preposition and nouns behind a verb change nothing: a part of the body, "in the air", "with"
+        a thing that is none of the dataset, or another one than the object; of a known object, any place that is none
+        of the dataset's objects ("down the street")."""
         if nouns[-1] in words_table()["nowhere"] or self._is_of_body(nouns[-1]):
             return True
         thing = self._find_object(" ".join(nouns)).label
+        if object_ is not None and thing is None:
+            return preposition not in _AWAY
         is_other = thing is None or (object_ is not None and thing not in (object_, SUBJECT))
         return is_other and _prepositions()[preposition] == "with"
 
@@ -207,8 +235,13 @@ class SpokenVerbs:
         for base in phrase.bases:
             labels = self._label_forms.get(base, {})  # {what follows the verb in a label: the label}
             label = labels.get(f"{phrase.particle} {phrase.nouns}".strip()) or labels.get(phrase.particle)
-            if label is None and (_adds_nothing(phrase.particle, base) or self._implies(labels.get(""), phrase)):
-                label = labels.get("")
+            plain_label = labels.get("")
+            if (
+                label is None
+                and plain_label
+                and (_adds_nothing(phrase.particle, base) or self._implies(plain_label, phrase))
+            ):
+                label = plain_label
             if label is not None:
                 return form_of(label)
         narrower = list(
@@ -227,17 +260,15 @@ class SpokenVerbs:
         if there is none, and a meaning without a class for several."""
         endings = dict.fromkeys(text.replace(" ", "_") for text in (phrase.literal, phrase.particle) if text)
         phrasal = [f"{base}_{ending}" for base, ending in product(phrase.bases, endings)]
-        for lemma in (*phrasal, *phrase.bases):
-            uses = uses_of(self._wordnet, lemma, "v")
+        is_phrasal = any(self._wordnet.senses(lemma, "v") for lemma in phrasal)
+        for lemma in phrasal if is_phrasal else phrase.bases:  # a verb with its preposition may be no class, as it is
             if words_table()["verbs"].get(lemma):
                 break
             share = 0 if lemma in phrasal and object_ else SHARE
             particle = "" if lemma in phrasal else phrase.particle
-            synonyms = self._synonyms(uses, particle, object_, share)
+            synonyms = self._synonyms(uses_of(self._wordnet, lemma, "v"), particle, object_, share)
             if synonyms:
                 return self._choose(synonyms, lemma, object_)
-            if lemma in phrasal and uses:
-                break  # WordNet has the verb with its preposition, and it is no class
         return None
 
     def _synonyms(self, uses: Mapping[str, int], particle: str, object_: str | None, share: float) -> dict[str, str]:
@@ -295,13 +326,15 @@ class SpokenVerbs:
         if label.endswith("_with"):
             is_part = any(name.startswith(word) for word, name in product(last_words, names))
             return is_part or (meaning is None and (object_ is not None or not self._is_of_body(nouns.split()[-1])))
-        return meaning is None and phrase.particle in words_table()["holders"].get(label, ())
+        return False
 
-    def _implies(self, label: str | None, phrase: _Phrase) -> bool:
-        """Return whether a definition of a verb has the nouns of a phrase: signing on a thing is to write one's name on
-        it. Without a preposition they are its object."""
-        if label is None or not phrase.nouns or phrase.particle in ("", "with"):
+    def _implies(self, label: str, phrase: _Phrase) -> bool:
+        """Return whether the nouns of a phrase are only what a verb does to its object: a definition of it has them
+        ("signs his name on"), or they are none of the dataset, and the object holds them ("pours wine from")."""
+        if not phrase.nouns or phrase.particle in ("", "with"):
             return False
+        if phrase.particle in words_table()["holders"].get(label, ()) and not self._find_object(phrase.nouns).label:
+            return True
         definition = " ".join(self._wordnet.reader.synset(sense).definition() for sense in self._senses_of(label))
         bases = self._wordnet.forms(phrase.nouns.split()[-1], "n")
         return any(re.search(rf"\b{re.escape(base)}\b", definition) for base in bases)
@@ -394,17 +427,6 @@ def _is_passive(words: Sequence[str], head: str, bases: Sequence[str]) -> bool:
     place = words.index(head) if head in words else 0
     after_be = place > 0 and words[place - 1] in AUXILIARIES - {"to"}
     return after_be and not head.endswith("ing") and head not in bases and head != "seated"
-
-
-def _split_parts(words: Sequence[str]) -> _Parts:
-    """Return the words behind a verb as prepositions with the nouns after them."""
-    parts: _Parts = []
-    for word in words:
-        is_preposition = word in _prepositions()
-        if not parts or (is_preposition and parts[-1][1]):
-            parts.append(([], []))
-        parts[-1][0 if is_preposition else 1].append(word)
-    return parts
 
 
 def _make_phrase(bases: Sequence[str], parts: _Parts) -> _Phrase:

@@ -30,10 +30,12 @@ _FILLERS = frozenset(("are", "being", "is", "that", "who"))
 """Words of a label that say nothing: "a man who is riding a bike"."""
 _ARTICLES = frozenset(("a", "an", "the", "a/an", "his", "her", "their", "its", "another"))
 """Words before a noun that are not part of its name."""
-MOST_WORDS = 3
-"""The most words of a verb; anything longer is prose."""
+MOST_WORDS = 5
+"""The most words of a verb, besides auxiliaries and articles: "going for a ride on". Anything longer is prose."""
 MOST_WORDS_OF_NAME = 6
 """The most words of a name: "man in a red shirt"."""
+_INTENTIONS = frozenset(("about", "attempting", "going", "preparing", "ready", "tries", "trying", "wanting", "wants"))
+"""Words before "to" and a verb that says what is not done yet."""
 _STATEMENTS = frozenset(("are", "false", "is", "true"))
 """Further words that are no part of a verb or a name."""
 
@@ -151,6 +153,8 @@ def _verb(words: list[str]) -> str:
 def _is_plain(words: list[str], most: int = MOST_WORDS) -> bool:
     """Return whether words can be a verb or a name: there are at most `most`, and none denies, doubts or is odd."""
     if not 0 < len(words) <= most:
+        return False
+    if words[1:2] == ["to"] and words[0] in _INTENTIONS:
         return False
     return words[0] == "no_interaction" or not (denies_or_doubts(words) or any(map(_is_strange, words)))
 
