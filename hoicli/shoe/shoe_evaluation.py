@@ -16,6 +16,7 @@ too, over 3,899 images, but depend on the order of boxes.)
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
@@ -51,8 +52,10 @@ from hoicli.shoe.settings import RANKS, ShoeOptions
 from hoicli.shoe.similarity_table import SimilarityTable
 from hoicli.shoe.triplet_matching import Shoe, places_of
 from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import Vocabulary
 from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.senses import candidates, senses_of
+from hoicli.wordnet.spoken_words import SpokenWords
 
 ONE_BOX_IOU = 0.8
 """Two boxes of one label and image that overlap by more than this show one object or person."""
@@ -121,6 +124,8 @@ class Evaluation:
         keep = filter_predictions(options, predictions_read)
         missing = self._count_missing_pairs(shoe)
         _report(shoe, unscored)
+        if shoe.scored and not open_wordnet().signature:
+            _note_other_words(shoe, self._vocabulary)
         matching = shoe.match(keep)
         # Soft mAP ranks all predictions that have a score, unless --filter-map leaves some out.
         loose = matching if options.filter_map or keep.all() or not shoe.scored else shoe.match()
@@ -286,6 +291,28 @@ def _report(shoe: Shoe, unscored: int) -> None:
     if shoe.unlabelled:
         note("predicted objects without a label are compared by their verbs alone; map needs labels and is empty")
     note_senseless(shoe.verbs.senseless | shoe.objects.senseless)
+
+
+def _note_other_words(shoe: Shoe, vocabulary: Vocabulary) -> None:
+    """Print a note about words of predictions that are a class's in another form or a synonym. Plain mAP counts them as
+    false: it compares spellings, as `eval` and the papers' mAP do, so that these agree. To map words is a decision of
+    `convert`, which lists each."""
+    words, predictions = SpokenWords(vocabulary), shoe.predictions
+    spelled = {*chain.from_iterable(shoe.classes.classes), *map(normalise, (*vocabulary.verbs, *vocabulary.objects))}
+    counts: Counter[str] = Counter()
+    for names, numbers, look_up in (
+        (predictions.verbs, predictions.verb, words.look_up_verb),
+        (predictions.objects, predictions.label, words.look_up_object),
+    ):
+        for (label, _), count in zip(names, np.bincount(numbers, minlength=len(names)).tolist(), strict=True):
+            if count and label is not None and normalise(label) not in spelled and (meaning := look_up(label)).label:
+                counts[f"{label} for {meaning.label}"] += count
+    if counts:
+        examples = ", ".join(f"{text} {count:,}" for text, count in counts.most_common(5))
+        problem = (
+            f"map compares spellings, and {counts.total():,} words of predictions are others for a class: {examples}"
+        )
+        note(f"{problem}{', ...' if len(counts) > 5 else ''}; hoicli convert {arg('to_vocabulary')} maps them")
 
 
 def check_scores(options: ShoeOptions, predictions: Triplets) -> None:

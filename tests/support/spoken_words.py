@@ -1,9 +1,10 @@
 """How well words become classes of HICO-DET: `python -m tests.support.spoken_words [--wrong] [FILE.tsv ...]`.
 
 A file has three or four columns: a word, its kind (verb or object), the class that it should become, empty for a word
-that should be left out, and the object that a verb is said of. Prints, for each file and kind, the precision (of the words that were mapped, the share that was
-mapped right) and the recall (of the words that have a class, the share that was mapped right); with --wrong also each
-word that was not. Without an object a verb stands alone; in an answer the object may decide.
+that should be left out, and the object that a verb is said of. Prints, for each file and kind, the precision (of the
+words that were mapped, the share that was mapped right) and the recall (of the words that have a class, the share that
+was mapped right); with --wrong also each word that was not. Without an object a verb stands alone; in an answer the
+object may decide.
 """
 
 from __future__ import annotations
