@@ -73,8 +73,7 @@ def is_cells(source: Source) -> bool:
 
 
 def is_rows(source: Source) -> bool:
-    """Return whether a path is a folder of detections_*.mat with a row of five cells for each detection, and not with a
-    column for each image: the number of rows then is that of the object's interactions in every file."""
+    """Return whether a path is a folder of detections_*.mat with a row of five cells for each detection."""
     if source.kind != "folder":
         return False
     vocabulary, all_by_image = load_dataset("hico"), True
@@ -90,8 +89,7 @@ def is_rows(source: Source) -> bool:
 
 def read_cells(source: Source, context: Context) -> Iterator[Record]:
     """Yield one record for each image, also for one without detections, from a folder of detections_01.mat to _80.mat.
-    Each file is about one object class: a cell array [interactions of the object, images]. All files are read before
-    the first record, since every image has a column in each."""
+    Each file is about one object: a cell array [its interactions, images]. All are read before the first record."""
     if source.kind != "folder":
         raise DataError("is no folder; give the folder that holds detections_01.mat to _80.mat", place=source.name)
     vocabulary = context.vocabulary
@@ -171,8 +169,7 @@ def _records(
 
 
 def _paths(source: Source, vocabulary: Vocabulary) -> list[Path]:
-    """Return the paths of detections_01.mat to _80.mat in a folder, one for each object in the dataset's order. Raises
-    `DataError` unless all are there."""
+    """Return the paths of detections_01.mat to _80.mat in a folder. Raises `DataError` unless all are there."""
     paths = [Path(source.path) / f"detections_{number:02d}.mat" for number in range(1, len(vocabulary.objects) + 1)]
     missing = [path for path in paths if not path.is_file()]
     if missing:
@@ -188,9 +185,8 @@ def _error(path: Path, problem: str) -> DataError:
 
 
 def _count_columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
-    """Return how many columns the cell array of each file has, which is the number of images. paths: one file for each
-    object. Only the headers are read, so that a wrong set of files fails before the work. Raises `DataError` for a file
-    whose cell array has not one row for each interaction of its object, or not as many columns as the first file's."""
+    """Return how many columns the cell array of each file has, which is the number of images. Only headers are read.
+    Raises `DataError` for a file whose cell array does not have the shape of its object's."""
     widths = list[int]()
     for path, name in zip(paths, vocabulary.objects, strict=True):
         variables_here = variables(Source(str(path)))
@@ -216,8 +212,7 @@ def _read_file(path: Path, interactions: Sequence[int], images: Sequence[str], c
     """Return the N detections in one object's file: rows [N, 9] of two boxes and a score, the interaction's id of each
     [N], and the column of its image [N].
 
-    interactions: the interaction's id of each row of cells. images: the image's id of each column. An error in a cell
-    names the cell as MATLAB does, all_boxes{row,column}, and goes to the context's policy."""
+    An error in a cell names the cell as MATLAB does, all_boxes{row,column}, and goes to the context's policy."""
 
     row_count = len(interactions)
 
@@ -254,8 +249,7 @@ def _read_flat_file(
     """Return the N detections in one object's file of flat rows: rows [N, 9] of two boxes and a score, the
     interaction's id of each [N], and the number of its image [N].
 
-    interactions: the ids of the object's interactions, ascending. An error in a row names its cell as MATLAB does,
-    all_boxes{row,column}, and goes to the context's policy."""
+    An error in a row names its cell as MATLAB does, all_boxes{row,column}, and goes to the context's policy."""
     source = Source(str(path))
     if VARIABLE not in variables(source):
         raise _error(path, "is missing; each file of the folder has it")
@@ -307,8 +301,7 @@ LARGEST = 1 << 26
 
 
 def is_scores(source: Source) -> bool:
-    """Return whether a file may hold scores of whole images: a .npy file, or a MATLAB file with one matrix of which a
-    side is 600, the number of HICO's classes."""
+    """Return whether a file may hold scores of whole images: .npy, or a MATLAB file with one fitting matrix."""
     return source.kind == "npy" or (source.kind == "mat" and _score_matrix_name(source) is not None)
 
 
@@ -337,8 +330,7 @@ def read_scores(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _scores(source: Source) -> Floats:
-    """Return the scores [N, 600] of N images in a file; there they may be [600, N], too. Raises `DataError` for another
-    shape or type."""
+    """Return the scores [N, 600] in a file, which may be [600, N] there. Raises `DataError` for other arrays."""
     if source.kind == "mat":
         name = _score_matrix_name(source)
         if name is None:
@@ -354,8 +346,7 @@ def _scores(source: Source) -> Floats:
 
 
 def _score_matrix_name(source: Source) -> str | None:
-    """Return the name of the only matrix in a MATLAB file of which a side is 600, the number of classes. Return None if
-    there is none or several, and for anno.mat (which has list_action): its matrices are labels and not scores."""
+    """Return the name of the only matrix in a MATLAB file with a side of 600, None for anno.mat or others."""
     variables_here = variables(source)
     matrices = [name for name, variable in variables_here.items() if variable.kind == "numbers"]
     fitting = [name for name in matrices if CLASSES in variables_here[name].shape]
