@@ -95,8 +95,7 @@ def work_in_turns(
 
     again: a function that returns the same items for a fork, from a file that it opens anew: of an open file, forks
     share the position. processes: how many take turns, this one and forks of it; with three, each does every third
-    item. Items that a fork fails to do are done here, which raises their errors. Results are waited for in their order,
-    so at most one result of each process is in memory."""
+    item. Results are waited for in their order, so at most one result of each process is in memory."""
 
     def send_results(turn: int, pipe: IO[bytes]) -> None:
         """In a fork: do every item whose turn it is, and send its result."""
@@ -121,9 +120,8 @@ def work_in_turns(
 
 
 def _may_fork() -> bool:
-    """Return whether a fork of this process is allowed and safe. It is not on systems other than Linux (Windows has
-    none, and in macOS's libraries a fork may crash), in a fork, in a worker of somebody's pool, which may have no
-    children, and in somebody's program with threads."""
+    """Return whether a fork of this process is allowed and safe. It is not on systems other than Linux, in a fork, in a
+    daemonic worker, and in somebody's program with threads."""
     if sys.platform != "linux" or _forked:
         return False
     process = sys.modules.get("multiprocessing.process")
@@ -159,8 +157,7 @@ def _forks(run: Callable[[S, IO[bytes]], None], tasks: Iterable[S]) -> Iterator[
 
 
 def _run_in_fork(run: Callable[[S, IO[bytes]], None], task: S, pipe: IO[bytes], ends: Sequence[IO[bytes]]) -> NoReturn:
-    """Do a fork's task, then end the process. It reports no failure: the parent notices that results are missing. ends:
-    the ends of pipes that the parent reads from, which a fork must close."""
+    """Do a fork's task, then end the process. ends: the parent's ends of pipes, which a fork must close."""
     global _forked
     _forked = True
     try:
