@@ -36,7 +36,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,63 +97,55 @@ def read_cells(source: Source, context: Context) -> Iterator[Record]:
     paths = _paths(source, vocabulary)
     if other_files := sorted({*os.listdir(source.path)} - {path.name for path in paths}):
         context.drop("other files of a folder", f"{source.name}/{other_files[0]}", len(other_files))
-    image_count = _count_columns(paths, vocabulary)
-    images = images_by_position(image_count, "columns", source, context)
-    interactions_of_objects = [vocabulary.interactions_of(name) for name in vocabulary.objects]
-
-    detections_of_objects = []
-    with Progress(source.name, total=len(paths), unit="file") as progress:
-        for interactions, path in sorted(zip(interactions_of_objects, paths, strict=True)):
-            detections_of_objects.append(_read_file(path, interactions, images, context))
-            progress.advance()
+    images = images_by_position(_count_columns(paths, vocabulary), "columns", source, context)
+    detections = _read_files(paths, source, context, partial(_read_file, images=images, context=context))
     context.announce(f"{source.name}: x2, y2 are taken for last pixels, as UPT writes them (caveat {LAST_PIXELS})")
     heads = [{"image_id": image_id} for image_id in images]
-    yield from _records(detections_of_objects, heads, source, context, caveats=[LAST_PIXELS])
+    yield from _records(detections, heads, source, context, caveats=[LAST_PIXELS])
 
 
 def read_rows(source: Source, context: Context) -> Iterator[Record]:
     """Yield one record for each image with a detection, by ascending number, from a folder of detections_01.mat to
     _80.mat with a row for each detection."""
-    vocabulary, numbered_images = context.vocabulary, NumberedImages(source, context)
-    paths = _paths(source, vocabulary)
-    interactions_of_objects = [vocabulary.interactions_of(name) for name in vocabulary.objects]
-    columns_of_objects = []
-    with Progress(source.name, total=len(paths), unit="file") as progress:
-        for interactions, path in sorted(zip(interactions_of_objects, paths, strict=True)):
-            columns_of_objects.append(_read_flat_file(path, interactions, context))
-            progress.advance()
-    numbers = np.unique(np.concatenate([image for _, _, image in columns_of_objects]))
-    detections_of_objects = [
-        (rows, interaction, np.searchsorted(numbers, image).astype(np.int32))
-        for rows, interaction, image in columns_of_objects
-    ]
-    columns_of_objects.clear()
+    numbered_images = NumberedImages(source, context)
+    paths = _paths(source, context.vocabulary)
+    rows, interaction, image_number = _read_files(paths, source, context, partial(_read_flat_file, context=context))
+    numbers, image = np.unique(image_number, return_inverse=True)
     context.announce(f"{source.name}: scores are divided by 1000, by which PPDM's and GEN-VLKT's scripts multiply them")
     heads: list[Record | None] = []
     for number in numbers.tolist():
         heads.append(None)
         with context.policy.item(source.name):
             heads[-1] = numbered_images.record(number)
-    yield from _records(detections_of_objects, heads, source, context)
+    yield from _records((rows, interaction, image), heads, source, context)
 
 
-Detections = tuple[NDArray[Any], NDArray[np.int16], NDArray[np.int32]]
-"""N detections: rows [N, 9] of two boxes and a score, the interaction's id of each [N], the index of its image [N]."""
+Detections = tuple[NDArray[Any], NDArray[np.int16], NDArray[Any]]
+"""N detections: rows [N, 9] of two boxes and a score, the interaction's id of each [N], and its image [N], as an index
+or as the file's number."""
+
+
+def _read_files(
+    paths: Sequence[Path], source: Source, context: Context, read_file: Callable[[Path, list[int]], Detections]
+) -> Detections:
+    """Return the detections in the files of all objects, whose interactions ascend. read_file: returns those in a file,
+    for the ids of its object's interactions."""
+    interactions_of_objects = [context.vocabulary.interactions_of(name) for name in context.vocabulary.objects]
+    parts = []
+    with Progress(source.name, total=len(paths), unit="file") as progress:
+        for interactions, path in sorted(zip(interactions_of_objects, paths, strict=True)):
+            parts.append(read_file(path, interactions))
+            progress.advance()
+    rows, interaction, image = map(np.concatenate, zip(*parts, strict=True))
+    return rows, interaction, image
 
 
 def _records(
-    detections_of_objects: list[Detections],
-    heads: Sequence[Record | None],
-    source: Source,
-    context: Context,
-    **further_keys: Any,
+    detections: Detections, heads: Sequence[Record | None], source: Source, context: Context, **further_keys: Any
 ) -> Iterator[Record]:
-    """Yield the record of each image, with its triplets by interaction.
-
-    detections_of_objects: the detections of each object, whose interactions ascend; the list is emptied, since memory
-    is short. heads: for each image the keys that say which it is, None to leave it out. further_keys: written last."""
-    rows, interaction, image = map(np.concatenate, zip(*detections_of_objects, strict=True))
-    detections_of_objects.clear()
+    """Yield the record of each image, with its triplets by interaction. heads: for each image the keys that say which
+    it is, None to leave it out. further_keys: written last."""
+    rows, interaction, image = detections
     if not len(rows):
         context.announce(f"{source.name}: every cell is empty, there is no detection at all; did what wrote it fail?")
     by_image = np.lexsort((interaction, image))  # by image, then interaction; else in the file's order
@@ -243,9 +236,7 @@ def _read_file(path: Path, interactions: Sequence[int], images: Sequence[str], c
     return rows[good], np.array(interactions, dtype=np.int16)[row], column.astype(np.int32)
 
 
-def _read_flat_file(
-    path: Path, interactions: Sequence[int], context: Context
-) -> tuple[NDArray[Any], NDArray[np.int16], NDArray[np.int64]]:
+def _read_flat_file(path: Path, interactions: Sequence[int], context: Context) -> Detections:
     """Return the N detections in one object's file of flat rows: rows [N, 9] of two boxes and a score, the
     interaction's id of each [N], and the number of its image [N].
 

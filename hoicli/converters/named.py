@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -98,13 +98,9 @@ def also_listed(settings: Mapping[str, OneSetting], order: int) -> dict[str, One
     digest_before = int(str(settings.get(LISTED, "0")), 16)
     digest = digest_of(digest_before + order)
     others: dict[str, OneSetting | str] = {key: value for key, value in settings.items() if key != LISTED}
-    return others if digest in _published_orders(str(settings.get("gt"))) else {**others, LISTED: digest}
-
-
-def _published_orders(truth_setting: str) -> Sequence[str]:
-    """Return the digests of the orders of the published set that a signature's `gt` names; none for other sets."""
+    truth_setting = str(settings.get("gt"))  # of a published set such as hico-test-7cba1727
     published_sets = (row for row in NAMED.values() if row.digest and truth_setting.endswith(f"-{row.digest}"))
-    return next((row.orders for row in published_sets), ())
+    return others if any(digest in row.orders for row in published_sets) else {**others, LISTED: digest}
 
 
 def folder() -> Path:

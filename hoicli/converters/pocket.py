@@ -136,13 +136,16 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     for record in records:
         require_scores(record, context.target, scored=False)
         context.tell_lost(record, "width", "height")
-        size = _image_size(record)
+        for side in ("width", "height"):
+            if side not in record:
+                place = Place(f"image {record['image_id']}")
+                raise DataError("missing; the format states the size of every image", place=place, field=side)
         pairs = _pair_columns(record, correspondence, context)
         if not pairs["hoi"]:
             content["empty"].append(len(content["filenames"]))
         content["annotation"].append(pairs)
         content["filenames"].append(file_name_of(record))
-        content["size"].append(size)
+        content["size"].append([record["width"], record["height"]])
     order_text = _ORDERS[order] if vocabulary.coco_ids else _ORDERS_OF_OTHERS[order]
     context.announce(f"objects are numbered {order_text}; {arg('to_object_order')} chooses")
     with open_output(path) as output:
@@ -155,15 +158,6 @@ def _correspondence(vocabulary: Vocabulary, objects: Sequence[str]) -> list[list
     verb_ids, pairs_by_id = vocabulary.verb_ids, enumerate(vocabulary.interactions)
     # get() and not []: V-COCO, which has roles and not objects here, is refused later, at its first record.
     return [[number, number_of.get(name), verb_ids[verb]] for number, (verb, name) in pairs_by_id]
-
-
-def _image_size(record: Record) -> list[Any]:
-    """Return [width, height] of a record's image in pixels. Raises `DataError` if the record lacks one of them."""
-    for side in ("width", "height"):
-        if side not in record:
-            place = Place(f"image {record['image_id']}")
-            raise DataError("missing; the format states the size of every image", place=place, field=side)
-    return [record["width"], record["height"]]
 
 
 def _pair_columns(record: Record, correspondence: list[list[int | None]], context: Context) -> dict[str, list[Any]]:
