@@ -12,7 +12,7 @@ from hoicli.errors import UsageError, arg
 from hoicli.interface import choices, options
 from hoicli.interface.command import command
 from hoicli.interface.option_values import chosen_of, count_of, names_of, tags_of, text_of
-from hoicli.interface.options import Names, Option, Piped, Streams, Unpack, Viewed
+from hoicli.interface.options import GroupedViewed, Names, Option, Piped, Streams, Unpack
 from hoicli.interface.results import Result
 from hoicli.vocabulary.datasets import load
 
@@ -52,7 +52,7 @@ def compare(
     fail_if_worse: bool = False,
     margin: Annotated[float | None, Option("POINTS")] = None,
     tag: options.Tag = None,
-    **shared: Unpack[Viewed],
+    **shared: Unpack[GroupedViewed],
 ) -> Result:
     """Is the difference between two detectors real, and where does it come from?
 
@@ -150,7 +150,7 @@ def compare(
     return Result(
         rows,
         above=above,
-        blocks=lambda notation: [rows if notation in ("jsonl", "csv") else readable(rows)],
+        readable=readable,
         failed=failure(rows, margin or 0.0) if fail_if_worse else None,
     )
 
