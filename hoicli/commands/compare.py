@@ -108,7 +108,7 @@ def compare(
             problem = f"SHOE has no protocols, splits, {arg('iou')}, {arg('slice')} or filters of compare's"
             raise UsageError(f"{arg('metric')}: {problem}; leave them out")
         from hoicli.comparison.shoe import compare_shoe
-        from hoicli.interface.inputs import similarities
+        from hoicli.interface.inputs import similarities_or_table
         from hoicli.shoe.settings import METRICS, ShoeOptions
         from hoicli.shoe.shoe_evaluation import Evaluation
 
@@ -116,7 +116,7 @@ def compare(
         shoe_options = ShoeOptions(ignore_no_interaction=ignore_no_interaction)
         tags = tags_of(tag, "model", "baseline", *shoe_options.tags)
         evaluation = Evaluation(
-            truth, similarities(sim, "compare --metric"), shoe_options, policy, dataset=dataset_name or "hico"
+            truth, similarities_or_table(sim, "compare --metric"), shoe_options, policy, dataset=dataset_name or "hico"
         )
         streams = [(model.model, model) for model in models]
         rows = list(compare_shoe(streams, evaluation, metrics, resampling, tags))

@@ -193,16 +193,12 @@ def lines(source: Given | None, name: str, label: str, what: str) -> Stream:
     return Stream([name], label, lines_held=list(iterate_items(source, name, None)))
 
 
-def similarities(sim: Given | SimilarityTable | None, command: str) -> Stream | SimilarityTable | str:
+def similarities(sim: Given | None, command: str) -> Stream | str:
     """Return the similarities of senses that --sim names: a stream of the lines of tables, or the name of a backend
-    that computes them without asking a model (wordnet:wup). A table that is read already is returned as it is. command:
-    its name, in messages. Raises `UsageError` for neither, for both, and for a backend that does not exist or asks a
-    model."""
+    that computes them without asking a model (wordnet:wup). command: its name, in messages. Raises `UsageError` for
+    neither, for both, and for a backend that does not exist or asks a model."""
     from hoicli.shoe.settings import OFFLINE
-    from hoicli.shoe.similarity_table import SimilarityTable
 
-    if isinstance(sim, SimilarityTable):
-        return sim
     if sim is None:
         problem = f"give similarities with {arg('sim', like='FILE')} (hoicli shoe-sim), or {arg('sim', 'wordnet:wup')}"
         raise UsageError(f"{command}: {problem}")
@@ -218,6 +214,13 @@ def similarities(sim: Given | SimilarityTable | None, command: str) -> Stream | 
     return backends[0] if backends else lines(sim, "sim", "similarities", "tables")
 
 
+def similarities_or_table(sim: Given | SimilarityTable | None, command: str) -> Stream | SimilarityTable | str:
+    """Return a table that is read already (`--by`) as it is; for anything else do as `similarities`."""
+    from hoicli.shoe.similarity_table import SimilarityTable
+
+    return sim if isinstance(sim, SimilarityTable) else similarities(sim, command)
+
+
 def read_similarities(sim: Given, wordnet: Path | None, policy: ErrorPolicy) -> SimilarityTable | str:
     """Return the table that --sim names, read for several evaluations, or the name of a backend. wordnet: the value of
     --wordnet; policy: for bad lines. Raises as `similarities` does, and `DataError` for a bad table."""
@@ -225,7 +228,7 @@ def read_similarities(sim: Given, wordnet: Path | None, policy: ErrorPolicy) -> 
     from hoicli.wordnet.lexicon import choose, open_wordnet
 
     tables = similarities(sim, "--by")
-    if not isinstance(tables, Stream):
+    if isinstance(tables, str):
         return tables
     choose(text_of(wordnet))
     return SimilarityTable.read(tables, policy, open_wordnet().canonical)

@@ -161,8 +161,9 @@ class Result:
             return self.rendered(notation)
         from hoicli.tables.notations import paragraphs_above, render
 
-        is_for_people = self.readable is not None and notation not in ("jsonl", "csv")
-        rows = self.readable(self.rows) if is_for_people else self.rows
+        rows: Sequence[Row] = self.rows
+        if self.readable is not None and notation not in ("jsonl", "csv"):
+            rows = self.readable(rows)
         blocks = [rows] if self.blocks is None else self.blocks(notation)
         return b"\n".join([*paragraphs_above(self.above, notation), *(render(block, notation) for block in blocks)])
 
