@@ -11,12 +11,6 @@ from hoicli.io.opened_files import open_input, refuse_repeated_key
 from hoicli.io.outputs import atomic_path
 
 
-def read_list(path: Any, argument: str) -> list[Any]:
-    """Return the list in a JSON file of released annotations, as `read_json` does."""
-    content: list[Any] = read_json(path, argument, list)
-    return content
-
-
 def read_json(path: Any, argument: str, kind: type) -> Any:
     """Return what a JSON file of released annotations holds. argument: the one that named the file. kind: list or dict,
     what it must be. Raises `DataError` for a file that has something else, `UsageError` for no path."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import hoicli
-from hoicli.compat.files import read_list, write_file
+from hoicli.compat.files import read_json, write_file
 from hoicli.compat.means import mean_of
 from hoicli.errors import DataError, UsageError
 from hoicli.interface.command import python_call
@@ -55,7 +55,7 @@ class _Evaluator:
         self._vocabulary = load(self.dataset)
         self._image_ids: dict[str, Any] = {}
         has_pairs = False
-        for number, image in enumerate(read_list(anno_file, "anno_file")):
+        for number, image in enumerate(read_json(anno_file, "anno_file", list)):
             place = f"{os.fspath(anno_file)}: [{number}]"
             has_pairs = has_pairs or (isinstance(image, dict) and self.pairs_key in image)
             with as_data_error(place, f"is no image of {self.dataset}'s released annotations; give their file"):

@@ -10,14 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import hoicli
+from hoicli.api.network_outputs.ranking_rules import read_correct_mat
 from hoicli.compat.files import read_json, write_file
 from hoicli.compat.means import mean_of
-from hoicli.compat.query_evaluators import Outputs, best_verbs, remove_suppressed
+from hoicli.compat.query_evaluators import Outputs, best_verbs, check_images, remove_suppressed
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.filters import PairNms
 from hoicli.vocabulary.datasets import load
+
+
+def _image_id(gt: Any, place: str) -> str:
+    """Return the file name of an image without its ending. place: what the message calls the image. Raises `DataError`
+    if it has none."""
+    if not isinstance(gt, Mapping) or "file_name" not in gt:
+        raise DataError("has no file_name, by which the annotations know it", place=place)
+    return str(gt["file_name"]).split(".")[0]
 
 
 class HICOEvaluator:
@@ -48,12 +58,24 @@ class HICOEvaluator:
         print("Loading anno_list.json ...")
         self.truth = list(self._truth_records())
         print("convert preds...")
-        allowed = np.load(self._folder / "corre_hico.npy", allow_pickle=False)
+        check_images(preds, gts)
+        allowed = self._read_allowed()
         self.predictions = {
-            str(gt["file_name"]).split(".")[0]: best_verbs(outputs, allowed, f"preds[{place}]", len(allowed[0]))
+            _image_id(gt, f"gts[{place}]"): best_verbs(outputs, allowed, f"preds[{place}]", len(allowed[0]))
             for place, (outputs, gt) in enumerate(zip(preds, gts, strict=True))
         }
         self.rows: list[dict[str, Any]] = []
+
+    def _read_allowed(self) -> NDArray[Any]:
+        """Return the factor of each verb's score with each object [117, 80], which corre_hico.npy has. Raises
+        `DataError` if it is not there or has something else."""
+        path = self._folder / "corre_hico.npy"
+        try:
+            allowed = np.load(path, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise DataError(f"{error}; give the released annotations", place=str(path)) from None
+        verbs, objects = len(self._vocabulary.verbs), len(self._vocabulary.objects)
+        return read_correct_mat(allowed, verbs, objects, more_objects=False, place=str(path))
 
     def _truth_records(self) -> Iterator[dict[str, Any]]:
         """Yield the test images of anno_list.json with the objects of file_name_to_obj_cat.json as image-level labels,
@@ -112,7 +134,7 @@ class HICOEvaluator:
             "mAP_non_rare": mean_of(ap for hoi_id, ap in valid.items() if not is_rare[hoi_id]),
         }
         content = {"AP": ap_by_id, "invalid": len(ap_by_id) - len(valid), **means}
-        suffix = {"def": "default"}.get(key, key)
+        suffix = "default" if key == "def" else key
         file = os.path.join(self._out_dir, f"epo_{self._epoch}_mAP_{suffix}.json")
         write_file(file, "out_dir", json.dumps(content, sort_keys=True, indent=4).encode())
         print(f"APs have been saved to {self._out_dir}")

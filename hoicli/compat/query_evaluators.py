@@ -67,11 +67,7 @@ class QueryEvaluator(ABC):
 
     def __init__(self, preds: Sequence[Outputs], gts: Sequence[Outputs]) -> None:
         """preds, gts: the images in one order, as the released code has them."""
-        for name, images in (("preds", preds), ("gts", gts)):
-            if not isinstance(images, Sequence):
-                raise UsageError(f"{name}: {type(images).__name__}; give a list with a dictionary for each image")
-        if len(preds) != len(gts):
-            raise UsageError(f"{len(preds):,} images in preds, {len(gts):,} in gts; give the same images in one order")
+        check_images(preds, gts)
         names = name_images(gts)
         self.truth = {
             name: self._truth_arrays(gt, f"gts[{place}]")
@@ -249,6 +245,15 @@ def option_of(args: Any, name: str) -> Any:
     if not hasattr(args, name):
         raise UsageError(f"args: no {name} in it; give the options of the released main.py")
     return getattr(args, name)
+
+
+def check_images(preds: Any, gts: Any) -> None:
+    """Raise `UsageError` unless both are lists, and as long as each other."""
+    for name, images in (("preds", preds), ("gts", gts)):
+        if not isinstance(images, Sequence):
+            raise UsageError(f"{name}: {type(images).__name__}; give a list with a dictionary for each image")
+    if len(preds) != len(gts):
+        raise UsageError(f"{len(preds):,} images in preds, {len(gts):,} in gts; give the same images in one order")
 
 
 def name_images(gts: Sequence[Outputs]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import hoicli
-from hoicli.compat.files import read_list
+from hoicli.compat.files import read_json
 from hoicli.compat.means import mean_of
 from hoicli.errors import DataError, UsageError
 
@@ -27,7 +27,7 @@ class VCOCOeval:
         print("loading vcoco annotations...")
         self.truth = list(hoicli.convert([vsrl_annot_file, coco_annot_file, split_file], dataset="vcoco"))
         try:
-            actions = read_list(vsrl_annot_file, "vsrl_annot_file")
+            actions = read_json(vsrl_annot_file, "vsrl_annot_file", list)
             self._roles = {action["action_name"]: action["role_name"][1:] for action in actions}
         except (KeyError, TypeError):
             problem = "no list of actions; give V-COCO's annotations, such as vcoco_test.json"

@@ -3,8 +3,7 @@
 A slice of images keeps some images whole. A slice of triplets ignores the others rather than count them false: ground
 truth outside a part is not looked for there, and a prediction stands in the part of the ground truth it belongs to, or,
 if it belongs to none, in the part that its own boxes have (`hoicli.evaluation.matching`). A slice of classes averages
-some of them. Every image, triplet and class is in one part, but for those that a FILE leaves out or names twice.
-"""
+some of them. Every image, triplet and class is in one part, but for those that a FILE leaves out or names twice."""
 
 from __future__ import annotations
 
@@ -121,8 +120,7 @@ def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
     """Return the slices that `--slice` names: NAME, NAME with cuts (`distance:0.5:1`) or FILE, each once, in order.
 
     Raises `UsageError` for an unknown name, cuts that do not ascend and slices that the dataset does not have;
-    `DataError` for a bad line of a FILE.
-    """
+    `DataError` for a bad line of a FILE."""
     slices: dict[str, Slice] = {}
     for text in (part.strip() for part in chain.from_iterable(several.split(",") for several in texts)):
         slice_ = _measured_slice(text, vocabulary) if text.split(":")[0] in MEASURES else _read_slice(text)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import hoicli
-from hoicli.compat import cdn, gen_vlkt, inpcc, qpic, vcoco
+from hoicli.compat import cdn, gen_vlkt, inpcc, qahoi, qpic, vcoco
 from hoicli.errors import DataError, HoicliError, UsageError
 from tests.drop_in import worlds
 from tests.drop_in.worlds import NON_RARE, RARE, Images
@@ -284,3 +284,24 @@ def test_networks_without_images_or_with_scores_that_are_none() -> None:
     image = {"boxes": [[0, 0, 9, 9]] * 2, "pairing": [[0], [1]], "scores": [math.nan], "labels": [4], "objects": [4]}
     with pytest.raises(DataError, match=r"outputs\[0\]\.scores\[0\]"):
         hoicli.triplets([image | {"size": [9, 9]}], [[9, 9]])
+
+
+def test_what_qahoi_s_class_wants_of_its_images_and_folder(tmp_path: Path) -> None:
+    preds, gts = worlds.hico_world(SEED, queries=40)
+    worlds.write_ggnet_folder(gts, tmp_path)
+    files = [{"file_name": f"HICO_test2015_{gt['id']:08}.jpg"} for gt in gts]
+
+    def message(gts: Any = files) -> str:
+        with pytest.raises(HoicliError) as caught:
+            qahoi.HICOEvaluator(preds, gts, tmp_path, tmp_path, 0)
+        return str(caught.value)
+
+    assert "give the same images in one order" in message(files[1:])
+    assert "gts[0]: has no file_name" in message([{}, *files[1:]])
+    matrix = tmp_path / "annotations/corre_hico.npy"
+    np.save(matrix, np.ones((117, 81)))
+    assert "has shape (117, 81)" in message()
+    matrix.write_bytes(b"no array")
+    assert "give the released annotations" in message()
+    matrix.unlink()
+    assert "No such file" in message()

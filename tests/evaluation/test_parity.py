@@ -17,7 +17,7 @@ from hoicli.cli import run
 from hoicli.vocabulary.datasets import load
 
 TOLERANCE = 1e-9
-SPLITS = sorted(load("hico").unseen)
+SPLITS = sorted(load("hico").unseen.keys() - {"unseen_action"})  # INP-CC's code does not know that one
 
 
 @pytest.fixture(scope="session")

@@ -374,7 +374,8 @@ def test_what_was_trained_is_unlocked() -> None:
     assert made[-1]["severity"] == "clean"
 
 
-scores = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 100)), max_size=12)
+halvable = st.just(0.0) | st.floats(1e-300, 100)  # half of the least number is 0, so scaling would not be exact there
+scores = st.lists(st.tuples(st.integers(0, 3), halvable), max_size=12)
 
 
 @given(scores, st.randoms(), st.floats(0.01, 2))

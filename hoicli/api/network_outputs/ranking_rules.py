@@ -118,15 +118,19 @@ def vcoco_verbs_and_roles() -> tuple[Ints, Ints]:
     return np.array(verb), np.array([vocabulary.roles.index(role) if role else -1 for _, role in entries])
 
 
-def read_correct_mat(correct_mat: Any, verbs: int, objects: int, *, more_objects: bool = True) -> NDArray[Any]:
+def read_correct_mat(
+    correct_mat: Any, verbs: int, objects: int, *, more_objects: bool = True, place: str = "correct_mat"
+) -> NDArray[Any]:
     """Return the factor of the score of each verb with each object [verbs, objects]. more_objects: whether there may be
-    further columns, which are not read. Raises `DataError` for another shape, and for what is no finite number."""
+    further columns, which are not read. place: what messages call it. Raises `DataError` for another shape, and for
+    what is no finite number."""
     array = read_array(correct_mat, "correct_mat")
     is_table = array.ndim == 2 and len(array) == verbs and array.dtype.kind in "bfiu"
     fits = is_table and (array.shape[1] == objects or (more_objects and array.shape[1] > objects))
     if not fits or not np.isfinite(array).all():
         problem = f"has shape {array.shape} and dtype {array.dtype}, wants finite numbers ({verbs}, {objects})"
-        raise DataError(problem, place="correct_mat")
+        raise DataError(problem, place=place)
+
     return array
 
 
