@@ -78,8 +78,7 @@ class TripletIndex:
 
 class GroundTruth:
     """All annotated images of a dataset, indexed for joining. Columns that every batch needs are computed once (and
-    read-only): the time of a batch must not depend on the size of the ground truth.
-    """
+    read-only): the time of a batch must not depend on the size of the ground truth."""
 
     def __init__(self, scenes: Scenes, vocabulary: Vocabulary, name: str = "ground truth") -> None:
         """Index annotated images. scenes: the N images, with all their boxes and triplets; vocabulary: the dataset's

@@ -3,8 +3,7 @@ is a test set of its own.
 
 A prediction belongs to the group that its own fields name. If it lacks some of them, it belongs to the group of the
 record with its `file_name`, or whose `file_name` is its image id, as in dumps of corrupted images (`jpeg/1/x` for
-`jpeg/1/x.png`); else to the only group that has its image id and the fields that it has.
-"""
+`jpeg/1/x.png`); else to the only group that has its image id and the fields that it has."""
 
 from __future__ import annotations
 

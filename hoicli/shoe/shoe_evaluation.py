@@ -11,8 +11,7 @@ HICO-DET's annotators drew a pair's boxes again for each of its interactions, so
 The definition below gives 4,054 images of HICO-DET's test set with exactly the 575 classes of Table 2's caption,
 including no_interaction. Other definitions give other numbers: overlaps above 0.75 580 classes, above 0.85 562, boxes
 that all overlap each other 571, no boxes taken as one 424. (Boxes that overlap the first one drawn have 575 classes
-too, over 3,899 images, but depend on the order of boxes.)
-"""
+too, over 3,899 images, but depend on the order of boxes.)"""
 
 from __future__ import annotations
 
@@ -343,8 +342,7 @@ def single_pair_images(truth: Triplets) -> Bools:
 
     Boxes of an image that have the same label and an IoU above ONE_BOX_IOU (x2, y2 as far edges, as everywhere in SHOE)
     count as one, and so do two boxes that a chain of such overlaps connects, so the order of boxes does not matter. A
-    box that no triplet uses connects nothing.
-    """
+    box that no triplet uses connects nothing."""
     instance = np.append(_instances(truth), -1)  # NO_BOX, as an index, is the last one
     # One number for each (subject, object); an image has as many pairs as different numbers.
     pair = instance[truth.subject] * (len(instance) + 1) + instance[truth.object] + 1
