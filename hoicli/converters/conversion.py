@@ -13,7 +13,7 @@ from typing import Any
 from hoicli.converters.changes import Changes
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, list_words, run_step
-from hoicli.converters.formats import FORMATS, NUMBERED_BY, Format, detect
+from hoicli.converters.formats import FORMATS, NUMBERED, NUMBERED_BY, Format, detect
 from hoicli.converters.image_ids import identify_images
 from hoicli.errors import DataError, Place, UsageError, arg
 from hoicli.io.messages import Progress, note
@@ -153,11 +153,8 @@ class Conversion:
         if dataset not in ("", context.vocabulary.name) and not _can_hold(row, context.vocabulary):
             problem_start = f"is of {dataset} ({row.name}), not"
             if self._fixed:
-                raise DataError(
-                    f"{problem_start} of {context.vocabulary.name}: {arg('dataset', dataset)}",
-                    place=source.name,
-                    code="another-dataset",
-                )
+                problem = f"{problem_start} of {context.vocabulary.name}: {arg('dataset', dataset)}"
+                raise DataError(problem, place=source.name, code="another-dataset")
             if self._dataset is not None:
                 advice = f"leave {arg('dataset')} out, or choose with {arg('from_')}"
                 raise DataError(f"{problem_start} {self._dataset}; {advice}", place=source.name, code="another-dataset")
@@ -220,9 +217,8 @@ class Conversion:
         for name, value in self._context.options.items():
             if name not in row.options:
                 fitting = ", ".join(each.name for each in FORMATS.values() if name in each.options)
-                raise UsageError(
-                    f"{arg(name, None if value is True else value)} is not for {row.name}, but for {fitting}"
-                )
+                option = arg(name, None if value is True else value)
+                raise UsageError(f"{option} is not for {row.name}, but for {fitting}")
 
     def _check(self, record: Record) -> None:
         """Raise `DataError` for the first problem of a record, such as a label that the dataset does not have."""
@@ -246,15 +242,10 @@ def _can_hold(row: Format, vocabulary: Vocabulary) -> bool:
     if not row.dataset or not row.reads:
         return False
     row_vocabulary = load(row.dataset)
-    if (row_vocabulary.verbs, row_vocabulary.objects, row_vocabulary.interactions) == (
-        vocabulary.verbs,
-        vocabulary.objects,
-        vocabulary.interactions,
-    ):
+    if all(getattr(row_vocabulary, kind) == getattr(vocabulary, kind) for kind in NUMBERED):
         return True
-    return (
-        row.numbers == {"verbs", "objects"} and row.numbers <= vocabulary.numbering.keys() and not row_vocabulary.roles
-    )
+    declares_numbers = row.numbers == {"verbs", "objects"} and row.numbers <= vocabulary.numbering.keys()
+    return declares_numbers and not row_vocabulary.roles
 
 
 def _passes_fast_check(record: Record) -> bool:

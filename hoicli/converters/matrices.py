@@ -259,9 +259,8 @@ def _read_flat_file(path: Path, interactions: Sequence[int], context: Context) -
                 cell = cells[column * count + row]  # MATLAB stores cells column by column
                 numbers += map(float, _flat_cell(cell, width, path, f"{VARIABLE}{{{row + 1},{column + 1}}}"))
             if not numbers[8].is_integer() or abs(numbers[8]) > LARGEST:
-                raise DataError(
-                    f"{numbers[8]:g} is no image number", place=str(path), field=f"{VARIABLE}{{{row + 1},3}}"
-                )
+                field = f"{VARIABLE}{{{row + 1},3}}"
+                raise DataError(f"{numbers[8]:g} is no image number", place=str(path), field=field)
             if numbers[9] not in range(len(interactions)):
                 problem = f"interaction {numbers[9]:g}, but the object has {len(interactions)}, counted from 0"
                 raise DataError(problem, place=str(path), field=f"{VARIABLE}{{{row + 1},4}}")
