@@ -146,8 +146,7 @@ class Context:
         return self.vocabulary.subjects[0]
 
     def drop(self, reason: str, place: str, count: int = 1, word: str = "") -> None:
-        """Count something that is left out of the result. reason: in the plural. word: one that the summary quotes with
-        its count."""
+        """Count what is left out of the result. reason: in the plural; word: one that the summary quotes."""
         total, first = self.dropped.get(reason, (0, place))
         self.dropped[reason] = (total + count, first)
         if word:

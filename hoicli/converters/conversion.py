@@ -65,9 +65,8 @@ class Conversion:
         self._counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
 
     def convert_files(self, paths: list[str], progress: Progress) -> Iterator[tuple[str, Record, bytes]]:
-        """Yield (file, record, its line of JSON) for each valid record in the files. A record is valid if its numbers
-        are finite, its indices in range, its image new, and its texts can be written as JSON. The error about any other
-        goes to the context's policy."""
+        """Yield (file, record, its line of JSON) for each valid record in the files. Its numbers are finite, its
+        indices in range, its image new, its texts can be JSON. An error goes to the context's policy."""
         image_ids: set[str] = set()
         for file, record in identify_images(self._read_files(paths), self._context, image_ids):
             image_id = str(record["image_id"])
@@ -280,13 +279,11 @@ IMAGE_NAMES = {"hico": re.compile(r"HICO_(test|train)2015_\d{8}")}
 
 
 def _find_doubt(records: Sequence[Record], vocabulary: Vocabulary, *, predicted: bool, by_pair: bool) -> str:
-    """Return a text with the evidence that a file, read with the vocabulary's numbers, is of another dataset; "" if it
-    seems to be of this one.
+    """Return the evidence that a file, read with the vocabulary's numbers, is of another dataset; "" for none.
 
     by_pair: whether the file numbers verbs and objects separately; else only the images' names are evidence. Ground
-    truth is of this dataset if more than half of its triplets are among its interactions. A poor detector predicts any
-    pair of verb and object, so of predictions only the best of each image counts, and it is also enough if more than
-    half of the images have the dataset's names."""
+    truth is of this dataset if more than half of its triplets are among its interactions. Of predictions only the best
+    of each image counts, and it is enough if more than half of the images have the dataset's names."""
     names = IMAGE_NAMES.get(vocabulary.name)
     named_count = sum(names is not None and names.fullmatch(str(record["image_id"])) is not None for record in records)
     checked = []

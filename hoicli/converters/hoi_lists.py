@@ -148,8 +148,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 
 class _Interactions(NamedTuple):
-    """The interactions of one image. rows: as the file has them. image: the image's file name. field: the key under
-    which the item has them, for messages."""
+    """The interactions of one image. rows: as the file has them. image: its name. field: the key of the rows."""
 
     rows: list[dict[str, Any]]
     image: Any
@@ -267,8 +266,7 @@ class _ItemReader:
         return triplets
 
     def _leave_out_stray(self, pair: tuple[int, int], boxes: list[list[Any]], field: str, image: Any) -> None:
-        """Count an interaction as left out because it points at no box of its image. Raise `DataError` in a format
-        where this is not known to happen (`Layout.strays`)."""
+        """Count an interaction that points at no box; raise `DataError` unless the layout has `strays`."""
         subject, object_ = pair
         if not self._layout.strays:
             key, index = ("object_id", object_) if 0 <= subject < len(boxes) else ("subject_id", subject)
@@ -312,10 +310,7 @@ def _announce(source: Source, layout: Layout, context: Context) -> None:
 
 
 def _classify_boxes(name: str, boxes: list[list[Any]], hois: list[dict[str, Any]], context: Context) -> Record:
-    """Return the record of an image whose file states no classes for its boxes: they come from its interactions. Boxes
-    that no interaction uses are left out and counted.
-
-    hois: their "verb" is (verb, object label)."""
+    """Return the record of an image whose boxes get their classes from its interactions. Others are counted."""
     used, table = set[int](), BoxTable(context.subject)
     for hoi in hois:
         verb, label = hoi.pop("verb")

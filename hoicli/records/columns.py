@@ -163,8 +163,7 @@ class Images:
 
     image_ids [N] text; boxes [B, 4] float64, pixels, 0-based x1 y1 x2 y2; subject, object [T] rows of `boxes`, NO_BOX
     for no object; score [T], NaN if missing. Image n has boxes box_start[n]:box_start[n + 1] and triplets
-    hoi_start[n]:hoi_start[n + 1]. hashes [N] of ground truth (`records.fingerprint`), none of predictions.
-    """
+    hoi_start[n]:hoi_start[n + 1]. hashes [N] of ground truth (`records.fingerprint`), none of predictions."""
 
     image_ids: Sequence[str]
     boxes: Floats
@@ -200,8 +199,7 @@ class RawImages(Images):
     """Images with the labels [B] of boxes and the verbs [T] of triplets as `raw_images` converted them.
 
     of_image, of_hoi: other fields by name, each with a value for every image [N], or for every triplet [T] (empty if
-    no triplet has the field).
-    """
+    no triplet has the field)."""
 
     labels: list[Any] | Ints
     verbs: list[Any] | Ints

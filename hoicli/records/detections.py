@@ -72,8 +72,7 @@ class Detections:
 
     boxes [B, 4]: x1, y1, x2, y2 in pixels from 0, float32 or float64; labels [B]: object ids, -1 for no label;
     subject, object [T]: rows of `boxes`, NO_BOX (-1) for no object; verb [T]: verb ids; role [T]: 0 for the verb alone,
-    else 1 + the number of the role in the vocabulary (all 0 if it has no roles); score [T]: NaN for ground truth.
-    """
+    else 1 + the number of the role in the vocabulary (all 0 if it has no roles); score [T]: NaN for ground truth."""
 
     image_id: str
     boxes: NDArray[np.floating[Any]]
