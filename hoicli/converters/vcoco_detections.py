@@ -125,8 +125,7 @@ class _DetectionReader:
 
 
 def _derivable(left_out: list[dict[str, Any]], hois: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the statements that a reader of this image would else derive: an action without a score, of which the same
-    person has a role with one."""
+    """Return what a reader would else derive: an action without a score whose person has a role of it with one."""
     with_role = {(hoi["subject"], hoi["verb"]) for hoi in hois if "role" in hoi}
     return [item for item in left_out if "role" not in item and (item["subject"], item["verb"]) in with_role]
 

@@ -90,8 +90,7 @@ def work_in_turns(
 
 
 def _may_fork() -> bool:
-    """Return whether a fork of this process is allowed and safe. It is not on systems other than Linux, in a fork, in a
-    daemonic worker, and in somebody's program with threads."""
+    """Return whether a fork is allowed and safe: on Linux, not in a fork or a worker, and without threads."""
     if sys.platform != "linux" or _forked:
         return False
     process = sys.modules.get("multiprocessing.process")

@@ -271,8 +271,7 @@ def _copy_mode_and_owner(new: Path, old: Path) -> None:
 
 
 def check_file(path: str, option: str) -> None:
-    """Raise `UsageError` if `atomic_path` could not create a file at `path`. One is created and removed: the folder's
-    mode does not show a read-only disk or a full quota."""
+    """Raise `UsageError` if `atomic_path` could not create a file, by creating one: its folder's mode may not tell."""
     if is_to_be_replaced(path, option):
         _check_writable_folder(Path(os.path.realpath(path)).parent, f"{option} {path}", Path(path).parent)
 

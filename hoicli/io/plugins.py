@@ -37,8 +37,7 @@ def names(group: str) -> list[str]:
 def plugin(group: str, name: str) -> Plugin | None:
     """Import and return what an installed package adds under a name to a table; None if no package does.
 
-    Raises `UsageError` if two packages have the name, if the import fails, or if the value is a dict that JSON cannot
-    hold."""
+    Raises `UsageError` if two packages have the name, if the import fails, or for a dict that JSON cannot hold."""
     from importlib.metadata import entry_points
 
     entries = [entry for entry in entry_points(group=f"hoicli.{group}", name=name) if entry.dist is not None]

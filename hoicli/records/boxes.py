@@ -193,8 +193,7 @@ def _suppress_group(subjects: Floats, objects: Floats, threshold: float, alpha: 
 
 
 def _find_overlapping_widths(boxes: Floats, minimum_iou: float) -> Ints:
-    """Return the positions of the boxes [4, N], except the first, that share enough width with the first box to have
-    an IoU above `minimum_iou` with it."""
+    """Return the positions of boxes [4, N] that may have, by their widths, an IoU above a minimum with the first."""
     if minimum_iou < 0:
         return np.arange(1, boxes.shape[1])  # every box has, even one that does not overlap
     # an IoU is at most the shared width divided by the first box's width

@@ -50,9 +50,8 @@ def read_columns(
     """Yield what `build` makes of each batch of lines, such as `Images`, without the bad lines.
 
     build: the fast pass over a batch. It raises for a bad record, and returns None for an image that the register does
-    not know. check: yields the problems of one record, for exactly those that `build` refuses. register: remembers the
-    `image_ids` of all results, and refuses one that occurs twice or is unknown. processes: how many take turns with the
-    batches.
+    not know. check: yields the problems of one record, for exactly those that `build` refuses. processes: how many take
+    turns with the batches.
 
     Raises `DataError` for the first bad record, or counts it in `policy` and goes on, and raises at the end if all were
     bad."""
@@ -198,8 +197,7 @@ class Images:
 class RawImages(Images):
     """Images with the labels [B] of boxes and the verbs [T] of triplets as `raw_images` converted them.
 
-    of_image, of_hoi: other fields by name, each with a value for every image [N], or for every triplet [T] (empty if
-    no triplet has the field)."""
+    of_image, of_hoi: other fields by name, with a value for every image [N], or triplet [T] (or empty)."""
 
     labels: list[Any] | Ints
     verbs: list[Any] | Ints

@@ -317,8 +317,7 @@ def _label_problems(labels: list[Any], vocabulary: Vocabulary | None, *, null: b
 def _hoi_problems(
     field: str, hoi: Any, box_count: int | None, vocabulary: Vocabulary | None, *, scored: bool, null: bool
 ) -> Iterator[Problem]:
-    """Yield the problems of one triplet. field: its path, such as "hois[3]"; box_count: None if not known; vocabulary:
-    None for any; null: whether its object may be null."""
+    """Yield the problems of one triplet. field: its path, such as "hois[3]"; null: whether it may have no object."""
     if type(hoi) is not dict:
         yield Problem(field, f"{json_type(hoi)}; it must be an object with subject, object and verb")
         return
