@@ -29,7 +29,7 @@ BATCH = 256
 """Images in a batch: enough to make NumPy's overhead per call small, few enough to stay in cache."""
 
 NUMBERS = (float, int)
-"""The types of JSON's numbers, the more frequent first."""
+"""The types of JSON's numbers."""
 
 NO_BOX = -1
 _NO_FIELDS: Mapping[str, Any] = {}
@@ -107,13 +107,8 @@ def require(passed: bool | np.bool_) -> None:
 
 
 def check_types(values: Iterable[Any], *allowed: type) -> None:
-    """Raise `ValueError` unless each value has an `allowed` type, and no subclass. The most frequent comes first."""
-    types = list(map(type, values))
-    unaccounted = len(types)
-    for allowed_type in allowed:
-        if unaccounted:
-            unaccounted -= types.count(allowed_type)
-    require(not unaccounted)
+    """Raise `ValueError` unless each value has an `allowed` type, and no subclass: true is not an integer."""
+    require(set(map(type, values)) <= set(allowed))
 
 
 def image_ids(values: list[Any]) -> list[str]:
@@ -147,13 +142,8 @@ def indices(values: list[Any], limit: Ints, *, nulls: bool = False) -> Ints:
 
 
 def integers(values: list[int] | Ints) -> Ints:
-    """Return the integers as a column. Through bytes it takes half the time: most are below 256."""
-    if isinstance(values, np.ndarray):
-        return values
-    try:
-        return np.frombuffer(bytes(values), dtype=np.uint8).astype(np.int64)
-    except ValueError:  # a value is not in 0..255
-        return np.fromiter(values, dtype=np.int64, count=len(values))
+    """Return the integers as a column."""
+    return values if isinstance(values, np.ndarray) else np.fromiter(values, dtype=np.int64, count=len(values))
 
 
 @dataclass(frozen=True)

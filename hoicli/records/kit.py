@@ -63,14 +63,8 @@ def runs_of(starts: Ints) -> Ints:
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
-def distinct(values: NDArray[Scalar], below: int | None = None) -> NDArray[Scalar]:
-    """Return the different values, ascending, as `np.unique` does (whose first call is slow: it imports masked arrays).
-
-    below: a number that all values, from 0 on, are below. Marking them in a table is then faster than sorting."""
-    if below is not None and below <= 8 * len(values):
-        is_value = np.zeros(below, dtype=bool)
-        is_value[values] = True
-        return np.flatnonzero(is_value).astype(values.dtype, copy=False)
+def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return the different values, ascending, as `np.unique` does (whose first call imports masked arrays)."""
     ordered = np.sort(values)
     return ordered[run_starts(ordered)]
 
