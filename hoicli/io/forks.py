@@ -70,7 +70,8 @@ def work_in_turns(
     def send_results(turn: int, pipe: IO[bytes]) -> None:
         """In a fork: do every item whose turn it is, and send its result."""
         for item in islice(again(), turn, None, processes):
-            _send(pipe, work(item))
+            pickle.dump(work(item), pipe, protocol=5)  # which writes arrays from their memory, without a copy
+            pipe.flush()
 
     with ExitStack() as stack:
         pipes: dict[int, IO[bytes]] = {}
@@ -137,9 +138,3 @@ def _run_in_fork(run: Callable[[S, IO[bytes]], None], task: S, pipe: IO[bytes], 
         run(task, pipe)
     finally:
         os._exit(0)
-
-
-def _send(pipe: IO[bytes], result: object) -> None:
-    """Write a pickled result to a pipe. Protocol 5 writes arrays from their memory, without a copy."""
-    pickle.dump(result, pipe, protocol=5)
-    pipe.flush()
