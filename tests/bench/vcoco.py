@@ -18,11 +18,10 @@ from hoicli.vocabulary.datasets import load
 from tests.bench import released
 from tests.bench.hico import upright
 from tests.bench.measuring import HOICLI, PYTHON, Options, Process
+from tests.support.project import Record
 
 IMAGES = 4_946
 FILES = ("vcoco_test.json", "instances.json", "test.ids", "vcoco_results.pkl")
-
-Record = dict[str, Any]
 
 
 def prepare(options: Options) -> None:

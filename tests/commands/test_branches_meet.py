@@ -11,11 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.project import EIGHT, FIXTURES, ROOT, Hoicli
+from tests.support.project import ROOT, VCOCO, Hoicli
 from tests.support.vcoco import with_labels
-
-GT, PREDICTIONS, OTHER = (EIGHT / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
-VCOCO = FIXTURES / "vcoco"
 
 
 def marked(path: Path, caveat: str, *, alone: str | None = None) -> Path:

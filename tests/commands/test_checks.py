@@ -20,10 +20,8 @@ from hoicli.interface.command import check_arguments
 from hoicli.interface.options import Option, Parameter
 from hoicli.interface.shell import ManualCommand, parameters_in_shell
 from hoicli.io.outputs import LIST_OF_FILES
-from tests.support.project import EIGHT, ROOT, Hoicli, Result
+from tests.support.project import GT, PREDICTIONS, ROOT, Hoicli, Result
 from tests.support.shell import command_of
-
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 

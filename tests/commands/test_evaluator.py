@@ -16,12 +16,11 @@ import hoicli
 from hoicli.errors import DataError, HoicliError, HoicliWarning, UsageError
 from hoicli.records import detections
 from hoicli.vocabulary.datasets import load
-from tests.support.arrays import GT, PREDICTIONS, Record, arrays, records
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.kernel import arrays
+from tests.support.project import GT, PREDICTIONS, VCOCO, Hoicli, Record, records
 
 FOUND = records(PREDICTIONS)
 IMAGE, GOOD = str(FOUND[0]["image_id"]), arrays(FOUND[0])
-VCOCO = FIXTURES / "vcoco"
 
 
 def filled(found: list[Record], evaluator: hoicli.Evaluator | None = None, **options: Any) -> hoicli.Evaluator:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.project import EIGHT, FIXTURES, Hoicli
+from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, Hoicli
 
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 DATA = ("--gt", "gt.jsonl", "preds.jsonl")
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.orders import ORDERS, Record, reordered, tied_world
-from tests.support.project import FIXTURES, Hoicli, parsed, written
+from tests.support.orders import ORDERS, reordered, tied_world
+from tests.support.project import FIXTURES, Hoicli, Record, parsed, written
 
 HICO = (
     *(("ride", "bicycle"), ("hold", "bicycle"), ("repair", "bicycle"), ("no_interaction", "bicycle")),

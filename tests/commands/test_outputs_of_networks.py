@@ -16,8 +16,8 @@ import pytest
 import hoicli
 from hoicli.errors import HoicliError, HoicliWarning
 from hoicli.vocabulary.datasets import load
-from tests.support.arrays import GT, PREDICTIONS, Record, arrays, records
-from tests.support.project import FIXTURES
+from tests.support.kernel import arrays
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Record, records
 
 FOUND = records(PREDICTIONS)
 HICO, VCOCO = load("hico"), FIXTURES / "vcoco"

@@ -23,8 +23,8 @@ from hoicli.errors import DataError, HoicliError, UsageError
 from hoicli.interface.command import DECLARED, wrap_for_python
 from hoicli.interface.results import Result
 from hoicli.records.intake import policy_of
-from tests.support.arrays import GT, PREDICTIONS, arrays, records
-from tests.support.project import EIGHT, FIXTURES, ROOT, Hoicli
+from tests.support.kernel import arrays
+from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, ROOT, Hoicli, records
 
 OTHER, MATCHES = EIGHT / "other.jsonl", EIGHT / "expected" / "matches.jsonl"
 SHOE, VCOCO, FOREIGN = FIXTURES / "shoe", FIXTURES / "vcoco", FIXTURES / "foreign"
@@ -169,8 +169,7 @@ def test_records_of_any_iterable_are_read_once_and_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("library", "way"),
-    [("pandas.core.frame", "to_dict"), ("polars.dataframe", "to_dicts"), ("pyarrow", "to_pylist")],
+    ("library", "way"), [("pandas.core.frame", "to_dict"), ("polars.dataframe", "to_dicts"), ("pyarrow", "to_pylist")]
 )
 def test_a_table_of_another_library_is_its_rows(library: str, way: str) -> None:
     def rows(self: Any, *_: object) -> Any:

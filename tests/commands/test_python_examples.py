@@ -18,10 +18,9 @@ import pytest
 
 import hoicli
 from hoicli.errors import DataError
-from tests.support.arrays import GT, PREDICTIONS, arrays, records
-from tests.support.project import EIGHT, FIXTURES, PATIENCE, ROOT, Hoicli
+from tests.support.kernel import arrays
+from tests.support.project import EIGHT, FIXTURES, GT, OTHER, PATIENCE, PREDICTIONS, ROOT, SAMPLE, Hoicli, records
 
-SAMPLE = FIXTURES / "sample"
 PHOTO = EIGHT / "images/HICO_test2015_00000001.jpg"
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed (hoicli[dev-torch])")
 
@@ -127,7 +126,7 @@ def test_without_arguments_a_script_says_how_it_is_called(script: str) -> None:
 
 @pytest.mark.skipif(find_spec("pandas") is None, reason="pandas is not installed (hoicli[dev-torch])")
 def test_a_table_of_pandas() -> None:
-    printed = run("frame.py", GT, PREDICTIONS, EIGHT / "other.jsonl").splitlines()
+    printed = run("frame.py", GT, PREDICTIONS, OTHER).splitlines()
     assert printed[3].split() == ["predictions", "1.94", "0.72", "2.31", "2.00", "0.72", "2.38"]
     assert printed[6].split() == ["inspect", "airplane", "0.000000", "1"]
 

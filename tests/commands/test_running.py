@@ -20,11 +20,7 @@ from hoicli.cli import COMMANDS
 from hoicli.commands.doctor import schema_text
 from hoicli.io.opened_files import MARK
 from hoicli.records.result_rows import ROW_KEYS
-from tests.support.project import EIGHT, FIXTURES, PATIENCE, Hoicli, parsed, without_gt, written
-
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
-PAIR = ("--gt", GT, PREDICTIONS)
-
+from tests.support.project import GT, OTHER, PAIR, PATIENCE, PREDICTIONS, SHOE, Hoicli, parsed, without_gt, written
 
 # The contract
 
@@ -178,9 +174,9 @@ def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
         result = hoicli("eval", "--tag", "model=m", "--tag", f"{key}=99", *PAIR)
         problem = f"--tag {key}: rows have a {key} of their own; choose another name"
         assert (result.code, result.out, result.err) == (2, "", f"hoicli: {problem}\n")
-    result = hoicli("compare", "--tag", "model=m", "--gt", GT, PREDICTIONS, EIGHT / "other.jsonl")
+    result = hoicli("compare", "--tag", "model=m", "--gt", GT, PREDICTIONS, OTHER)
     assert (result.code, result.out) == (2, "")
-    result = hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS, EIGHT / "other.jsonl")
+    result = hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS, OTHER)
     assert (result.code, result.out) == (2, "")
     assert hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS).code == 0
 
@@ -206,10 +202,7 @@ def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
             " [1].hoi_prediction[0].score: nothing (null, or missing) is no score; every interaction of b.jpg needs",
         ),
         (b'{\n  "image_id": 1\n}', "1: a JSON object over several lines; a record is one line (jq -c .)"),
-        (
-            pickle.dumps([{"filename": "x" * 100}])[:50],
-            " is cut off, or no readable pickle (pickle data was",
-        ),
+        (pickle.dumps([{"filename": "x" * 100}])[:50], " is cut off, or no readable pickle (pickle data was"),
         (b'[{"filename": "a.jpg", "predictions": [', " [0]: not readable (the list breaks off)"),
         (b'{"annotations": [], "classes"', "1: not JSON (unexpected end of data"),
         (b"\x80\x04]q\x00.", " not a format hoicli knows (nothing in this pickle tells its format)"),
@@ -293,7 +286,7 @@ def test_predictions_where_matches_are_wanted(hoicli: Hoicli) -> None:
         ("eval",), ("match",), ("diagnose",), ("pairstats",), ("recall",), ("curves",), ("confusion",),
         ("audit",),
         ("compare", "--name", "a,b", PREDICTIONS), ("shoe-sim", "--backend", "wordnet:wup"),
-        ("shoe-eval", "--sim", FIXTURES / "shoe/sim.jsonl"),
+        ("shoe-eval", "--sim", SHOE / "sim.jsonl"),
     ],
     ids=lambda command: str(command[0]),
 )  # fmt: skip
@@ -320,7 +313,7 @@ def test_the_list_of_commands_has_them_all(hoicli: Hoicli) -> None:
 def test_a_mistake_in_a_table_of_hoicli_says_what_to_write(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
     """To who is adding to it: there is nobody to report it to."""
     monkeypatch.setattr("hoicli.records.result_rows.SIGNATURE_KEYS", ("version",))
-    result = hoicli("eval", "--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
+    result = hoicli("eval", "--gt", GT, PREDICTIONS)
     said = "hoicli: internal error: a signature has data, gt, listed, protocol"
     assert result.err.splitlines()[-1] == f"{said}; add it to SIGNATURE_KEYS of hoicli/records/result_rows.py"
 
@@ -357,8 +350,8 @@ def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["eval", "match", "recall", "validate", "shoe-eval --sim lexical"])
 def test_two_models_are_no_shards_of_one_dump(command: str, hoicli: Hoicli) -> None:
     """An image in two files names both lines, and what to do with two models; in one file one of the lines goes."""
-    one, other = EIGHT / "predictions.jsonl", EIGHT / "other.jsonl"
-    result = hoicli(*command.split(), "--gt", EIGHT / "gt.jsonl", one, other)
+    one, other = PREDICTIONS, OTHER
+    result = hoicli(*command.split(), "--gt", GT, one, other)
     assert result.code == 1
     said = result.out + result.err
     assert f"{other}:1: image_id: image 'HICO_test2015_00000001' is at {one}:1 already" in said
@@ -366,7 +359,7 @@ def test_two_models_are_no_shards_of_one_dump(command: str, hoicli: Hoicli) -> N
 
 
 def test_several_files_are_models_elsewhere(hoicli: Hoicli) -> None:
-    files = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", EIGHT / "other.jsonl")
+    files = ("--gt", GT, PREDICTIONS, OTHER)
     for command in ("diagnose", "curves", "confusion", "pairstats", "audit", "compare"):
         result = hoicli(command, *files, "--format", "jsonl")
         assert result.code == 0

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from hoicli.vocabulary import datasets
-from tests.support.project import EIGHT, FIXTURES, Hoicli
+from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, Hoicli
 
 OWN = FIXTURES / "own/site.json"
 DATASETS = {
-    "hico": (EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", ()),
+    "hico": (GT, PREDICTIONS, ()),
     "vcoco": (FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl", ("--dataset", "vcoco")),
     "swig": (FIXTURES / "swig/gt.jsonl", FIXTURES / "swig/predictions.jsonl", ("--dataset", "swig")),
     "own": (FIXTURES / "own/gt.jsonl", FIXTURES / "own/predictions.jsonl", ("--dataset", str(OWN))),

@@ -13,10 +13,9 @@ import pytest
 
 from hoicli.comparison.claimed import Claim, rounding
 from hoicli.errors import UsageError
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
+from tests.support.project import EIGHT, FIXTURES, PREDICTIONS, SAMPLE, Hoicli, parsed
 
-SAMPLE = FIXTURES / "sample"
-GT, PREDS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
+GT, PREDS = EIGHT / "gt.jsonl", PREDICTIONS
 DATASETS = {
     "hico": ("--gt", GT, PREDS),
     "vcoco": (

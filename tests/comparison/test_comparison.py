@@ -32,9 +32,8 @@ from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds, resample, swap_outputs
 from tests.support import strategies
 from tests.support.kernel import HICO, Given, evaluate, ground_truth, lines, tally
-from tests.support.project import EIGHT, Hoicli, parsed
+from tests.support.project import EIGHT, Hoicli, Record, parsed
 
-Record = dict[str, Any]
 EVERY = chosen_protocols(["all"], "hico")
 """The shares of the runs of two models of one run each."""
 

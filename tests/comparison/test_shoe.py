@@ -9,8 +9,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.support.project import Hoicli
-from tests.support.shoe import AWAY, SHOE, image
+from tests.support.project import SHOE, Hoicli
+from tests.support.shoe import AWAY, image
 
 ASKED = ("--sim", "wordnet:wup", "--format", "jsonl", "--bootstrap", "200")
 

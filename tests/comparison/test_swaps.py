@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +17,8 @@ from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import swap_outputs
 from tests.support import strategies
 from tests.support.kernel import HICO, evaluate, tally
+from tests.support.project import Record
 
-Record = dict[str, Any]
 ROUNDS = 8
 
 

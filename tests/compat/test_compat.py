@@ -33,7 +33,7 @@ MOVED: dict[tuple[str, str], dict[str, float]] = {
         "diag/pair_precision/non_rare": 100 * 8 / 24,
         "diag/pair_precision_own_images/non_rare": 100 * 8 / 24,
         "diag/neg_share/full": 100 * 9 / 24,
-    },
+    }
 }
 """What a later release computes otherwise, on purpose; CHANGELOG.md says why."""
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli, dumped
+from tests.support.project import OWN, Hoicli, dumped
 from tests.support.project import parsed as records
 
-OWN = FIXTURES / "own"
 STUDIO, CVAT = OWN / "label_studio.json", OWN / "annotations.xml"
 TRUTH = {record["image_id"]: record for record in map(json.loads, (OWN / "gt.jsonl").read_text().splitlines())}
 

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, Hoicli, parsed
+from tests.support.project import FIXTURES, Hoicli, Record, parsed
 
 HICO = load("hico")
 SAMPLE = FIXTURES / "sample" / "gt.jsonl.gz"
 UNSEEN = {HICO.interactions[number] for number in HICO.unseen["rare_first"]}
-Record = dict[str, Any]
 
 
 def classes(record: Record) -> list[tuple[str, str]]:

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import EIGHT, FIXTURES, Hoicli, changed, dumped, parsed
+from tests.support.project import EIGHT, GRAPHS, Hoicli, changed, dumped, parsed
 
-GRAPHS = FIXTURES / "graphs"
 FILE = GRAPHS / "foreign/_annotations.coco.json"
 GT, PREDICTIONS, DATASET = GRAPHS / "gt.jsonl", GRAPHS / "predictions.jsonl", GRAPHS / "dataset.json"
 HICO = EIGHT / "gt.jsonl"

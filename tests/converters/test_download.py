@@ -16,9 +16,9 @@ from hoicli.converters.named import NAMED, NamedTruth
 from hoicli.converters.store import checksum, download
 from hoicli.errors import DataError
 from tests.support.llm_stub import dripping
-from tests.support.project import EIGHT, Hoicli
+from tests.support.project import GT, Hoicli
 
-CONTENT = (EIGHT / "gt.jsonl").read_bytes()
+CONTENT = (GT).read_bytes()
 SHA = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
 
 

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from hoicli.vocabulary.datasets import load
-from tests.support.project import EIGHT, Hoicli, dumped, written
+from tests.support.project import PREDICTIONS, Hoicli, dumped, written
 
 HICO = load("hico")
 Item = dict[str, Any]
@@ -170,7 +170,7 @@ COMMANDS = {
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_number_where_most_ground_truth_counts_for_nothing(name: str, hoicli: Hoicli, tmp_path: Path) -> None:
     truth, found = truth_and_predictions(3, 2, tmp_path)
-    streams = [found, EIGHT / "predictions.jsonl"] if name == "compare" else [found]
+    streams = [found, PREDICTIONS] if name == "compare" else [found]
     result = hoicli(*COMMANDS[name], "--gt", truth, *streams)
     assert (result.code, [line for line in result.out.splitlines() if '"error"' not in line]) == (1, [])
     assert result.err.startswith(f"{truth}: 3 of 5 triplets are no hico interaction (verb and object) and count for ")
@@ -234,7 +234,7 @@ def test_half_or_less_is_noted_and_computed(strange: int, known: int, hoicli: Ho
 @pytest.mark.parametrize("name", ["eval", "diagnose", "compare"])
 def test_no_number_where_most_predictions_are_of_no_class(name: str, hoicli: Hoicli, tmp_path: Path) -> None:
     truth, found = mostly_strange("predictions", tmp_path)
-    streams = [found, EIGHT / "predictions.jsonl"] if name == "compare" else [found]
+    streams = [found, PREDICTIONS] if name == "compare" else [found]
     result = hoicli(*COMMANDS[name], "--gt", truth, *streams)
     assert (result.code, result.out) == (1, "")
     said = f"\n{found}: 4 of 5 predictions, the best of 4 of 5 images among them, are no hico interaction (verb and "

@@ -16,7 +16,7 @@ from hoicli.converters.formats import _OPTIONS, _SIGN, FORMATS
 from hoicli.converters.hoi_layouts import LAYOUTS
 from hoicli.vocabulary.datasets import DATASETS
 from tests.foreign import fixtures
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, parsed
 
 CONTAINERS = {"folder", "npz", "npy", "pickle", "mat", "json-list", "json-text", "json-object", "json-lines", "xml"}
 MADE = {name: fixture for name, fixture in fixtures().items() if fixture.format}
@@ -109,8 +109,8 @@ def test_it_is_read_and_written_by_its_name(added: str, hoicli: Hoicli, tmp_path
     assert result.code == 0, result.err
     assert orjson.loads(result.out)["labels"] == ["person", "bench"]
     assert "as triplets of hoi-triplets@1.2 (predictions): 1 images" in result.err
-    assert hoicli("eval", "--gt", EIGHT / "gt.jsonl", "--from", "triplets", dump).code == 0
-    assert hoicli("convert", EIGHT / "predictions.jsonl", "--to", "triplets", "-o", tmp_path / "back.txt").code == 0
+    assert hoicli("eval", "--gt", GT, "--from", "triplets", dump).code == 0
+    assert hoicli("convert", PREDICTIONS, "--to", "triplets", "-o", tmp_path / "back.txt").code == 0
     assert len((tmp_path / "back.txt").read_text().split()) > 3
 
 

@@ -12,12 +12,12 @@ import pytest
 from scipy.io import savemat
 
 from hoicli.vocabulary.datasets import load
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
+from tests.support.project import FIXTURES, GT, Hoicli, parsed
 
 HICO = load("hico")
 SCORES = np.random.default_rng(15).integers(0, 200, (8, 600)).astype(np.uint8)
 SCORES[-1, -1] = ord(".")  # a pickle ends so, too
-IMAGES = str(EIGHT / "gt.jsonl")  # eight
+IMAGES = str(GT)  # eight
 
 
 def test_hoi_a_counts_from_one_and_its_boxes_are_edges(hoicli: Hoicli, tmp_path: Path) -> None:

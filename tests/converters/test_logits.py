@@ -13,7 +13,7 @@ import pytest
 
 from hoicli.converters.inpcc import sigmoid
 from hoicli.vocabulary.datasets import load
-from tests.support.project import EIGHT, FIXTURES, Hoicli
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, Record
 from tests.support.project import records_of as rows
 
 FIXTURE = FIXTURES / "foreign" / "logits.npz"
@@ -21,7 +21,6 @@ HICO = load("hico")
 QUERIES, CLASSES = 4, len(HICO.interactions)
 RAW = ("--from", "logits")
 
-Record = dict[str, Any]
 Arrays = dict[str, Any]
 
 
@@ -137,9 +136,9 @@ def logits_of(truth: list[Record], form: str, path: Path) -> Path:
 @pytest.mark.parametrize("form", ["cxcywh", "xyxy"])
 def test_corners_read_as_centres_are_asked_about(form: str, hoicli: Hoicli, tmp_path: Path) -> None:
     """By `convert`, and by `eval` that converts on its own: mAP is 0.00 for a perfect detector."""
-    lines = (EIGHT / "gt.jsonl").read_bytes().splitlines()
+    lines = (GT).read_bytes().splitlines()
     path = logits_of([record for line in lines if (record := orjson.loads(line))["hois"]], form, tmp_path / "a.npz")
-    for command in (("convert", *RAW), ("eval", "--gt", EIGHT / "gt.jsonl")):
+    for command in (("convert", *RAW), ("eval", "--gt", GT)):
         result = hoicli(*command, path)
         assert result.code == 0
         assert "--box-form xyxy: as corners)" in result.err
@@ -162,7 +161,7 @@ def test_boxes_that_reach_beyond_the_image_are_counted(hoicli: Hoicli, tmp_path:
 def test_the_fixture_gives_the_predictions(hoicli: Hoicli) -> None:
     """Scores to float32's precision; what is at most 0.1 is left out."""
     found = rows(hoicli("convert", FIXTURE))
-    originals = [orjson.loads(line) for line in (EIGHT / "predictions.jsonl").read_bytes().splitlines()]
+    originals = [orjson.loads(line) for line in (PREDICTIONS).read_bytes().splitlines()]
     assert [record["image_id"] for record in found] == [record["image_id"] for record in originals]
     for record, original in zip(found, originals, strict=True):
         ours, wanted = sorted(said(record)), sorted(item for item in said(original) if item[2] > 0.1)
@@ -217,9 +216,9 @@ def test_images_by_number_and_sizes_from_the_ground_truth(hoicli: Hoicli, tmp_pa
     refused = hoicli("convert", path)
     assert refused.code == 1
     assert refused.err.startswith(f"{path}: [0].sizes: the image's size is not known; save sizes (height, width)")
-    found = rows(hoicli("convert", path, "--image-list", EIGHT / "gt.jsonl"))
+    found = rows(hoicli("convert", path, "--image-list", GT))
     assert [record["image_id"] for record in found] == ["HICO_test2015_00000002", "HICO_test2015_00000007"]
-    lines = (EIGHT / "gt.jsonl").read_bytes().splitlines()
+    lines = (GT).read_bytes().splitlines()
     truth = {record["image_id"]: record for record in map(orjson.loads, lines)}
     for record in found:
         assert [record[key] for key in ("width", "height")] == [

@@ -19,10 +19,8 @@ from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from tests.support import csv_format
-from tests.support.project import EIGHT, FIXTURES, Hoicli, dumped, written
+from tests.support.project import FIXTURES, FOREIGN, GT, PREDICTIONS, Hoicli, dumped, written
 
-FOREIGN = FIXTURES / "foreign"
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 OF_CDN = FOREIGN / "cdn.json"
 
 

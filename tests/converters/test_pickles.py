@@ -19,9 +19,8 @@ from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.datasets import load
-from tests.support.project import EIGHT, FIXTURES, Hoicli, dumped, triplets_of
+from tests.support.project import EIGHT, FOREIGN, Hoicli, dumped, triplets_of
 
-FOREIGN = FIXTURES / "foreign"
 PREDICTIONS: list[Record] = [orjson.loads(line) for line in (EIGHT / "predictions.jsonl").read_bytes().splitlines()]
 ROW = [245, 0.5, 1, 2, 30, 40, 5.5, 6.5, 70.25, 80]
 PAIR = {"h_box": [1, 2, 30, 40], "o_box": [5.5, 6.5, 70.25, 80], "o_label": 13, "hoi_score_inter": 0.5}
@@ -271,5 +270,5 @@ def test_the_command_says_what_it_assumes(hoicli: Hoicli) -> None:
     result = hoicli("convert", path)
     assert result.err.splitlines()[:1] == [
         f"hoicli: {path} names images by number only: taking HICO-DET test numbers "
-        "(1 is HICO_test2015_00000001); --image-list for another set",
+        "(1 is HICO_test2015_00000001); --image-list for another set"
     ]

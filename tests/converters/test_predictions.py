@@ -25,9 +25,8 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import path_of
 from hoicli.vocabulary.datasets import load
 from tests.foreign.arrays import last_pixels, matlab_file
-from tests.support.project import EIGHT, FIXTURES, Hoicli, dumped, triplets_of
+from tests.support.project import EIGHT, FOREIGN, GT, Hoicli, dumped, triplets_of
 
-FOREIGN = FIXTURES / "foreign"
 VOCABULARY = load("hico")
 Records = list[dict[str, Any]]
 
@@ -42,7 +41,7 @@ OF_LAST_PIXELS = [
     for record in PREDICTIONS
 ]
 """The same as UPT would write them to its .mat files."""
-IMAGES = [record["image_id"] for record in lines(EIGHT / "gt.jsonl")]
+IMAGES = [record["image_id"] for record in lines(GT)]
 
 
 def context_of(images: list[str] | None = None, *, skip: bool = False) -> tuple[Context, list[str]]:
@@ -226,7 +225,7 @@ def test_cdn_json_of_ground_truth_is_refused(tmp_path: Path) -> None:
     context = context_of()[0]
     context.target = "cdn-json"
     with pytest.raises(DataError) as error:
-        hoi_lists.write(lines(EIGHT / "gt.jsonl"), str(tmp_path / "cdn.json"), context)
+        hoi_lists.write(lines(GT), str(tmp_path / "cdn.json"), context)
     problem = "hois[0].score: missing; --to cdn-json writes predictions (is this the ground truth?)"
     assert str(error.value) == f"image HICO_test2015_00000001: {problem}"
     assert list(tmp_path.iterdir()) == []

@@ -10,9 +10,8 @@ import pytest
 
 from hoicli.converters import named
 from hoicli.converters.named import NAMED
-from tests.support.project import EIGHT, FIXTURES, Hoicli, records_of
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, records_of
 
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 OTHER_LABELS = FIXTURES / "own/label_studio.json"
 
 

@@ -22,15 +22,13 @@ from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import normalise
 from tests.support import reference, strategies
 from tests.support.kernel import lines
-from tests.support.project import FIXTURES, Hoicli, changed, parsed, triplets_of, without_gt
+from tests.support.project import FIXTURES, Hoicli, Record, changed, parsed, triplets_of, without_gt
 
 SWIG = load("swig")
 FOLDER = FIXTURES / "swig"
 TRUTH, PREDICTIONS = FOLDER / "gt.jsonl", FOLDER / "predictions.jsonl"
 ANNOTATIONS, DUMP = FOLDER / "foreign" / "swig_dev_1000.json", FOLDER / "foreign" / "preds.pkl"
 EVALUATED = {"full": 5539, "zero_shot": 1391, "rare": 2841, "non_rare": 1307}
-
-Record = dict[str, Any]
 
 
 def records(path: Path) -> list[Record]:

@@ -18,11 +18,10 @@ from hoicli.converters.formats import detect
 from hoicli.vocabulary.datasets import load
 from tests.foreign.arrays import matlab_file
 from tests.foreign.lists import items
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, triplets_of
+from tests.support.project import EIGHT, FIXTURES, GT, SWIG, Hoicli, parsed, triplets_of
 
-TRUTH, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
+TRUTH, PREDICTIONS = GT, EIGHT / "predictions.jsonl"
 IMAGES = [record["image_id"] for record in parsed(TRUTH.read_text())]
-SWIG = FIXTURES / "swig"
 FIX = "give --image-list: ground truth in the order of the items, or a list of names"
 
 Records = list[dict[str, Any]]

@@ -14,7 +14,7 @@ import pytest
 
 from hoicli.vocabulary.dataset_content import coco_objects
 from hoicli.vocabulary.datasets import VCOCO_ORDERS, load, verb_and_role
-from tests.support.project import EIGHT, FIXTURES, Hoicli, Result, changed, dumped
+from tests.support.project import EIGHT, FIXTURES, GT, Hoicli, Record, Result, changed, dumped
 from tests.support.project import records_of as records
 
 VCOCO = load("vcoco")
@@ -24,7 +24,6 @@ DUMP, CACHE = FOLDER / "predictions.json", FOLDER / "foreign" / "vcoco_results.p
 TRUTH, PREDICTIONS = FOLDER / "ground_truth.jsonl", FOLDER / "predictions.jsonl"
 TINY = [0.0, 0.0, 0.1, 0.1]
 
-Record = dict[str, Any]
 Change = Callable[[Any], None]
 
 
@@ -256,10 +255,7 @@ def test_equal_people_stay_two_and_equal_objects_become_one(hoicli: Hoicli, tmp_
         (person(hold_obj=[1, 2, 3, 4]), "[1].hold_obj: is not a box and a score: five numbers"),
         (person(hold_agent="high"), "[1].hold_agent: is not a score"),
         (person(person_box=[1, 2, 3]), "[1].person_box: is not a box of four numbers"),
-        (
-            person(image_id=True),
-            "[1]: has no image_id, the number of its COCO image; add it",
-        ),
+        (person(image_id=True), "[1]: has no image_id, the number of its COCO image; add it"),
     ],
 )
 def test_damaged_detections(hoicli: Hoicli, tmp_path: Path, item: Any, message: str) -> None:
@@ -320,10 +316,7 @@ def test_what_one_dictionary_cannot_hold_becomes_two(hoicli: Hoicli, tmp_path: P
             (VSRL, INSTANCES, "--to", "vcoco-pkl"),
             "image 11: hois[0].score: missing; --to vcoco-pkl writes predictions ",
         ),
-        (
-            (DUMP, "--to", "cdn-json"),
-            f"{DUMP}: is of vcoco, which --to cdn-json cannot hold; choose vcoco-pkl",
-        ),
+        ((DUMP, "--to", "cdn-json"), f"{DUMP}: is of vcoco, which --to cdn-json cannot hold; choose vcoco-pkl"),
         ((EIGHT / "predictions.jsonl", "--to", "vcoco-pkl"), f"{EIGHT / 'predictions.jsonl'}:1: hois["),
     ],
 )
@@ -499,7 +492,7 @@ def test_a_list_of_images_may_be_of_any_dataset(hoicli: Hoicli, tmp_path: Path) 
     is, and V-COCO's ground truth need not be called so."""
     plain = hoicli("convert", CACHE)
     assert plain.code == 0
-    for images in (TRUTH, EIGHT / "gt.jsonl", FIXTURES / "swig" / "gt.jsonl", qpic_truth(tmp_path)):
+    for images in (TRUTH, GT, FIXTURES / "swig" / "gt.jsonl", qpic_truth(tmp_path)):
         assert hoicli("convert", CACHE, "--image-list", images).out == plain.out
 
 

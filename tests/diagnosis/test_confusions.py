@@ -20,9 +20,9 @@ from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.ranking import interpolated_ap
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
-from tests.support.diagnosis import PAIR, diagnosis
-from tests.support.kernel import Given, Record, ground_truth, lines
-from tests.support.project import FIXTURES, Hoicli, parsed
+from tests.support.diagnosis import diagnosis
+from tests.support.kernel import Given, ground_truth, lines
+from tests.support.project import FIXTURES, PAIR, Hoicli, Record, parsed
 from tests.support.strategies import crowds, datasets
 
 HICO, DIAG = load("hico"), PROTOCOLS["diag"]
@@ -321,9 +321,7 @@ def test_what_is_refused(hoicli: Hoicli) -> None:
         assert said in result.err
 
 
-def test_a_gain_does_not_depend_on_how_many_are_computed_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_gain_does_not_depend_on_how_many_are_computed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     truth, predictions = mistaken(1)
     whole = confusions(truth, predictions)
     monkeypatch.setattr(pairing, "PAIRS_AT_ONCE", 3)

@@ -16,12 +16,11 @@ from hoicli.evaluation.evaluation_rows import Evaluated, Wanted
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.recall_grids import GRIDS
 from hoicli.vocabulary.datasets import load
-from tests.support.kernel import Record, tally
-from tests.support.project import EIGHT, Hoicli, parsed
+from tests.support.kernel import tally
+from tests.support.project import PAIR, Hoicli, Record, parsed
 from tests.support.strategies import datasets
 
 HICO = load("hico")
-PAIR = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
 Row = dict[str, Any]
 
 

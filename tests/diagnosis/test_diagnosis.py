@@ -16,17 +16,8 @@ from hoicli.diagnosis.error_types import ERRORS
 from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.records.oracles import IN_TURN, ORACLES
 from tests.support import reference, strategies
-from tests.support.diagnosis import (
-    HICO,
-    INJECTED,
-    PAIR,
-    READINGS,
-    Record,
-    agrees_in_any_order,
-    counts,
-    diagnosis,
-)
-from tests.support.project import EIGHT, Hoicli, parsed
+from tests.support.diagnosis import HICO, INJECTED, READINGS, agrees_in_any_order, counts, diagnosis
+from tests.support.project import GT, PAIR, Hoicli, Record, parsed
 
 # Known errors in, exactly those counts out
 
@@ -118,7 +109,7 @@ def truth_records(request: pytest.FixtureRequest) -> list[Record]:
         records: list[Record] = request.getfixturevalue("real_truth")
         assert len(records) == 1000
         return records
-    records = [json.loads(line) for line in (EIGHT / "gt.jsonl").read_text().splitlines()]
+    records = [json.loads(line) for line in (GT).read_text().splitlines()]
     return [record for record in records if usable(record)]
 
 

@@ -21,10 +21,9 @@ from hoicli.evaluation.ranking import Listed
 from hoicli.figures.styles import _INKS, STYLES
 from hoicli.interface.choices import entries, oracles
 from hoicli.records.oracles import IN_TURN, OF_A_SIDE, ORACLES
-from tests.support.arrays import GT, PREDICTIONS, records
-from tests.support.diagnosis import DIAG, HICO, READINGS, Record, diagnosis, diagnosis_of, typed
+from tests.support.diagnosis import DIAG, HICO, READINGS, diagnosis, diagnosis_of, typed
 from tests.support.kernel import ground_truth
-from tests.support.project import Hoicli
+from tests.support.project import GT, PREDICTIONS, Hoicli, Record, records
 
 TRUTH, PREDICTED = records(GT), records(PREDICTIONS)[:-1]
 """Some images of the ground truth are in no batch of predictions."""

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
+from tests.support.project import FIXTURES, PAIR, Hoicli, parsed
 
-PAIR = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
 OF_VCOCO = ("--gt", FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl")
 
 

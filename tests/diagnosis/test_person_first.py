@@ -23,13 +23,11 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.oracles import IN_TURN, ORACLES
 from tests.support import diagnosis as support
 from tests.support import reference, vcoco_reference
-from tests.support.arrays import records
 from tests.support.kernel import ground_truth, lines
-from tests.support.project import FIXTURES, Hoicli, parsed, written
+from tests.support.project import FIXTURES, Hoicli, Record, parsed, records, written
 from tests.support.strategies import crowds
 from tests.support.vcoco import VCOCO, datasets
 
-Record = dict[str, Any]
 FOLDER = FIXTURES / "vcoco"
 PAIR = ("--dataset", "vcoco", "--gt", FOLDER / "ground_truth.jsonl", FOLDER / "predictions.jsonl")
 
@@ -588,10 +586,7 @@ def test_pairs_by_hand() -> None:
 
 
 def test_listed_pairs_and_interactiveness() -> None:
-    listed = [
-        {"subject": 0, "object": 2, "interactiveness": 0.1},
-        {"subject": 1, "object": 2, "interactiveness": 0.9},
-    ]
+    listed = [{"subject": 0, "object": 2, "interactiveness": 0.1}, {"subject": 1, "object": 2, "interactiveness": 0.9}]
     result = pairs([SCENE], [detections([PERSON, OTHER, CUP], 1, [], pairs=listed)])
     assert (result["pair_precision"][1], result["pair_recall"][0], result["pair_precision"][0]) == (2, 0.5, 0.5)
     assert result["neg_ap"][0] == pytest.approx(0.5)  # the pair that interacts is thought to do so less

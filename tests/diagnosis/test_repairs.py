@@ -16,8 +16,8 @@ from hoicli.cli import run
 from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.records.oracles import IN_TURN, ORACLES
 from tests.support import reference, strategies
-from tests.support.diagnosis import HICO, PAIR, READINGS, Record, diagnosis, typed
-from tests.support.project import Hoicli
+from tests.support.diagnosis import HICO, READINGS, diagnosis, typed
+from tests.support.project import PAIR, Hoicli, Record
 
 # The released code
 
@@ -265,16 +265,10 @@ def test_emitted_repairs_are_those_of_the_reading(hoicli: Hoicli) -> None:
             "--progressive: unknown 'colour'; choose all, or human_box, object_box, both_boxes,",
         ),
         (("--progressive", "duplicate,duplicate"), "--progressive: duplicate twice; an oracle is applied once"),
-        (
-            ("--progressive", "all", "--independent"),
-            "--progressive: oracles that follow one another share",
-        ),
+        (("--progressive", "all", "--independent"), "--progressive: oracles that follow one another share"),
         (("--progressive", "all", "--as-released"), "--as-released: the released code has neither --independent nor"),
         (("--independent", "--as-released"), "--as-released: the released code has neither --independent nor"),
-        (
-            ("--independent", "--emit", "predictions"),
-            "--emit predictions: shows the one repair of a ground truth;",
-        ),
+        (("--independent", "--emit", "predictions"), "--emit predictions: shows the one repair of a ground truth;"),
     ],
 )
 def test_wrong_calls(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from tests.support.graphs import Record, dataset
-from tests.support.project import Hoicli
+from tests.support.graphs import dataset
+from tests.support.project import Hoicli, Record
 
 
 def written(folder: Path, **streams: list[Record]) -> dict[str, Path]:

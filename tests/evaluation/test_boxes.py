@@ -15,9 +15,9 @@ import hoicli
 from hoicli.errors import HoicliError
 from hoicli.evaluation.box_rules import BOX_RULES, COCO_IOU, GRID_HUNDREDTHS
 from hoicli.evaluation.recall_grids import GRID_ARANGE
+from tests.support.project import Record
 
 Box = list[float]
-Record = dict[str, Any]
 LABELS = ["person", "bench", "bicycle", "horse"]
 SUBSETS = {"full": LABELS, "persons": LABELS[:1], "objects": LABELS[1:]}
 

@@ -15,7 +15,8 @@ from hoicli.evaluation.selection import chosen_protocols
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.labels import Vocabulary
 from tests.support import strategies, vcoco
-from tests.support.kernel import HICO, Record, ground_truth, lines
+from tests.support.kernel import HICO, ground_truth, lines
+from tests.support.project import Record
 
 Data = tuple[list[Record], list[Record]]
 

@@ -20,7 +20,8 @@ from hoicli.evaluation.selection import chosen_protocols
 from hoicli.evaluation.tally import Tally
 from hoicli.records.intake import ErrorPolicy
 from tests.support import reference, strategies
-from tests.support.kernel import HICO, Record, evaluate, ground_truth, lines
+from tests.support.kernel import HICO, evaluate, ground_truth, lines
+from tests.support.project import Record
 
 
 @given(strategies.datasets())

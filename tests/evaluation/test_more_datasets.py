@@ -16,7 +16,7 @@ from hoicli.evaluation.selection import chosen_protocols
 from hoicli.vocabulary.datasets import load
 from tests.evaluation.test_golden import GOLDEN, TOLERANCE, Rows, by_class, rows_of
 from tests.hostile.readers import CORPUS
-from tests.support.project import EIGHT, FIXTURES, Hoicli
+from tests.support.project import FIXTURES, GT, Hoicli
 
 EXPECTED: dict[str, Any] = json.loads((GOLDEN / "expected_sets.json").read_text())
 
@@ -170,7 +170,7 @@ def test_a_detector_is_judged_by_its_best_triplet(hoicli: Hoicli, tmp_path: Path
 
 
 def test_boxes_that_are_not_looked_at_need_not_fit(hoicli: Hoicli, tmp_path: Path) -> None:
-    truth, scores = str(EIGHT / "gt.jsonl"), str(CORPUS / "image_scores.npy")
+    truth, scores = str(GT), str(CORPUS / "image_scores.npy")
     path = converted(tmp_path, "scores.jsonl", scores, "--image-list", truth)
     said = hoicli("eval", "--protocol", "hico-image", "--gt", truth, path).err
     assert said == "hoicli: hico-image: 584 of 600 classes have no ground truth and count 0 in the mean\n"

@@ -10,11 +10,8 @@ from typing import Any
 import pytest
 
 from hoicli.vocabulary.datasets import load
-from tests.support.arrays import records
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, written
+from tests.support.project import EIGHT, FIXTURES, OWN, Hoicli, Record, parsed, records, written
 
-Record = dict[str, Any]
-OWN = FIXTURES / "own"
 SITE, GT, PREDICTIONS, RESULTS = (OWN / name for name in ("site.json", "gt.jsonl", "predictions.jsonl", "results.json"))
 PAIR = ("--dataset", SITE, "--gt", GT, PREDICTIONS)
 HICO_GT, HICO_PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"

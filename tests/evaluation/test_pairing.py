@@ -16,7 +16,8 @@ from hoicli.evaluation.pairing import blocks_of, check_pairs
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
-from tests.support.kernel import Record, ground_truth, lines
+from tests.support.kernel import ground_truth, lines
+from tests.support.project import Record
 
 HICO = PROTOCOLS["hico"]
 

@@ -18,10 +18,9 @@ from hoicli.evaluation.protocol_files import WORDS, _check_together, _make_proto
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.selection import TABLES
 from hoicli.vocabulary.datasets import DATASETS, load
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
+from tests.support.project import FIXTURES, GT, OTHER, PREDICTIONS, Hoicli, parsed
 
 GOLDEN = Path(__file__).parent / "golden"
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 SCHEMA = jsonschema.Draft202012Validator(json.loads(schema_text("protocol")))
 
 
@@ -138,7 +137,7 @@ def test_it_goes_beside_published_ones_and_through_match(hoicli: Hoicli, tmp_pat
 def test_compare_takes_it(hoicli: Hoicli, tmp_path: Path) -> None:
     path = written(tmp_path / "mine.json", {"name": "mine", "like": "qpic", "grid": "every"})
     pair = ("--gt", GT, PREDICTIONS)
-    found = parsed(hoicli("compare", *pair, EIGHT / "other.jsonl", "--protocol", path, "--bootstrap", "20").out)
+    found = parsed(hoicli("compare", *pair, OTHER, "--protocol", path, "--bootstrap", "20").out)
     assert {row["protocol"] for row in found} == {"mine", "diag"}
     assert "area under the precision envelope" in hoicli("eval", "--explain", "--protocol", path).out
 

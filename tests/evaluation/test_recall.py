@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from tests.evaluation.recall_scenes import rows, values, written
-from tests.support.graphs import OBJECTS, VERBS, Record, predictions, truth
-from tests.support.project import EIGHT, FIXTURES, Hoicli
+from tests.support.graphs import OBJECTS, VERBS, predictions, truth
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, Record
 
-GRAPHS = FIXTURES / "graphs"
 BOXES = [[0, 0, 10, 10], [20, 0, 40, 20], [50, 50, 60, 80]]
 LABELS = ["person", "dog", "table"]
 
@@ -63,10 +62,7 @@ def test_all_three_labels_and_both_boxes_decide(hoicli: Hoicli, tmp_path: Path) 
     gt = image("a", (0, "on", 1))
     half = [[0, 0, 10, 10], [20, 0, 30, 20], BOXES[2]]  # of the object: IoU 1/2, which is enough
     less = [[0, 0, 10, 10], [20, 0, 29.9, 20], BOXES[2]]
-    hits = {
-        "itself": scored(gt, (0, "on", 1, 0.5)),
-        "half": scored(gt, (0, "on", 1, 0.5), boxes=half),
-    }
+    hits = {"itself": scored(gt, (0, "on", 1, 0.5)), "half": scored(gt, (0, "on", 1, 0.5), boxes=half)}
     misses = {
         "less than half": scored(gt, (0, "on", 1, 0.5), boxes=less),
         "verb": scored(gt, (0, "near", 1, 0.5)),
@@ -113,7 +109,7 @@ def test_nothing_to_find(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 def test_hico_has_them_as_an_extension(hoicli: Hoicli) -> None:
-    lines = hoicli("recall", "--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl").out
+    lines = hoicli("recall", "--gt", GT, PREDICTIONS).out
     found = [json.loads(line) for line in lines.splitlines()]
     assert {row["metric"].split("@")[0] for row in found} == {"R", "mR", "F1"}
     assert all("|extension:recall|" in row["signature"] for row in found)
@@ -192,7 +188,7 @@ def test_the_ground_truth_as_its_own_predictions_is_all_found(
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, options: tuple[str, ...], message: str) -> None:
-    result = hoicli("recall", "--gt", EIGHT / "gt.jsonl", *options, EIGHT / "predictions.jsonl")
+    result = hoicli("recall", "--gt", GT, *options, PREDICTIONS)
     assert (result.code, result.out, result.err) == (2, "", f"hoicli: {message}\n")
 
 

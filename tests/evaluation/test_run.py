@@ -13,9 +13,8 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from tests.support.arrays import GT, PREDICTIONS
-from tests.support.kernel import HICO, Record, ground_truth, lines
-from tests.support.project import EIGHT, Hoicli, written
+from tests.support.kernel import HICO, ground_truth, lines
+from tests.support.project import GT, OTHER, PREDICTIONS, Hoicli, Record, written
 
 
 def image(name: str, good: int, bad: int) -> Record:
@@ -143,7 +142,7 @@ def test_scores_that_rank_nothing_are_asked_about(hoicli: Hoicli, tmp_path: Path
 def test_classes_without_ground_truth_are_said_where_most_of_a_mean_have_none(hoicli: Hoicli) -> None:
     """Once for all models, and not of means that leave such classes out."""
     said = "586 of 600 classes have no ground truth and count 0 in the mean"
-    gt, streams = ("--gt", EIGHT / "gt.jsonl"), [EIGHT / "predictions.jsonl", EIGHT / "other.jsonl"]
+    gt, streams = ("--gt", GT), [PREDICTIONS, OTHER]
     assert hoicli("eval", *gt, streams[0]).err.count(f"hoicli: hico, hico-ko, upt, inp-cc: {said}") == 1
     assert said not in hoicli("eval", *gt, "--protocol", "qpic,diag", streams[0]).err
     assert hoicli("compare", "--bootstrap", "10", *gt, *streams).err.count(said) == 1

@@ -25,8 +25,8 @@ from hoicli.evaluation.tally import ClassResults
 from hoicli.evaluation.views import Views, parse_thresholds
 from hoicli.vocabulary.datasets import load
 from tests.support import reference, strategies
-from tests.support.kernel import HICO, Record, ground_truth, tally
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.kernel import HICO, ground_truth, tally
+from tests.support.project import FIXTURES, Hoicli, Record
 
 Data = tuple[list[Record], list[Record]]
 EVERY = chosen_protocols(["all"], "hico")

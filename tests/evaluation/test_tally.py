@@ -21,8 +21,8 @@ from hoicli.evaluation.tally import Tally, subset_classes
 from hoicli.evaluation.views import Views
 from hoicli.records.intake import ErrorPolicy
 from hoicli.resampling.ranked import RankedLists
-from tests.support.arrays import GT, PREDICTIONS, records
 from tests.support.kernel import HICO, ground_truth, lines, tally
+from tests.support.project import GT, PREDICTIONS, records
 
 TRUTH, PREDICTED = records(GT), records(PREDICTIONS)
 IDS = sorted(record["image_id"] for record in TRUTH)

@@ -10,12 +10,7 @@ import pytest
 from hoicli.errors import UsageError
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.slices import parse_slices
-from hoicli.evaluation.views import (
-    Thresholds,
-    Views,
-    parse_thresholds,
-    view_order,
-)
+from hoicli.evaluation.views import Thresholds, Views, parse_thresholds, view_order
 from hoicli.vocabulary.datasets import load
 
 HICO, DIAG, V_COCO = PROTOCOLS["hico"], PROTOCOLS["diag"], PROTOCOLS["vcoco-s1"]

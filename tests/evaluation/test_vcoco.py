@@ -20,9 +20,8 @@ from hoicli.commands.doctor import schema_text
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
 from tests.support import kernel, vcoco_reference
-from tests.support.arrays import records
-from tests.support.project import FIXTURES, Hoicli, parsed, written
-from tests.support.vcoco import VCOCO, Record, datasets, with_labels
+from tests.support.project import FIXTURES, Hoicli, Record, parsed, records, written
+from tests.support.vcoco import VCOCO, datasets, with_labels
 
 FOLDER = FIXTURES / "vcoco"
 TRUTH, PREDICTIONS = FOLDER / "ground_truth.jsonl", FOLDER / "predictions.jsonl"

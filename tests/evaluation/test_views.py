@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, parsed
 from tests.support.vcoco import with_labels
 
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 V_GT, V_PREDICTIONS = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"
 VIEW = ("iou", "slice", "part")
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.arrays import GT, PREDICTIONS, records
-from tests.support.project import Hoicli, written
-
-Record = dict[str, Any]
+from tests.support.project import GT, PREDICTIONS, Hoicli, Record, records, written
 
 
 def moved(record: Record) -> Record:

@@ -6,10 +6,9 @@ import pytest
 
 from hoicli.evaluation.selection import TABLES
 from hoicli.vocabulary.datasets import load
-from tests.support.project import EIGHT, Hoicli, parsed
+from tests.support.project import PAIR, Hoicli, parsed
 
 HICO = load("hico")
-PAIR = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
 NAMES = {
     "rare_first": ("RF-UC", "rf-uc", "UC-RF", "uc_rf", "rare-first"),
     "non_rare_first": ("NF-UC", "nf-uc", "UC-NF", "uc_nf", "non-rare-first"),

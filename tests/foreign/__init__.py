@@ -16,9 +16,8 @@ import orjson
 
 from hoicli.converters.formats import FORMATS
 from tests.hostile.mutations import STRUCTURE
-from tests.support.project import EIGHT, FIXTURES
+from tests.support.project import EIGHT, FIXTURES, Record
 
-Record = dict[str, Any]
 Records = list[Record]
 Make = Callable[[Records, Records, Path], None]
 """Writes a file of the ground truth and the predictions."""

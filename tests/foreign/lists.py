@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from hoicli.vocabulary.datasets import load
-from tests.foreign import Record, Records, writes
+from tests.foreign import Records, writes
+from tests.support.project import Record
 
 Number = Callable[[Any], Any]
 
@@ -25,10 +26,7 @@ def boxes(record: Record, ids: Mapping[str, int], number: Number = lambda value:
 
 
 def hois(
-    record: Record,
-    id_of: Callable[[str, str], int],
-    number: Number = lambda value: value,
-    key: str = "category_id",
+    record: Record, id_of: Callable[[str, str], int], number: Number = lambda value: value, key: str = "category_id"
 ) -> list[Record]:
     """The interactions, with the number of each verb and label of its object, and with the scores they have."""
     found = []

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import EIGHT, ROOT, Hoicli, Result
+from tests.support.project import GT, ROOT, Hoicli, Result
 
 TRUTH = (
     '{"image_id": %s, "boxes": [[0, 0, 9, 9], [5, 5, 20, 20]], "labels": ["person", "bench"], "hois": [{"subject": 0, '
@@ -159,12 +159,7 @@ def test_what_a_file_puts_into_a_message_is_shown_and_not_obeyed(hoicli: Hoicli,
         record: dict[str, Any] = json.loads(SCORED % 1)
         record["labels"][1] = record["image_id"] = record["hois"][0]["verb"] = record[name] = name
         path = written(tmp_path / "p.jsonl", json.dumps(record) + "\n")
-        for words in (
-            ["eval", "--gt", EIGHT / "gt.jsonl", path],
-            ["convert", path],
-            ["agree", path],
-            ["robust", path],
-        ):
+        for words in (["eval", "--gt", GT, path], ["convert", path], ["agree", path], ["robust", path]):
             err = hoicli(*words).err
             assert err.endswith("\n")
             assert err[:-1].isprintable()

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, Record
 
-Record = dict[str, Any]
 PAIR: Record = {"boxes": [[0, 0, 20, 40], [20, 10, 60, 40]], "labels": ["person", "bicycle"]}
 RIDE: Record = {"subject": 0, "object": 1, "verb": "ride"}
 

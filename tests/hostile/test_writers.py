@@ -19,9 +19,8 @@ from hoicli.errors import UsageError
 from hoicli.shoe.interview import AnswerCache
 from tests.hostile.dying import WRITERS
 from tests.hostile.readers import CORPUS
-from tests.support.project import EIGHT, PATIENCE, ROOT, Hoicli, refusal
+from tests.support.project import GT, PATIENCE, PREDICTIONS, ROOT, Hoicli, refusal
 
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 PYTHON = [sys.executable, "-m", "hoicli"]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from hoicli.cli import COMMANDS
 from tests.hostile.dying import WRITERS, Writer
-from tests.support.project import EIGHT, ROOT
+from tests.support.project import EIGHT, GT, ROOT
 
 WORLD = """
 set -e
@@ -60,7 +60,7 @@ def test_every_command_in_a_container(tmp_path: Path, user: int) -> None:
         pytest.skip("needs the right to unshare mounts (root, on Linux)")
     named = {str(number): writer for number, writer in enumerate(WRITERS)}
     calls = [calls_of(writer, number) for number, writer in enumerate(WRITERS)]
-    calls += [("add", ["data", "add", "x:val", str(EIGHT / "gt.jsonl")]), ("fetch", ["data", "fetch", "hico:test"])]
+    calls += [("add", ["data", "add", "x:val", str(GT)]), ("fetch", ["data", "fetch", "hico:test"])]
     assert {words[0] for _, words in calls} == set(COMMANDS)
     folders = sorted({str(ROOT), sys.base_prefix, sys.prefix, *(path for path in sys.path if os.path.isdir(path))})
     outer = [path for path in folders if not any(path.startswith(f"{other}/") for other in ("/usr", *folders))]

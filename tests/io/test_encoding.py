@@ -15,9 +15,7 @@ import pytest
 from hoicli.io.opened_files import MARK
 from hoicli.io.streams import SECOND, Stream
 from tests.hostile.readers import FOREIGN
-from tests.support.project import EIGHT, ROOT, Hoicli
-
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
+from tests.support.project import GT, PREDICTIONS, ROOT, Hoicli
 
 
 def written(path: Path, text: str, *, packed: bool = False) -> Path:

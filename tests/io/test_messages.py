@@ -13,10 +13,9 @@ import hoicli as package
 from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError
 from hoicli.io.messages import note, set_log_options
 from hoicli.validation.findings import ERRORS
-from tests.support.project import EIGHT, ROOT, Hoicli, parsed
+from tests.support.project import GT, PREDICTIONS, ROOT, Hoicli, parsed
 from tests.support.readme import DOCS
 
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 EVERY_CODE = [code for codes in CODES.values() for code in codes]
 EVAL = ("eval", "--gt", GT, "--protocol", "hico")
 

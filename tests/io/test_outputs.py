@@ -12,7 +12,7 @@ import pytest
 import hoicli as api
 from hoicli.errors import DataError, UsageError
 from hoicli.io.outputs import atomic_folder, atomic_path, stays_inside, write_whole
-from tests.support.project import EIGHT, Hoicli, Result
+from tests.support.project import GT, PREDICTIONS, Hoicli, Result
 
 
 def test_a_file_is_made_with_its_folders_and_has_the_mode_of_the_one_it_replaces(tmp_path: Path) -> None:
@@ -158,5 +158,5 @@ def test_a_name_promises_no_other_compression(hoicli: Hoicli, tmp_path: Path, en
     said = f"hoicli: -o {target}: only .gz is compressed here; pipe it: hoicli ... | {program} > FILE\n"
     assert result == Result(2, "", said)
     with pytest.raises(UsageError, match=f"is compressed here; pipe it: hoicli ... | {program}"):
-        api.match(EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl").write(str(target))
+        api.match(GT, PREDICTIONS).write(str(target))
     assert not list(tmp_path.iterdir())

@@ -21,10 +21,9 @@ import pytest
 
 from tests.support.forks import put_hoicli
 from tests.support.growth import Size, make_dump
-from tests.support.project import EIGHT, FIXTURES, PATIENCE, ROOT, Hoicli, Result
+from tests.support.project import EIGHT, FIXTURES, GT, PATIENCE, PREDICTIONS, ROOT, Hoicli, Result
 
 SCALE = FIXTURES / "scale"
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 
 
 @dataclass(frozen=True)

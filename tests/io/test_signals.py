@@ -21,11 +21,10 @@ import pytest
 from hoicli.io import process
 from hoicli.io.outputs import atomic_path
 from tests.hostile.dying import forked
-from tests.support.project import EIGHT, FIXTURES, PATIENCE, ROOT, Hoicli
+from tests.support.project import FIXTURES, GT, PATIENCE, PREDICTIONS, ROOT, Hoicli
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 PYTHON = [sys.executable, "-m", "hoicli"]
 ENDINGS = [signal.SIGTERM, signal.SIGHUP]
 

@@ -13,7 +13,8 @@ from hoicli.pairs.statistics import Figure, pair_statistics
 from hoicli.records.intake import ErrorPolicy
 from tests.evaluation.test_crowds import crowded
 from tests.support import strategies
-from tests.support.kernel import Given, Record, ground_truth, lines
+from tests.support.kernel import Given, ground_truth, lines
+from tests.support.project import Record
 
 Data = tuple[list[Record], list[Record]]
 

@@ -12,10 +12,9 @@ from hoicli.evaluation.protocols import ALL_BY_ONE, FAR_EDGES, NO_SHIFT
 from hoicli.pairs.matches import box_protocol
 from hoicli.vocabulary.datasets import load
 from tests.evaluation.test_golden import GOLDEN, PAIRS, TOLERANCE, TRUTH, rows_of
-from tests.support.project import FIXTURES, Hoicli, written
+from tests.support.project import FIXTURES, Hoicli, Record, written
 
 EXPECTED: dict[str, Any] = json.loads((GOLDEN / "expected_sets.json").read_text())["interactiveness"]
-Record = dict[str, Any]
 PERSON, KITE, FAR = [0, 0, 9, 9], [20, 20, 39, 39], [200, 200, 219, 219]
 
 

@@ -25,8 +25,8 @@ from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.result_rows import parse_tags
 from hoicli.vocabulary.datasets import load
-from tests.support.kernel import Record, ground_truth, lines
-from tests.support.project import EIGHT, Hoicli, without_gt, written
+from tests.support.kernel import ground_truth, lines
+from tests.support.project import GT, PREDICTIONS, Hoicli, Record, without_gt, written
 from tests.support.reference import overlap
 from tests.support.strategies import datasets, scores
 
@@ -149,10 +149,7 @@ def test_the_triplet_score_stands_in_only_when_asked_to(
         name: value for name, value in with_scores.items() if name not in ("inter_map", "neg_ap")
     }
     stand_in = full_of(hoicli, "--verb-score", "triplet", *truth, bare)
-    assert {name: round(stand_in[name], 2) for name in ("inter_map", "neg_ap")} == {
-        "inter_map": 72.48,
-        "neg_ap": 88.49,
-    }
+    assert {name: round(stand_in[name], 2) for name in ("inter_map", "neg_ap")} == {"inter_map": 72.48, "neg_ap": 88.49}
     assert full_of(hoicli, "--verb-score", "triplet", *truth, golden_files["triplets"]) == stand_in
 
 
@@ -443,7 +440,7 @@ def test_map_is_that_of_the_triplets_that_are_left(data: tuple[list[Record], lis
 
 def test_map_is_that_of_eval(hoicli: Hoicli) -> None:
     """Diag-HOI's tables have the mAP of its standard_eval.py: protocol diag, whatever is done about pairs."""
-    files = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
+    files = ("--gt", GT, PREDICTIONS)
     theirs = hoicli("eval", "--protocol", "diag", "--format", "jsonl", *files)
     keys = ("metric", "subset", "value", "n", "unit", "signature")
     ours, wanted = (
@@ -711,10 +708,7 @@ GOOD = prediction([(0, 2, 0.5)], hois=[triplet(0, 2, "fly", 0.5, verb_score=0.5)
     [
         ({}, "pairs: an object; it must be an array"),
         ([{"subject": 0, "object": 1.0}], "pairs[0].object: 1.0 is no index; it must be the integer index of a box"),
-        (
-            [{"subject": 0, "object": 5}],
-            "pairs[0].object: index 5, but the line has 5 boxes; indices are 0-based",
-        ),
+        ([{"subject": 0, "object": 5}], "pairs[0].object: index 5, but the line has 5 boxes; indices are 0-based"),
         (
             [{"subject": 0, "object": 1, "interactiveness": "1"}],
             'pairs[0].interactiveness: "1" is no score; give a finite number, or leave it out',

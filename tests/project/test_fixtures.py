@@ -12,11 +12,10 @@ from hoicli import __version__
 from hoicli.vocabulary.datasets import load
 from tests.support import reference
 from tests.support.forks import put_hoicli
-from tests.support.project import EIGHT, ROOT, Hoicli
+from tests.support.project import EIGHT, PAIR, ROOT, Hoicli
 from tests.support.shell import sh
 
 EXPECTED = EIGHT / "expected"
-PAIR = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -39,17 +38,7 @@ def test_the_demo_runs(tmp_path: Path) -> None:
     done = sh(f"cd {ROOT} && sh fixtures/demo.sh {tmp_path}", tmp_path)
     assert done.code == 0, done.err
     shown = re.findall(r"^\$ (?:.*\| )?hoicli (\w+)", done.out, re.MULTILINE)
-    assert shown == [
-        "convert",
-        "validate",
-        "eval",
-        "compare",
-        "match",
-        "diagnose",
-        "explore",
-        "corrupt",
-        "robust",
-    ]
+    assert shown == ["convert", "validate", "eval", "compare", "match", "diagnose", "explore", "corrupt", "robust"]
     assert {path.name for path in tmp_path.iterdir()} >= {"errors.png", "robust.png", "explorer", "corrupted.jsonl"}
     records = [json.loads(line) for line in (tmp_path / "corrupted.jsonl").read_text().splitlines()]
     assert all((tmp_path / "corrupted" / record["file_name"]).is_file() for record in records)

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.forks import put_hoicli
-from tests.support.project import FIXTURES, PATIENCE, ROOT
+from tests.support.project import PATIENCE, ROOT, SAMPLE
 
 ACTION = ROOT / ".github/actions/gate"
-SAMPLE = FIXTURES / "sample"
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

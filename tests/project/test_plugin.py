@@ -12,10 +12,9 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from tests.support.project import FIXTURES, ROOT
+from tests.support.project import ROOT, SAMPLE
 
 pytestmark = pytest.mark.long
-SAMPLE = FIXTURES / "sample"
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,8 @@ from PIL import Image
 
 import hoicli
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, parsed
+from tests.support.project import SAMPLE, parsed
 
-SAMPLE = FIXTURES / "sample"
 STREAMS = ("gt.jsonl.gz", "baseline.jsonl.gz", "ours.jsonl.gz")
 
 

@@ -14,14 +14,12 @@ import pytest
 from hoicli import __version__
 from hoicli.commands.doctor import schema_text
 from hoicli.records.caveats import CAVEATS, names, read_caveats
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, without_gt, written
+from tests.support.project import FIXTURES, GT, OTHER, PREDICTIONS, Hoicli, Record, parsed, without_gt, written
 from tests.support.vcoco import with_labels
 
-GT, PREDICTIONS, OTHER = (EIGHT / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
 VCOCO_TRUTH, VCOCO_PREDICTIONS = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"
 POCKET = FIXTURES / "foreign/instances_test2015.json"
 DERIVED = CAVEATS["derived_labels"].words
-Record = dict[str, Any]
 
 
 def marked(path: Path, source: Path, *caveats: str) -> Path:

@@ -14,9 +14,7 @@ from hoicli.records.reading import scenes_of
 from hoicli.records.triplets import named_images
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import lines
-from tests.support.project import Hoicli, written
-
-Record = dict[str, Any]
+from tests.support.project import Hoicli, Record, written
 
 IMAGE: Record = {
     "image_id": "a",

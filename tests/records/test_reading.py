@@ -91,10 +91,7 @@ def with_hoi(**changes: Any) -> dict[str, Any]:
             "them, hoicli convert --to-vocabulary maps its answers to the dataset's)",
         ),
         (with_hoi(verb="flyy"), f"hois[0].verb: unknown verb 'flyy'; did you mean 'fly'? {OWN}"),
-        (
-            with_hoi(verb="qqqq"),
-            f"hois[0].verb: unknown verb 'qqqq'; `hoicli vocab` lists the known ones; {OWN}",
-        ),
+        (with_hoi(verb="qqqq"), f"hois[0].verb: unknown verb 'qqqq'; `hoicli vocab` lists the known ones; {OWN}"),
         (with_hoi(verb=3), "hois[0].verb: 3 is no name; verbs are strings"),
         (with_hoi(score="0.5"), 'hois[0].score: "0.5" is no score; give a finite number'),
         (with_(labels=["person", "Kites"]), f"labels[1]: unknown object 'Kites'; did you mean 'kite'? {OWN}"),

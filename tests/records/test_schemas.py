@@ -9,7 +9,7 @@ import jsonschema
 
 from hoicli.commands.doctor import kinds, schema_text
 from hoicli.evaluation.pairing import OUTCOMES
-from tests.support.project import EIGHT, FIXTURES, Hoicli
+from tests.support.project import FIXTURES, GT, OTHER, PREDICTIONS, Hoicli
 
 
 def check(kind: str, text: str) -> None:
@@ -29,15 +29,15 @@ def test_the_command_prints_the_schema_of_each_kind(hoicli: Hoicli) -> None:
 
 
 def test_fixtures_fit() -> None:
-    check("ground_truth", (EIGHT / "gt.jsonl").read_text())
-    check("prediction", (EIGHT / "predictions.jsonl").read_text())
+    check("ground_truth", (GT).read_text())
+    check("prediction", (PREDICTIONS).read_text())
 
 
 def test_what_match_and_eval_write_fits(hoicli: Hoicli) -> None:
-    pair = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
+    pair = ("--gt", GT, PREDICTIONS)
     check("match", hoicli("match", "--protocol", "all", "--nms", "0.7", *pair).out)
     check("result", hoicli("eval", "--per-class", "--tag", "model=x", "--split", "uo", "--bootstrap", "50", *pair).out)
-    check("result", hoicli("compare", "--per-class", "--bootstrap", "50", *pair, EIGHT / "other.jsonl").out)
+    check("result", hoicli("compare", "--per-class", "--bootstrap", "50", *pair, OTHER).out)
 
 
 def test_what_shoe_sim_writes_fits(hoicli: Hoicli) -> None:

@@ -6,17 +6,13 @@ import gzip
 import json
 import random
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
 
 from hoicli.commands.doctor import schema_text
 from hoicli.records.seen import dataset_name
-from tests.support.project import FIXTURES, Hoicli, written
-
-Record = dict[str, Any]
-OWN = FIXTURES / "own"
+from tests.support.project import OWN, Hoicli, Record, written
 
 
 def scene(image_id: str, *triplets: tuple[str, str, str]) -> Record:

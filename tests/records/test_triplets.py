@@ -13,8 +13,7 @@ from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.triplets import NOTHING, Triplets, merge, triplet_batches
 from tests.support.kernel import lines
-
-Record = dict[str, Any]
+from tests.support.project import Record
 
 FIRST: Record = {
     "image_id": "a",
@@ -143,10 +142,7 @@ SENSES = "must be an array of senses (or null), one a box, for example train.n.0
     [
         (of_hoi(score="1"), "hois[1].score: no finite number; give one, or leave the score out"),
         (of_hoi(score=True), "hois[1].score: no finite number; give one, or leave the score out"),
-        (
-            of_hoi(verb_synset=3),
-            "hois[1].verb_synset: no sense; name one, for example ride.v.10, or leave it out",
-        ),
+        (of_hoi(verb_synset=3), "hois[1].verb_synset: no sense; name one, for example ride.v.10, or leave it out"),
         (changed(synsets="cup.n.01"), f"synsets: {SENSES}"),
         (changed(synsets=[None, 3]), f"synsets: {SENSES}"),
         (changed(synsets=[None]), "synsets: 1 senses for 2 boxes; give one a box, null where unknown"),
@@ -169,14 +165,7 @@ def test_what_is_no_such_record(record: Record, message: str | None) -> None:
     assert names(read([record, THIRD], policy=policy)) == ALL[2:]
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"synsets": None},
-        {"image_hois": "of another vocabulary"},
-        {"ambiguous_hois": 3},
-    ],
-)
+@pytest.mark.parametrize("fields", [{"synsets": None}, {"image_hois": "of another vocabulary"}, {"ambiguous_hois": 3}])
 def test_what_is_left_alone(fields: Record) -> None:
     assert read([changed(**fields)]).verbs[1] == ("run", "run.v.01")
     # the careful check agrees: a bad record beside it does not take it along

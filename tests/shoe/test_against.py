@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from tests.support.project import FIXTURES, Hoicli, parsed, written
-from tests.support.shoe import AWAY, FILES, SHOE, THING, datasets, image, rows_of, scored, shoe_of
+from tests.support.project import FIXTURES, SHOE, Hoicli, parsed, written
+from tests.support.shoe import AWAY, FILES, THING, datasets, image, rows_of, scored, shoe_of
 
 FIGURE_6 = """
 GT: pet a/an giraffe

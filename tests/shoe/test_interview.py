@@ -342,12 +342,7 @@ def test_what_can_hold_no_answers(tmp_path: Path, path: str) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [
-        b'{"image_id": 1}',
-        b"precious",
-        b'{"model":"m","setup":"s","pos":"v","a":"a","b":"b","rating":5}\n',
-        b"[]\n",
-    ],
+    [b'{"image_id": 1}', b"precious", b'{"model":"m","setup":"s","pos":"v","a":"a","b":"b","rating":5}\n', b"[]\n"],
 )
 def test_another_file_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "precious.jsonl"

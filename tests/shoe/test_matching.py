@@ -10,7 +10,8 @@ from hoicli.errors import DataError
 from hoicli.shoe.explanation import explain
 from hoicli.shoe.scores import scores_of
 from hoicli.shoe.triplet_matching import UNIT
-from tests.support.shoe import AWAY, Record, image, pairs, scored, shoe_of
+from tests.support.project import Record
+from tests.support.shoe import AWAY, image, pairs, scored, shoe_of
 
 # --- Algorithm 1 and 2, lines 9 to 21: matching ---------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.support.project import Hoicli
-from tests.support.shoe import AWAY, FILES, SHOE, THING, image, rows_of
+from tests.support.project import SHOE, Hoicli
+from tests.support.shoe import AWAY, FILES, THING, image, rows_of
 
 FOUND = SHOE / "predictions.jsonl"
 TRUTH = ("--gt", SHOE / "gt.jsonl")

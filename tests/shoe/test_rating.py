@@ -26,9 +26,8 @@ from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.senses import candidates, ground_truth_sense
 from tests.support.kernel import lines
 from tests.support.llm_stub import Asked, Response, Stub, rate, said, serving
-from tests.support.project import EIGHT, FIXTURES, PATIENCE, Hoicli, parsed, written
+from tests.support.project import GT, PATIENCE, PREDICTIONS, VLM, Hoicli, parsed, written
 
-VLM = FIXTURES / "vlm"
 TRUTH = VLM / "ground_truth.jsonl"
 
 
@@ -67,7 +66,7 @@ def looked_up(truth: Path, predicted: Path) -> set[tuple[str, str, str]]:
 
 
 def test_the_pairs_are_those_of_plain_loops(hoicli: Hoicli, predictions: Path) -> None:
-    for truth, predicted in ((TRUTH, predictions), (EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")):
+    for truth, predicted in ((TRUTH, predictions), (GT, PREDICTIONS)):
         result = hoicli("shoe-sim", "--backend", "wordnet:path", "--gt", truth, predicted)
         assert result.code == 0, result.err
         found = keys(result.out)

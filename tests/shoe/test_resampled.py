@@ -16,7 +16,8 @@ from hoicli.resampling.rounds import Rounds, resample, swap_outputs
 from hoicli.shoe.scores import Run, intervals_of, means, scores_of, soft_entries, weighted_metrics
 from hoicli.shoe.settings import AREAS
 from hoicli.shoe.triplet_matching import UNIT
-from tests.support.shoe import AWAY, Record, datasets, image, shoe_of
+from tests.support.project import Record
+from tests.support.shoe import AWAY, datasets, image, shoe_of
 
 RATES = ("mf1", "gt_miss_rate", "prediction_miss_rate")
 

@@ -15,8 +15,8 @@ from hoicli.io.streams import Line
 from hoicli.records.columns import attempt
 from hoicli.records.parsing import parse
 from hoicli.records.triplets import named_images, open_problems
-from tests.support.project import EIGHT, FIXTURES, Hoicli, without_gt, written
-from tests.support.shoe import FILES, SHOE, image, rows_of
+from tests.support.project import GT, PREDICTIONS, SHOE, VCOCO, Hoicli, without_gt, written
+from tests.support.shoe import FILES, image, rows_of
 from tests.support.strategies import parts_of
 
 SOUND = image(("pet", "giraffe", 0.9), ("wash", None, 0.1), synsets=["person.n.01", None])
@@ -193,7 +193,7 @@ def test_bad_lines_of_every_stream(hoicli: Hoicli, tmp_path: Path, monkeypatch: 
 
 def test_processes_change_nothing(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Predictions read in shares, and images compared in blocks of one: every number, reason, note and pair."""
-    truth, found = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
+    truth, found = GT, PREDICTIONS
     table = tmp_path / "sim.jsonl"
 
     def everything(name: str) -> list[object]:
@@ -209,9 +209,6 @@ def test_processes_change_nothing(hoicli: Hoicli, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
     monkeypatch.setattr("hoicli.shoe.triplet_matching.IMAGES_AT_ONCE", 1)
     assert everything("shared") == whole
-
-
-VCOCO = FIXTURES / "vcoco"
 
 
 def test_vcoco_s_own_predictions_have_objects_without_a_label(hoicli: Hoicli, tmp_path: Path) -> None:

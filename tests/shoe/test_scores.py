@@ -17,7 +17,8 @@ from hoicli.shoe.settings import AREAS, COMBINE, ShoeOptions
 from hoicli.shoe.shoe_evaluation import filter_predictions
 from hoicli.shoe.triplet_matching import UNIT
 from tests.support import shoe_reference
-from tests.support.shoe import AWAY, RANDOM_SIMILAR, Record, candidates, curated, datasets, image, scored, shoe_of
+from tests.support.project import Record
+from tests.support.shoe import AWAY, RANDOM_SIMILAR, candidates, curated, datasets, image, scored, shoe_of
 
 
 def test_one_soft_match() -> None:

@@ -11,8 +11,8 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.similarity_table import SimilarityTable
 from tests.support.kernel import lines as as_lines
 from tests.support.llm_stub import rate, serving
-from tests.support.project import Hoicli, parsed
-from tests.support.shoe import SHOE, rows_of
+from tests.support.project import SHOE, Hoicli, parsed
+from tests.support.shoe import rows_of
 
 PAIR = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01"}
 TRUTH = ("--gt", SHOE / "gt.jsonl", SHOE / "predictions.jsonl")

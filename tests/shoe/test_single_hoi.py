@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hoicli.shoe.shoe_evaluation import single_pair_images
-from tests.support.project import Hoicli
-from tests.support.shoe import FILES, SHOE, Record, image, read, rows_of
+from tests.support.project import SHOE, Hoicli, Record
+from tests.support.shoe import FILES, image, read, rows_of
 
 
 def pairs_of(*hois: tuple[int, int | None], boxes: list[list[float]], labels: list[str], name: str = "a") -> Record:

@@ -10,7 +10,8 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.settings import RULES
 from hoicli.shoe.similarity_table import SimilarityTable, merged_rows
 from tests.support.kernel import lines as as_lines
-from tests.support.shoe import Record, table_of
+from tests.support.project import Record
+from tests.support.shoe import table_of
 
 
 def test_the_table_is_symmetric_and_knows_itself() -> None:

@@ -19,16 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.support.project import ROOT, written
+from tests.support.project import ROOT, Record, written
 from tests.support.tiny import png
 
-Record = dict[str, Any]
-
-VERBS = {
-    "bicycle": ("ride", "hold", "wash"),
-    "horse": ("ride", "feed", "hold"),
-    "cup": ("hold", "drink_with", "wash"),
-}
+VERBS = {"bicycle": ("ride", "hold", "wash"), "horse": ("ride", "feed", "hold"), "cup": ("hold", "drink_with", "wash")}
 STRANGE = "\"><script>alert(1)</script>&'\N{SNOWMAN}\u202e"
 """A name as a hostile file would have it."""
 

@@ -12,7 +12,7 @@ import math
 from random import Random
 from typing import Any
 
-Record = dict[str, Any]
+from tests.support.project import Record
 
 OBJECTS = ("person", "dog", "table", "cup", "tree", "hat")
 VERBS = ("on", "holding", "near", "wearing", "under", "looking_at", "flying_over")

@@ -7,7 +7,8 @@ import random
 from collections import defaultdict
 from typing import Any
 
-Record = dict[str, Any]
+from tests.support.project import Record
+
 ORDERS = ("boxes", "across", "within")
 """boxes: triplets stay as they are, and name the boxes' new places; across: those of one class stay in their order;
 within: those of one class change places among themselves."""

@@ -14,6 +14,12 @@ ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
 EIGHT = ROOT / "tests/eight"
 """Eight made-up images small enough to read; README.md there says what each is for."""
+GT, PREDICTIONS, OTHER = (EIGHT / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
+PAIR = ("--gt", GT, PREDICTIONS)
+FOREIGN, VCOCO, SWIG, OWN, SHOE = (FIXTURES / name for name in ("foreign", "vcoco", "swig", "own", "shoe"))
+SAMPLE, ROBUST, GRAPHS, CHOICE, VLM = (FIXTURES / name for name in ("sample", "robust", "graphs", "choice", "vlm"))
+Record = dict[str, Any]
+"""A line of a file, parsed: of an image, or a row."""
 NAMED = os.environ.get("HOICLI_SHARED")
 SHARED = ROOT.parent / "shared" if NAMED is None else Path(NAMED)
 """Published annotations and golden numbers, which are not part of the repository; tests that need them skip without.
@@ -40,6 +46,11 @@ Hoicli = Callable[..., Result]
 def parsed(text: str) -> list[dict[str, Any]]:
     """The objects of JSON lines."""
     return [json.loads(line) for line in text.splitlines()]
+
+
+def records(path: Path) -> list[Record]:
+    """The lines of a file, parsed."""
+    return parsed(path.read_text())
 
 
 def written(path: Path, records: Iterable[Mapping[str, Any]]) -> Path:

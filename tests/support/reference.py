@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from tests.support.project import Record
 
 Box = tuple[float, ...]
-Record = dict[str, Any]
 
 SHIFT_OF_TRUTH = {
     "hico": (1, 1, 1, 1),

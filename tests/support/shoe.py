@@ -17,10 +17,7 @@ from hoicli.shoe.settings import ShoeOptions
 from hoicli.shoe.similarity_table import SimilarityTable
 from hoicli.shoe.triplet_matching import UNIT, Matching, Shoe
 from tests.support.kernel import lines
-from tests.support.project import FIXTURES
-
-Record = dict[str, Any]
-SHOE = FIXTURES / "shoe"
+from tests.support.project import SHOE, Record
 
 
 def read(records: list[Record]) -> Triplets:

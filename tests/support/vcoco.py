@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from hypothesis import strategies as st
 
 from hoicli.vocabulary.datasets import load
 from tests.support import strategies
-from tests.support.arrays import records
-from tests.support.project import written
+from tests.support.project import Record, records, written
 
 VCOCO = load("vcoco")
-
-Record = dict[str, Any]
 
 
 def with_labels(path: Path, source: Path) -> Path:

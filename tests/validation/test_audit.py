@@ -19,8 +19,8 @@ from hoicli.records.boxes import iou
 from hoicli.validation.candidates import Rules
 from hoicli.validation.ground_truth_audit import KINDS, Audit
 from tests.support.audit_found import COMMON, found, world
-from tests.support.kernel import Given, Record, ground_truth, lines
-from tests.support.project import EIGHT, Hoicli
+from tests.support.kernel import Given, ground_truth, lines
+from tests.support.project import GT, PREDICTIONS, Hoicli, Record
 from tests.support.strategies import datasets
 
 HICO = PROTOCOLS["hico"]
@@ -250,14 +250,14 @@ def test_the_command_in_shares_of_the_file(hoicli: Hoicli, tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--votes", "3", EIGHT / "predictions.jsonl"), "--votes 3: give a whole number from 1 to 1"),
+        (("--votes", "3", PREDICTIONS), "--votes 3: give a whole number from 1 to 1"),
         (("--sure", "20"), "--sure 20: give a number from 0 to 1"),
         (("--same", "0"), "--same 0: give a number above 0, up to 1"),
-        (("--protocol", "hico-image", EIGHT / "predictions.jsonl"), "--protocol hico-image: has no boxes"),
+        (("--protocol", "hico-image", PREDICTIONS), "--protocol hico-image: has no boxes"),
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, words: tuple[object, ...], message: str) -> None:
-    result = hoicli("audit", "--gt", EIGHT / "gt.jsonl", *words)
+    result = hoicli("audit", "--gt", GT, *words)
     assert (result.code, result.out) == (2, "")
     assert message in result.err
 

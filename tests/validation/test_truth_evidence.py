@@ -6,7 +6,6 @@ from __future__ import annotations
 import gzip
 import json
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,10 +16,9 @@ from hoicli.validation.stream import validate_images
 from hoicli.validation.truth_evidence import ordered_pairs
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import stream
-from tests.support.project import FIXTURES
+from tests.support.project import FIXTURES, Record
 
 HICO = load("hico")
-Record = dict[str, Any]
 
 
 def sample(name: str) -> list[Record]:

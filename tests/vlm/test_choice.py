@@ -19,9 +19,8 @@ from hoicli.vlm.bank import SETTINGS, Bank, Question, read_bank
 from hoicli.vlm.choice import METRICS, tally_answers
 from hoicli.vlm.task_scores import Measured
 from tests.support import questions as made
-from tests.support.project import EIGHT, FIXTURES, SHARED, Hoicli, dumped, written
+from tests.support.project import CHOICE, GT, PREDICTIONS, SHARED, Hoicli, dumped, written
 
-CHOICE = FIXTURES / "choice"
 GOLDEN = json.loads((Path(__file__).parent / "golden/choice.json").read_text())["figures"]
 PUBLISHED = SHARED / "data/crosshoi-bench"
 
@@ -154,7 +153,7 @@ def test_which_predictions_count(tmp_path: Path) -> None:
 
 def test_records_and_their_dump_choose_alike(hoicli: Hoicli) -> None:
     """A detector's own records, and the same in the released form (which leaves two images out)."""
-    dumps = EIGHT / "predictions.jsonl", CHOICE / "detector.json"
+    dumps = PREDICTIONS, CHOICE / "detector.json"
     given = [rows(hoicli, "--questions", CHOICE / "pair.json", path) for path in dumps]
     assert [given[0][name] for name in METRICS] == [given[1][name] for name in METRICS]
 
@@ -327,5 +326,5 @@ def test_the_id_of_a_prompt_is_of_its_letters() -> None:
 def test_boxes_in_thousandths_need_the_size(hoicli: Hoicli) -> None:
     asked = ("prompts", "--task", "choice", CHOICE / "pair.json")
     assert "--image-list" in hoicli(*asked).err
-    told = hoicli(*asked, "--image-list", EIGHT / "gt.jsonl")
+    told = hoicli(*asked, "--image-list", GT)
     assert "the person is box [498, 117, 622, 815]" in json.loads(told.out.splitlines()[0])["prompt"]

@@ -102,11 +102,7 @@ def test_order_of_rows_is_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
 
 def test_what_is_odd_is_said(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = [
-        {
-            "image_path": "a.jpg",
-            "gt_pairs": [pair()],
-            "predicted_pairs": [{"person_bbox": PERSON}, pair()],
-        },
+        {"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": [{"person_bbox": PERSON}, pair()]},
         {"image_path": "b.jpg", "gt_pairs": [], "predicted_pairs": [pair()], "status": "error"},
     ]
     result = hoicli("vlm-eval", written(tmp_path, rows))

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli
-
-CHOICE = FIXTURES / "choice"
+from tests.support.project import CHOICE, FIXTURES, Hoicli
 
 
 @pytest.mark.parametrize("kind", ["lines", "one line", "under a key"])
