@@ -29,7 +29,7 @@ from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.settings import RULES
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, complaint, refusal
 
 RATINGS = FIXTURES / "agree/ratings.jsonl"
 NONE = math.nan
@@ -196,9 +196,7 @@ def test_what_is_no_ratings_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "none.csv"
     for text in ("x" * 200_000, "[1]\n", '["item", "A"]\n', "\1,\1\n", "item\nx\n"):
         path.write_text(text)
-        result = hoicli("agree", path)
-        assert (result.code, result.err.count("\n")) == (1, 1)
-        assert result.err.startswith(f"{path}:1: ")
+        assert refusal(hoicli("agree", path)).startswith(f"{path}:1: ")
 
 
 def test_who_is_a_model() -> None:
@@ -240,9 +238,7 @@ def test_who_is_a_model() -> None:
 )
 def test_a_bad_line(record: Row, message: str) -> None:
     first = {"item": "first", "rater": "A", "rating": 1, "kind": "human"}
-    with pytest.raises(DataError) as caught:
-        ratings_of(first, record)
-    assert str(caught.value).startswith(f"r.jsonl:2: {message}")
+    assert complaint(DataError, ratings_of, first, record).startswith(f"r.jsonl:2: {message}")
     assert ratings_of(first, record, skip=True).items == ["first"]
 
 
@@ -389,6 +385,4 @@ def test_the_tables(hoicli: Hoicli) -> None:
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, arguments: list[str], message: str) -> None:
-    result = hoicli("agree", *arguments, RATINGS)
-    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
-    assert result.err.startswith(message)
+    assert refusal(hoicli("agree", *arguments, RATINGS), 2).startswith(message)

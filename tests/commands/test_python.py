@@ -24,7 +24,7 @@ from hoicli.interface.command import DECLARED, wrap_for_python
 from hoicli.interface.results import Result
 from hoicli.records.intake import policy_of
 from tests.support.kernel import arrays
-from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, ROOT, Hoicli, records
+from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, ROOT, Hoicli, complaint, records, saved
 
 OTHER, MATCHES = EIGHT / "other.jsonl", EIGHT / "expected" / "matches.jsonl"
 SHOE, VCOCO, FOREIGN = FIXTURES / "shoe", FIXTURES / "vcoco", FIXTURES / "foreign"
@@ -116,8 +116,7 @@ WITHOUT_CALL = {"explore", "show", "doctor"}
 def test_a_call_gives_the_rows_and_notes_of_its_command(
     hoicli: Hoicli, tmp_path: Path, command: str, call: Callable[[], Any], arguments: tuple[object, ...]
 ) -> None:
-    copy = tmp_path / "copy.jsonl"  # a command reads a file once
-    copy.write_bytes(PREDICTIONS.read_bytes())
+    copy = saved(tmp_path / "copy.jsonl", PREDICTIONS.read_bytes())
     done = hoicli(command, *(copy if argument == "COPY" else argument for argument in arguments))
     assert done.code == 0, done.err
     found = call()
@@ -337,11 +336,10 @@ def wrong(given: object) -> Any:
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_in_one_line(call: Callable[[], Any], kind: type[HoicliError], message: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert str(caught.value).startswith(message)
-    assert "\n" not in str(caught.value)
-    assert "--" not in re.sub("`hoicli [^`]+`", "", str(caught.value))  # no option: this is a call
+    said = complaint(kind, call)
+    assert said.startswith(message)
+    assert "\n" not in said
+    assert "--" not in re.sub("`hoicli [^`]+`", "", said)
 
 
 # Converting
@@ -381,9 +379,7 @@ def test_records_come_back_plain_and_checked() -> None:
 )
 def test_outputs_that_cannot_be(tmp_path: Path, call: Callable[[Path], Any], message: str) -> None:
     before = PREDICTIONS.read_bytes()
-    with pytest.raises(UsageError) as caught:
-        call(tmp_path)
-    assert str(caught.value).startswith(message)
+    assert complaint(UsageError, call, tmp_path).startswith(message)
     assert PREDICTIONS.read_bytes() == before
     assert not list(tmp_path.iterdir())
 
@@ -477,9 +473,7 @@ def test_workers_of_a_data_loader_make_the_same_pixels(tmp_path: Path, method: s
 )
 def test_images_that_cannot_be_corrupted(arguments: tuple[Any, ...], message: str) -> None:
     pytest.importorskip("cv2")
-    with pytest.raises(HoicliError) as caught:
-        api.corrupt(*arguments)
-    assert str(caught.value).startswith(message)
+    assert complaint(HoicliError, api.corrupt, *arguments).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -488,9 +482,7 @@ def test_images_that_cannot_be_corrupted(arguments: tuple[Any, ...], message: st
 )
 def test_boxes_that_cannot_be_moved(boxes: Any, message: str) -> None:
     pytest.importorskip("cv2")
-    with pytest.raises(DataError) as caught:
-        api.corrupt(np.zeros((4, 4, 3), dtype=np.uint8), "jpeg", 1, boxes=boxes)
-    assert str(caught.value) == message
+    assert complaint(DataError, api.corrupt, np.zeros((4, 4, 3), dtype=np.uint8), "jpeg", 1, boxes=boxes) == message
 
 
 # The package

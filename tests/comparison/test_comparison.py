@@ -32,7 +32,7 @@ from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds, resample, swap_outputs
 from tests.support import strategies
 from tests.support.kernel import HICO, Given, evaluate, ground_truth, lines, tally
-from tests.support.project import EIGHT, Hoicli, Record, parsed
+from tests.support.project import EIGHT, Hoicli, Record, parsed, refusal, saved
 
 EVERY = chosen_protocols(["all"], "hico")
 """The shares of the runs of two models of one run each."""
@@ -310,8 +310,7 @@ def test_compare_says_what_changed(hoicli: Hoicli) -> None:
 
 
 def test_a_model_is_not_different_from_itself(hoicli: Hoicli, tmp_path: Path) -> None:
-    again = tmp_path / "again.jsonl"
-    again.write_bytes(PREDS.read_bytes())
+    again = saved(tmp_path / "again.jsonl", PREDS.read_bytes())
     for row in compared(hoicli, "--per-class", PREDS, again):
         if row["metric"].endswith("_diff"):
             assert row["value"] == 0
@@ -447,11 +446,8 @@ def test_a_gate_ends_with_3_where_the_model_is_worse(hoicli: Hoicli, tmp_path: P
 
 
 def test_what_is_wrong_with_a_stream_comes_before_any_note(hoicli: Hoicli, tmp_path: Path) -> None:
-    broken = tmp_path / "broken.jsonl"
-    broken.write_text(OTHER.read_text().replace('"score"', '"skore"'))
-    result = hoicli("compare", "--gt", GT, PREDS, broken)
-    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-    assert result.err.startswith(f"{broken}:1: hois[0].score: missing")
+    broken = saved(tmp_path / "broken.jsonl", OTHER.read_text().replace('"score"', '"skore"'))
+    assert refusal(hoicli("compare", "--gt", GT, PREDS, broken)).startswith(f"{broken}:1: hois[0].score: missing")
 
 
 @pytest.mark.parametrize(
@@ -472,7 +468,4 @@ def test_what_is_wrong_with_a_stream_comes_before_any_note(hoicli: Hoicli, tmp_p
     ],
 )
 def test_wrong_calls(hoicli: Hoicli, arguments: tuple[object, ...], message: str) -> None:
-    result = hoicli(*arguments)
-    assert (result.code, result.out) == (2, "")
-    assert message in result.err
-    assert result.err.count("\n") == 1
+    assert message in refusal(hoicli(*arguments), 2)

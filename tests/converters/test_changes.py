@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, Hoicli, Record, parsed
+from tests.support.project import FIXTURES, Hoicli, Record, parsed, saved
 
 HICO = load("hico")
 SAMPLE = FIXTURES / "sample" / "gt.jsonl.gz"
@@ -83,8 +83,7 @@ SCORED = {**RECORD, "hois": [HOI | {"score": 1}]}
 
 
 def converted(hoicli: Hoicli, folder: Path, record: Record, *options: object) -> Any:
-    path = folder / "records.jsonl"
-    path.write_text(json.dumps(record) + "\n")
+    path = saved(folder / "records.jsonl", json.dumps(record) + "\n")
     return hoicli("convert", path, *options)
 
 

@@ -16,7 +16,7 @@ from hoicli.converters.named import NAMED, NamedTruth
 from hoicli.converters.store import checksum, download
 from hoicli.errors import DataError
 from tests.support.llm_stub import dripping
-from tests.support.project import GT, Hoicli
+from tests.support.project import GT, Hoicli, complaint
 
 CONTENT = (GT).read_bytes()
 SHA = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
@@ -101,9 +101,7 @@ def test_what_does_not_end_is_stopped(server: Server, tmp_path: Path, monkeypatc
 def test_a_server_that_refuses(server: Server, tmp_path: Path, change: dict[str, object], said: str) -> None:
     for name, value in change.items():
         setattr(server, name, value)
-    with pytest.raises(DataError) as failed:
-        download(server.row(), tmp_path)
-    assert str(failed.value).startswith(f"{server.url}/files/gt.jsonl: {said}")
+    assert complaint(DataError, download, server.row(), tmp_path).startswith(f"{server.url}/files/gt.jsonl: {said}")
 
 
 def test_a_silent_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

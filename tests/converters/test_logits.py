@@ -13,7 +13,7 @@ import pytest
 
 from hoicli.converters.inpcc import sigmoid
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, Record
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, Record, refusal
 from tests.support.project import records_of as rows
 
 FIXTURE = FIXTURES / "foreign" / "logits.npz"
@@ -311,10 +311,7 @@ def test_a_wrong_array_is_one_line(hoicli: Hoicli, tmp_path: Path, change: Any, 
     content = arrays(14)
     change(content)
     path = saved(tmp_path / "a.npz", content)
-    result = hoicli("convert", path)
-    assert result.code == 1, result.err
-    assert result.err.startswith(f"{path}: {message}")
-    assert result.err.count("\n") == 1
+    assert refusal(hoicli("convert", path)).startswith(f"{path}: {message}")
 
 
 def test_a_bad_image_can_be_skipped(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -335,8 +332,7 @@ def test_a_bad_image_can_be_skipped(hoicli: Hoicli, tmp_path: Path) -> None:
     ],
 )
 def test_settings_that_mean_nothing_are_refused(hoicli: Hoicli, options: tuple[str, ...], message: str) -> None:
-    result = hoicli("convert", *RAW, *options, FIXTURE)
-    assert (result.code, result.err) == (2, f"hoicli: {message}\n")
+    assert refusal(hoicli("convert", *RAW, *options, FIXTURE), 2) == f"hoicli: {message}"
 
 
 def test_a_file_that_lacks_an_array_is_one_item(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from tests.support import csv_format
-from tests.support.project import FIXTURES, FOREIGN, GT, PREDICTIONS, Hoicli, dumped, written
+from tests.support.project import FIXTURES, FOREIGN, GT, PREDICTIONS, Hoicli, dumped, refusal, saved, written
 
 OF_CDN = FOREIGN / "cdn.json"
 
@@ -132,8 +132,7 @@ def test_an_option_that_only_convert_has_is_said_to_be_its_own(capsys: pytest.Ca
 
 
 def test_a_dump_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "dump.json"
-    path.write_text('[{"filename": "a.jpg", "predictions": 1, "hoi_prediction": 2}]')
+    path = saved(tmp_path / "dump.json", '[{"filename": "a.jpg", "predictions": 1, "hoi_prediction": 2}]')
     with pytest.raises(DataError, match=rf"^nothing is left: skipped 1 item; the first: {path}: \[0\]"):
         records(path, opening=Opening(policy=ErrorPolicy(skip=True)))
 
@@ -156,9 +155,7 @@ def test_options_for_answers_are_refused_for_what_holds_none(
     hoicli: Hoicli, tmp_path: Path, options: list[str]
 ) -> None:
     """They were ignored where the format was detected."""
-    refused = hoicli("convert", *options, GT)
-    assert (refused.code, refused.out) == (2, "")
-    assert "is not for records, but for vlm" in refused.err
+    assert "is not for records, but for vlm" in refusal(hoicli("convert", *options, GT), 2)
     with pytest.raises(UsageError, match="is not for records, but for vlm"):
         list(convert([orjson.loads(GT.read_bytes().splitlines()[0])], to_vocabulary=True))
 
@@ -197,8 +194,7 @@ def test_answers_about_two_images_of_one_name_are_not_joined(hoicli: Hoicli, tmp
 def test_the_rule_of_ids_is_chosen(hoicli: Hoicli, tmp_path: Path) -> None:
     """Shards, whose names collide with those of others alone; and a mended stream of records."""
     names = "a/COCO_val2014_000000000042.jpg", "b/7.jpg"
-    gt = tmp_path / "gt.json"
-    gt.write_bytes(in_folders(*names))
+    gt = saved(tmp_path / "gt.json", in_folders(*names))
 
     def ids(rule: str, file: Path) -> list[str | int]:
         result = hoicli("convert", "--dataset", "hico", "--id", rule, file)
@@ -217,10 +213,9 @@ def test_the_rule_of_ids_is_chosen(hoicli: Hoicli, tmp_path: Path) -> None:
         error = hoicli("eval", "--gt", records, PREDICTIONS).err
         assert ("hoicli convert --id path" in error) == (rule == "path")
     gt.write_bytes(in_folders("a/x.jpg"))
-    without = hoicli("convert", "--dataset", "hico", "--id", "number", gt)
-    assert (without.code, without.err) == (
-        1,
-        f"{gt}: image x: no number at the end of 'a/x.jpg', as in img_12; --id name or path\n",
+    assert (
+        refusal(hoicli("convert", "--dataset", "hico", "--id", "number", gt))
+        == f"{gt}: image x: no number at the end of 'a/x.jpg', as in img_12; --id name or path"
     )
     (tmp_path / "list.jsonl").write_bytes(in_folders("a/x.jpg", "b/x.jpg"))
     listed = hoicli("convert", "--image-list", tmp_path / "list.jsonl", PREDICTIONS)
@@ -231,8 +226,7 @@ def test_derived_labels_are_told_of_once(hoicli: Hoicli, tmp_path: Path) -> None
     truth = FOREIGN / "test_hico.json"
     assert hoicli("eval", "--gt", truth, PREDICTIONS).err.count("no image-level labels") == 1
     assert hoicli("eval", "--protocol", "qpic", "--gt", truth, PREDICTIONS).err.count("no image-level labels") == 0
-    other = tmp_path / "other.jsonl"
-    other.write_bytes(PREDICTIONS.read_bytes())
+    other = saved(tmp_path / "other.jsonl", PREDICTIONS.read_bytes())
     models = ("--protocol", "hico-ko", "--gt", truth, PREDICTIONS, other)
     assert hoicli("compare", *models).err.count("no image-level labels") == 1
 
@@ -256,18 +250,14 @@ def test_other_files_of_a_folder_are_named(hoicli: Hoicli, tmp_path: Path) -> No
     ],
 )
 def test_what_is_nearly_a_format_is_named(hoicli: Hoicli, tmp_path: Path, content: object, words: str) -> None:
-    path = tmp_path / "dump.json"
-    path.write_text(json.dumps(content, indent=1))
+    path = saved(tmp_path / "dump.json", json.dumps(content, indent=1))
     for call in (["convert", path], ["eval", "--gt", path, GT], ["eval", "--gt", GT, path]):
-        result = hoicli(*call)
-        assert (result.code, words in result.err) == (1, True), result.err
+        assert words in refusal(hoicli(*call))
 
 
 def test_objects_over_several_lines_are_no_cut_file(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "pretty.jsonl"
-    path.write_text(json.dumps({"image_id": "a"}, indent=1) * 2)
-    result = hoicli("convert", path)
-    assert (result.code, "jq -c" in result.err) == (1, True)
+    path = saved(tmp_path / "pretty.jsonl", json.dumps({"image_id": "a"}, indent=1) * 2)
+    assert "jq -c" in refusal(hoicli("convert", path))
 
 
 @pytest.mark.parametrize(

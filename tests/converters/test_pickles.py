@@ -19,7 +19,7 @@ from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.datasets import load
-from tests.support.project import EIGHT, FOREIGN, Hoicli, dumped, triplets_of
+from tests.support.project import EIGHT, FOREIGN, Hoicli, dumped, saved, triplets_of
 
 PREDICTIONS: list[Record] = [orjson.loads(line) for line in (EIGHT / "predictions.jsonl").read_bytes().splitlines()]
 ROW = [245, 0.5, 1, 2, 30, 40, 5.5, 6.5, 70.25, 80]
@@ -49,9 +49,7 @@ def refusal(path: Path, name: str, *, images: list[str] | None = None) -> str:
 
 
 def pickled(folder: Path, content: Any) -> Path:
-    path = folder / "dump.pkl"
-    path.write_bytes(pickle.dumps(content))
-    return path
+    return saved(folder / "dump.pkl", pickle.dumps(content))
 
 
 def as_json(folder: Path, content: Any) -> Path:

@@ -25,7 +25,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import path_of
 from hoicli.vocabulary.datasets import load
 from tests.foreign.arrays import last_pixels, matlab_file
-from tests.support.project import EIGHT, FOREIGN, GT, Hoicli, dumped, triplets_of
+from tests.support.project import EIGHT, FOREIGN, GT, Hoicli, complaint, dumped, refusal, saved, triplets_of
 
 VOCABULARY = load("hico")
 Records = list[dict[str, Any]]
@@ -150,9 +150,7 @@ def test_cdn_example(tmp_path: Path) -> None:
 )
 def test_cdn_errors(item: Any, message: str, tmp_path: Path) -> None:
     path = dumped(tmp_path / "cdn.json", [cdn_item(), item, cdn_item()])
-    with pytest.raises(DataError) as error:
-        convert(path, "cdn")
-    assert str(error.value) == f"{path}: [1]{message}"
+    assert complaint(DataError, convert, path, "cdn") == f"{path}: [1]{message}"
     context, _ = context_of(skip=True)
     assert len(convert(path, "cdn", context)) == 2
     assert context.policy.skipped == 1
@@ -170,9 +168,7 @@ def test_what_is_no_whole_number(number: Any) -> None:
 @pytest.mark.parametrize("name", ["", "   "])
 def test_an_image_without_a_name(name: str, tmp_path: Path, hoicli: Hoicli) -> None:
     path = dumped(tmp_path / "dump.json", [cdn_item(filename=name)])
-    result = hoicli("convert", path)
-    assert (result.code, result.out) == (1, "")
-    assert ": image_id: empty; give the image's file name" in result.err
+    assert ": image_id: empty; give the image's file name" in refusal(hoicli("convert", path))
 
 
 def test_a_name_loses_picture_endings_only(tmp_path: Path, hoicli: Hoicli) -> None:
@@ -336,9 +332,7 @@ def test_ppdm_counts_interactions_without_boxes(tmp_path: Path) -> None:
 )
 def test_ppdm_errors(item: dict[str, Any], message: str, tmp_path: Path) -> None:
     path = dumped(tmp_path / "predictions.json", [item])
-    with pytest.raises(DataError) as error:
-        convert(path, "ppdm")
-    assert str(error.value) == f"{path}: {message}"
+    assert complaint(DataError, convert, path, "ppdm") == f"{path}: {message}"
 
 
 # detections_XX.mat: reading
@@ -473,9 +467,7 @@ def test_mat_without_detections_is_announced(folder: Path) -> None:
 def cut(tmp_path: Path) -> Path:
     """results.json with its fifth image cut off."""
     data = (FOREIGN / "results.json").read_bytes()
-    path = tmp_path / "cut.json"
-    path.write_bytes(data[: data.index(b"_00000005") + 40])
-    return path
+    return saved(tmp_path / "cut.json", data[: data.index(b"_00000005") + 40])
 
 
 def test_command_keeps_what_came_before_a_cut(hoicli: Hoicli, cut: Path) -> None:

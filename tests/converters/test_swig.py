@@ -22,7 +22,7 @@ from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import normalise
 from tests.support import reference, strategies
 from tests.support.kernel import lines
-from tests.support.project import FIXTURES, Hoicli, Record, changed, parsed, triplets_of, without_gt
+from tests.support.project import FIXTURES, Hoicli, Record, changed, parsed, refusal, triplets_of, without_gt
 
 SWIG = load("swig")
 FOLDER = FIXTURES / "swig"
@@ -96,9 +96,7 @@ def test_the_annotations_convert_back(hoicli: Hoicli) -> None:
 )
 def test_a_wrong_annotation_is_named(hoicli: Hoicli, tmp_path: Path, change: Any, message: str) -> None:
     path = changed(ANNOTATIONS, tmp_path / "swig.json", change)
-    result = hoicli("convert", "--dataset", "swig", path)
-    assert result.code == 1
-    assert result.err.startswith(f"{path}: {message}")
+    assert refusal(hoicli("convert", "--dataset", "swig", path)).startswith(f"{path}: {message}")
 
 
 def triplets(found: list[Record]) -> dict[str, list[tuple[Any, ...]]]:
@@ -115,10 +113,9 @@ def test_dumps_are_joined_by_img_id(hoicli: Hoicli, images: Path) -> None:
 
 
 def test_dumps_need_the_images(hoicli: Hoicli) -> None:
-    result = hoicli("convert", "--dataset", "swig", DUMP)
-    assert (result.code, result.err) == (
-        1,
-        f"{DUMP}: names images by number only; give the annotation file, which has them as img_id, with --image-list\n",
+    assert (
+        refusal(hoicli("convert", "--dataset", "swig", DUMP))
+        == f"{DUMP}: names images by number only; give the annotation file, which has them as img_id, with --image-list"
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from hoicli.vocabulary.dataset_content import coco_objects
 from hoicli.vocabulary.datasets import VCOCO_ORDERS, load, verb_and_role
-from tests.support.project import EIGHT, FIXTURES, GT, Hoicli, Record, Result, changed, dumped
+from tests.support.project import EIGHT, FIXTURES, GT, Hoicli, Record, Result, changed, dumped, saved
 from tests.support.project import records_of as records
 
 VCOCO = load("vcoco")
@@ -84,8 +84,7 @@ def test_an_object_or_a_person_without_a_valid_box(hoicli: Hoicli, tmp_path: Pat
 
 
 def test_the_ids_choose_and_order_the_images(hoicli: Hoicli, tmp_path: Path) -> None:
-    split = tmp_path / "two.ids"
-    split.write_text("1.700000000000000000e+01\n\n11\n99\n")
+    split = saved(tmp_path / "two.ids", "1.700000000000000000e+01\n\n11\n99\n")
     result = hoicli("convert", VSRL, INSTANCES, split)
     assert [record["image_id"] for record in records(result)] == [17, 11]
     assert f"hoicli: left out: images that {INSTANCES} does not have: 1 (the first: image 99)" in result.err

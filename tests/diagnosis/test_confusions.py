@@ -22,7 +22,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from tests.support.diagnosis import diagnosis
 from tests.support.kernel import Given, ground_truth, lines
-from tests.support.project import FIXTURES, PAIR, Hoicli, Record, parsed
+from tests.support.project import FIXTURES, PAIR, Hoicli, Record, parsed, refusal
 from tests.support.strategies import crowds, datasets
 
 HICO, DIAG = load("hico"), PROTOCOLS["diag"]
@@ -316,9 +316,7 @@ def test_what_is_refused(hoicli: Hoicli) -> None:
         (("--slice", "verb"), "--slice verb: of classes"),
         (("--protocol", "hico,diag"), "name one"),
     ):
-        result = hoicli("confusion", *words, *PAIR)
-        assert (result.code, result.out) == (2, "")
-        assert said in result.err
+        assert said in refusal(hoicli("confusion", *words, *PAIR), 2)
 
 
 def test_a_gain_does_not_depend_on_how_many_are_computed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.records.oracles import IN_TURN, ORACLES
 from tests.support import reference, strategies
 from tests.support.diagnosis import HICO, INJECTED, READINGS, agrees_in_any_order, counts, diagnosis
-from tests.support.project import GT, PAIR, Hoicli, Record, parsed
+from tests.support.project import GT, PAIR, Hoicli, Record, parsed, refusal, saved
 
 # Known errors in, exactly those counts out
 
@@ -265,12 +265,10 @@ def test_emit_gives_every_prediction_its_type(hoicli: Hoicli) -> None:
 def test_broken_match_records(hoicli: Hoicli, tmp_path: Path, change: Callable[[Record], Any], message: str) -> None:
     record = json.loads(hoicli("match", "--protocol", "diag", *PAIR).out.splitlines()[0])
     change(record)
-    path = tmp_path / "m.jsonl"
-    path.write_text(json.dumps(record) + "\n")
-    result = hoicli("diagnose", path)
-    assert result.code == 1
-    assert result.err.startswith(f"{path}:1: ")
-    assert message in result.err
+    path = saved(tmp_path / "m.jsonl", json.dumps(record) + "\n")
+    said = refusal(hoicli("diagnose", path))
+    assert said.startswith(f"{path}:1: ")
+    assert message in said
 
 
 def test_the_note_about_deltas(hoicli: Hoicli) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.project import FIXTURES, PAIR, Hoicli, parsed
+from tests.support.project import FIXTURES, PAIR, Hoicli, dumped, parsed, saved
 
 OF_VCOCO = ("--gt", FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl")
 
@@ -31,8 +30,7 @@ def means(found: list[dict[str, Any]]) -> dict[str, tuple[float, str]]:
     ids=str,
 )
 def test_a_protocol_of_a_file(hoicli: Hoicli, tmp_path: Path, differs: dict[str, Any]) -> None:
-    path = tmp_path / "mine.json"
-    path.write_text(json.dumps({"name": "mine", "like": "diag", **differs}))
+    path = dumped(tmp_path / "mine.json", {"name": "mine", "like": "diag", **differs})
     diagnosed = hoicli("diagnose", "--protocol", path, *PAIR).out
     assert means(parsed(diagnosed)) == means(parsed(hoicli("eval", "--protocol", path, *PAIR).out))
     matches = tmp_path / "matches.jsonl"
@@ -68,8 +66,7 @@ def test_protocols_whose_errors_have_no_types(hoicli: Hoicli, options: tuple[str
 
 
 def test_the_released_code_has_one_protocol(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "mine.json"
-    path.write_text('{"name": "mine", "like": "diag", "threshold": 0.75}')
+    path = saved(tmp_path / "mine.json", '{"name": "mine", "like": "diag", "threshold": 0.75}')
     result = hoicli("diagnose", "--as-released", "--protocol", path, *PAIR)
     assert (result.code, result.out) == (2, "")
     assert result.err == "hoicli: --as-released: the released code has no other protocol than diag\n"

@@ -26,6 +26,7 @@ import hoicli
 from hoicli.compat import gen_vlkt, qpic
 from tests.drop_in import released, torch_stand_in, worlds
 from tests.drop_in.torch_stand_in import tensor
+from tests.support.project import saved
 
 NUMBERS = Path(__file__).with_name("released_networks.json")
 SIDE = 64
@@ -210,8 +211,7 @@ def official(code: Any, seed: int) -> Numbers:
         found = hoicli.triplets(outputs, SIZES, dataset="vcoco", top_k="all", **options)
         return official_numbers(truth, dict(zip(truth, found, strict=True)))
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "people.pickle")
-        path.write_bytes(pickle.dumps(official_list(code, name, matrix, outputs)))
+        path = saved(Path(folder, "people.pickle"), pickle.dumps(official_list(code, name, matrix, outputs)))
         return official_numbers(truth, str(path))
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from hoicli.compat import cdn, gen_vlkt, inpcc, qahoi, qpic, sov_stg
 from tests.drop_in import released, worlds
+from tests.support.project import dumped
 
 OURS = SimpleNamespace(
     tensors=lambda images: images, qpic=qpic, qpic_vcoco=qpic, cdn=cdn, gen_vlkt=gen_vlkt, gen_vlkt_vcoco=gen_vlkt,
@@ -54,8 +55,7 @@ def test_the_released_class_on_fifty_worlds(case: str, tmp_path: Path) -> None:
 
 def test_rows_of_inp_cc_are_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     annotations, predictions = worlds.annotated_world(3, "hico")
-    path = tmp_path / "annotations.json"
-    path.write_text(json.dumps(annotations))
+    path = dumped(tmp_path / "annotations.json", annotations)
     evaluator = inpcc.HICOEvaluator(str(path), str(tmp_path), "rare_first", True)
     evaluator.update({**{str(image): rows[:1] for image, rows in predictions.items()}, **predictions})
     evaluator.accumulate()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.evaluation.recall_scenes import rows, values, written
 from tests.support.graphs import OBJECTS, VERBS, predictions, truth
-from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, Record
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, Record, refusal
 
 BOXES = [[0, 0, 10, 10], [20, 0, 40, 20], [50, 50, 60, 80]]
 LABELS = ["person", "dog", "table"]
@@ -188,8 +188,7 @@ def test_the_ground_truth_as_its_own_predictions_is_all_found(
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, options: tuple[str, ...], message: str) -> None:
-    result = hoicli("recall", "--gt", GT, *options, PREDICTIONS)
-    assert (result.code, result.out, result.err) == (2, "", f"hoicli: {message}\n")
+    assert refusal(hoicli("recall", "--gt", GT, *options, PREDICTIONS), 2) == f"hoicli: {message}"
 
 
 def test_a_training_set_without_triplets(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hoicli.errors import UsageError
 from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS
 from hoicli.evaluation.selection import adapt_protocol, chosen_protocols, main_protocol, protocol_of, rows_of
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES
+from tests.support.project import FIXTURES, complaint
 
 HICO_ROWS = ["hico", "hico-ko", "qpic", "upt", "diag", "inp-cc"]
 V_COCO_ROWS = ["vcoco-agent", "vcoco-s1", "vcoco-s2", "vcoco-qpic"]
@@ -93,10 +93,9 @@ def test_named_rows_each_once_in_order_of_first_mention(
     ],
 )
 def test_unknown_rows(names: list[str], dataset: str | None, start: str, end: str) -> None:
-    with pytest.raises(UsageError) as error:
-        chosen_protocols(names, dataset)
-    assert str(error.value).startswith(start)
-    assert str(error.value).endswith(end)
+    said = complaint(UsageError, chosen_protocols, names, dataset)
+    assert said.startswith(start)
+    assert said.endswith(end)
 
 
 def test_unknown_rows_of_a_file_are_told_those_it_has() -> None:

@@ -26,7 +26,7 @@ from hoicli.evaluation.views import Views, parse_thresholds
 from hoicli.vocabulary.datasets import load
 from tests.support import reference, strategies
 from tests.support.kernel import HICO, ground_truth, tally
-from tests.support.project import FIXTURES, Hoicli, Record
+from tests.support.project import FIXTURES, Hoicli, Record, complaint, saved
 
 Data = tuple[list[Record], list[Record]]
 EVERY = chosen_protocols(["all"], "hico")
@@ -194,8 +194,7 @@ def test_people_in_one_place_are_one() -> None:
 
 
 def test_a_file_of_slices(tmp_path: Path) -> None:
-    path = tmp_path / "night.tsv"
-    path.write_text("a\tdark\nb\tdark\na\tcrowd\n")
+    path = saved(tmp_path / "night.tsv", "a\tdark\nb\tdark\na\tcrowd\n")
     truth, predictions = world()
     truth.append({**truth[0], "image_id": "b"})
     truth.append({**truth[0], "image_id": "c"})
@@ -230,11 +229,8 @@ def test_a_file_of_slices(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_file_of_slices(tmp_path: Path, content: str | bytes, problem: str) -> None:
-    path = tmp_path / "s.tsv"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(DataError) as caught:
-        parse_slices([str(path)], HICO)
-    assert problem in str(caught.value)
+    path = saved(tmp_path / "s.tsv", content if isinstance(content, bytes) else content.encode())
+    assert problem in complaint(DataError, parse_slices, [str(path)], HICO)
 
 
 @pytest.mark.parametrize(
@@ -255,9 +251,7 @@ def test_a_bad_file_of_slices(tmp_path: Path, content: str | bytes, problem: str
     ],
 )
 def test_slices_that_there_are_not(name: str, dataset: str, problem: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        parse_slices([name], load(dataset))
-    assert problem in str(caught.value)
+    assert problem in complaint(UsageError, parse_slices, [name], load(dataset))
 
 
 def test_the_names_of_parts() -> None:

@@ -3,6 +3,7 @@ full; and what views of a protocol are called, in which order."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,9 +13,10 @@ from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.slices import parse_slices
 from hoicli.evaluation.views import Thresholds, Views, parse_thresholds, view_order
 from hoicli.vocabulary.datasets import load
+from tests.support.project import complaint
 
-HICO, DIAG, V_COCO = PROTOCOLS["hico"], PROTOCOLS["diag"], PROTOCOLS["vcoco-s1"]
-VOCABULARY = load("hico")
+HICO, V_COCO = PROTOCOLS["hico"], PROTOCOLS["vcoco-s1"]
+refused = partial(complaint, UsageError, parse_thresholds)
 
 
 @pytest.mark.parametrize(
@@ -37,14 +39,9 @@ def test_a_range_has_at_most_99_steps_and_all_together_100_values() -> None:
     hundred = parse_thresholds(["0.01:1:0.01"])
     assert hundred.values == tuple(number / 100 for number in range(1, 101))
     assert parse_thresholds(["0.01:1:0.01", "0.5"]).values == hundred.values
-    with pytest.raises(UsageError) as error:
-        parse_thresholds(["0.01:1:0.01", "0.505"])
-    assert str(error.value) == "--iou: 101 thresholds; give at most 100"
-    with pytest.raises(UsageError) as error:
-        parse_thresholds(["0.005:0.505:0.005"])
-    assert str(error.value) == (
-        "--iou 0.005:0.505:0.005: steps of 0.005 do not lead from 0.005 to 0.505 (1 to 99 steps)"
-    )
+    assert refused(["0.01:1:0.01", "0.505"]) == "--iou: 101 thresholds; give at most 100"
+    said = "steps of 0.005 do not lead from 0.005 to 0.505 (1 to 99 steps)"
+    assert refused(["0.005:0.505:0.005"]) == f"--iou 0.005:0.505:0.005: {said}"
 
 
 @pytest.mark.parametrize(
@@ -64,21 +61,15 @@ def test_a_range_has_at_most_99_steps_and_all_together_100_values() -> None:
     ],
 )
 def test_what_is_no_threshold(text: str, message: str) -> None:
-    with pytest.raises(UsageError) as error:
-        parse_thresholds([text])
-    assert str(error.value) == message
+    assert refused([text]) == message
 
 
 def test_other_options_read_thresholds_under_their_own_name_and_from_a_least_value_on() -> None:
     asked: dict[str, Any] = {"option": "score", "what": "score", "minimum": 0.0}
     assert parse_thresholds(["0", "0:1:0.5"], **asked).values == (0.0, 0.5, 1.0)
     for text, part in (("-0.1", "-0.1"), ("0:1.5:0.5", "1.5")):
-        with pytest.raises(UsageError) as error:
-            parse_thresholds([text], **asked)
-        assert str(error.value) == f"--score {text}: '{part}' is no score; give a number from 0 to 1"
-    with pytest.raises(UsageError) as error:
-        parse_thresholds(["0:1:0"], **asked)
-    assert str(error.value) == "--score 0:1:0: '0' is no score; give a number above 0, at most 1"
+        assert refused([text], **asked) == f"--score {text}: '{part}' is no score; give a number from 0 to 1"
+    assert refused(["0:1:0"], **asked) == "--score 0:1:0: '0' is no score; give a number above 0, at most 1"
 
 
 # Views
@@ -89,9 +80,7 @@ def test_a_slice_of_triplets_does_not_suit_a_protocol_that_may_need_no_object(
 ) -> None:
     views = Views(slices=tuple(parse_slices(["objects"], load("vcoco"))))
     for named in (None, ["vcoco-s1"]):
-        with pytest.raises(UsageError) as error:
-            views.views_of([V_COCO, PROTOCOLS["vcoco-qpic"]], named)
-        assert str(error.value) == (
+        assert complaint(UsageError, views.views_of, [V_COCO, PROTOCOLS["vcoco-qpic"]], named) == (
             "--slice objects: vcoco-s1 go by the person first, and may need no object; use people, pairs, verb, a "
             "file, or protocol vcoco-qpic"
         )

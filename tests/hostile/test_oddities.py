@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import GT, ROOT, Hoicli, Result
+from tests.support.project import GT, ROOT, Hoicli, Result, refusal
 
 TRUTH = (
     '{"image_id": %s, "boxes": [[0, 0, 9, 9], [5, 5, 20, 20]], "labels": ["person", "bench"], "hois": [{"subject": 0, '
@@ -80,9 +80,7 @@ def test_a_key_that_is_there_twice_is_refused(hoicli: Hoicli, tmp_path: Path, co
     gt.write_text(TRUTH % 1)
     doubled.write_text((SCORED % 1).replace('"score": 0.5', '"score": 0.5, "score": 0.25'))
     words = [command] if command in ("convert", "mask") else [command, "--gt", gt]
-    result = hoicli(*words, doubled)
-    assert result.code == 1
-    assert "doubled.jsonl:1: the key 'score' occurs twice" in result.err
+    assert "doubled.jsonl:1: the key 'score' occurs twice" in refusal(hoicli(*words, doubled))
 
 
 def test_minus_zero_is_zero(hoicli: Hoicli, tmp_path: Path) -> None:

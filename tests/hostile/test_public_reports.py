@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli, Record
+from tests.support.project import FIXTURES, Hoicli, Record, dumped, saved
 
 PAIR: Record = {"boxes": [[0, 0, 20, 40], [20, 10, 60, 40]], "labels": ["person", "bicycle"]}
 RIDE: Record = {"subject": 0, "object": 1, "verb": "ride"}
@@ -98,8 +98,7 @@ def test_the_numbers_of_annotations_mean_nothing(hoicli: Hoicli, tmp_path: Path,
     """cocodataset/cocoapi#546 and cvat-ai/cvat#748: an annotation with id 0 is never found, so that ground truth as
     predictions does not score 100. cocodataset/cocoapi#123: pycocotools takes no notice of `ignore`; neither here, but
     it is said."""
-    path = tmp_path / "coco.json"
-    path.write_text(json.dumps(coco(first_id, **more)))
+    path = dumped(tmp_path / "coco.json", coco(first_id, **more))
     gt = tmp_path / "gt.jsonl"
     converted = hoicli("convert", path, "-o", gt)
     assert converted.code == 0, converted.err
@@ -117,8 +116,7 @@ def test_the_numbers_of_annotations_mean_nothing(hoicli: Hoicli, tmp_path: Path,
 
 def test_an_image_without_relations_is_an_image(hoicli: Hoicli, tmp_path: Path) -> None:
     """Jingkang50/OpenPSG#73, #83: its empty list of relations has one dimension, and the evaluation stops."""
-    path = tmp_path / "coco.json"
-    path.write_text(json.dumps(coco(1)))
+    path = dumped(tmp_path / "coco.json", coco(1))
     preds = written(
         tmp_path / "preds.jsonl", record("1", 0.9), {"image_id": "2", "boxes": [], "labels": [], "hois": []}
     )
@@ -131,8 +129,7 @@ def test_an_image_without_relations_is_an_image(hoicli: Hoicli, tmp_path: Path) 
 def test_classes_of_v_coco_without_a_prediction(hoicli: Hoicli, tmp_path: Path) -> None:
     """hitachi-rd-cv/qpic#25, yoyomimi/AS-Net#13: `amax` of an empty array ends the official evaluator."""
     one = json.loads((FIXTURES / "vcoco/predictions.json").read_text())[:1]
-    path = tmp_path / "one.pkl"
-    path.write_bytes(pickle.dumps(one))
+    path = saved(tmp_path / "one.pkl", pickle.dumps(one))
     result = hoicli("eval", "--dataset", "vcoco", "--gt", FIXTURES / "vcoco/ground_truth.jsonl", path)
     assert result.code == 0, result.err
     rows = map(json.loads, result.out.splitlines())

@@ -13,7 +13,7 @@ import hoicli as package
 from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError
 from hoicli.io.messages import note, set_log_options
 from hoicli.validation.findings import ERRORS
-from tests.support.project import GT, PREDICTIONS, ROOT, Hoicli, parsed
+from tests.support.project import GT, PREDICTIONS, ROOT, Hoicli, parsed, saved
 from tests.support.readme import DOCS
 
 EVERY_CODE = [code for codes in CODES.values() for code in codes]
@@ -77,8 +77,7 @@ def test_json_has_what_the_text_has(hoicli: Hoicli, tmp_path: Path) -> None:
     assert (logged.code, logged.out) == (0, text.out)
     said = [line.removeprefix("hoicli: ") for line in text.err.splitlines()]
     assert parsed(logged.err) == [{"level": "note", "message": line} for line in said]
-    broken = tmp_path / "broken.jsonl"
-    broken.write_text(PREDICTIONS.read_text().replace('"score"', '"skore"'))
+    broken = saved(tmp_path / "broken.jsonl", PREDICTIONS.read_text().replace('"score"', '"skore"'))
     (error,) = parsed(hoicli(*EVAL, "--log", "json", broken).err)
     assert (error["code"], error["file"], error["line"]) == ("malformed", str(broken), 1)
     with pytest.raises(DataError) as raised:

@@ -12,7 +12,7 @@ import pytest
 import hoicli as api
 from hoicli.errors import DataError, UsageError
 from hoicli.io.outputs import atomic_folder, atomic_path, stays_inside, write_whole
-from tests.support.project import GT, PREDICTIONS, Hoicli, Result
+from tests.support.project import GT, PREDICTIONS, Hoicli, Result, saved
 
 
 def test_a_file_is_made_with_its_folders_and_has_the_mode_of_the_one_it_replaces(tmp_path: Path) -> None:
@@ -25,8 +25,7 @@ def test_a_file_is_made_with_its_folders_and_has_the_mode_of_the_one_it_replaces
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "a.png"
-    target.write_bytes(b"before")
+    target = saved(tmp_path / "a.png", b"before")
 
     def full(source: Path, target: Path) -> None:
         raise OSError(28, "No space left on device")

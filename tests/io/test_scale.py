@@ -21,7 +21,7 @@ import pytest
 
 from tests.support.forks import put_hoicli
 from tests.support.growth import Size, make_dump
-from tests.support.project import EIGHT, FIXTURES, GT, PATIENCE, PREDICTIONS, ROOT, Hoicli, Result
+from tests.support.project import EIGHT, FIXTURES, GT, PATIENCE, PREDICTIONS, ROOT, Hoicli, Result, saved
 
 SCALE = FIXTURES / "scale"
 
@@ -108,8 +108,7 @@ shells = pytest.mark.parametrize("way", [by_xargs, by_array], ids=["xargs", "arr
 
 @quick_ways
 def test_more_shards_than_images(shell: Shell, hoicli: Hoicli, way: Way) -> None:
-    few = shell.folder / "two images.jsonl"
-    few.write_text("".join(PREDICTIONS.read_text().splitlines(keepends=True)[:2]))
+    few = saved(shell.folder / "two images.jsonl", "".join(PREDICTIONS.read_text().splitlines(keepends=True)[:2]))
     result = way(shell, GT, few, 3)
     assert (result.code, result.out) == (0, hoicli("eval", "--gt", GT, few).out)
     assert set(result.err.splitlines()) <= set(hoicli("eval", "--gt", GT, few).err.splitlines())
@@ -132,8 +131,7 @@ def test_hundreds_of_images_and_options_of_eval(shell: Shell, hoicli: Hoicli, wa
 def test_a_shard_that_fails_fails_the_whole(shell: Shell, way: Way) -> None:
     """Nothing is printed: half the numbers would look like all of them."""
     lines = PREDICTIONS.read_text().splitlines(keepends=True)[:2]
-    found = shell.folder / "predictions.jsonl"
-    found.write_text(lines[0] + lines[1].replace('"score":', '"scare":', 1))
+    found = saved(shell.folder / "predictions.jsonl", lines[0] + lines[1].replace('"score":', '"scare":', 1))
     result = way(shell, GT, found, 2, protocol="hico")
     assert result.code != 0
     assert result.out == ""
@@ -243,8 +241,7 @@ def test_a_run_that_was_killed_goes_on(shell: Shell, many: Many) -> None:
 
 def test_a_shard_that_was_refused_may_be_left_out(shell: Shell, many: Many) -> None:
     """It gave no result, so a run without it lacks nothing; what gave one is still missed."""
-    wrong = shell.folder / "preds/4.jsonl"
-    wrong.write_text('{"image_id": "a"}\n')
+    wrong = saved(shell.folder / "preds/4.jsonl", '{"image_id": "a"}\n')
     result = many(shell, "--kept", "kept", gt="gt.jsonl")
     assert (result.code, result.out, f"{wrong}:1: " in result.err) == (1, "", True)
     wrong.unlink()
@@ -317,8 +314,7 @@ def test_on_a_file_system_of_fsspec(
 
 def test_an_image_in_two_shards_is_refused(shell: Shell) -> None:
     line = PREDICTIONS.read_text().splitlines(keepends=True)[0]
-    found = shell.folder / "predictions.jsonl"
-    found.write_text(2 * line)
+    found = saved(shell.folder / "predictions.jsonl", 2 * line)
     result = by_xargs(shell, GT, found, 2, protocol="hico")
     assert result.code != 0
     assert result.out == ""

@@ -21,7 +21,7 @@ import pytest
 from hoicli.io import process
 from hoicli.io.outputs import atomic_path
 from tests.hostile.dying import forked
-from tests.support.project import FIXTURES, GT, PATIENCE, PREDICTIONS, ROOT, Hoicli
+from tests.support.project import FIXTURES, GT, PATIENCE, PREDICTIONS, ROOT, Hoicli, saved
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 
@@ -101,8 +101,7 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, str]:
 )
 def test_in_the_middle_of_the_input(tmp_path: Path, words: tuple[Any, ...], number: signal.Signals) -> None:
     """Held by a pipe that goes on giving nothing."""
-    target = tmp_path / "out.jsonl"
-    target.write_text("old\n")
+    target = saved(tmp_path / "out.jsonl", "old\n")
     process = started(*words, "-", "-o", target, stdin=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(b"".join(PREDICTIONS.read_bytes().splitlines(keepends=True)[:4]))

@@ -13,6 +13,7 @@ import pytest
 
 from hoicli.errors import DataError
 from hoicli.io.streams import Stream
+from tests.support.project import saved
 
 
 @pytest.fixture
@@ -34,8 +35,7 @@ def places(stream: Stream) -> list[str]:
 
 def test_the_first_line_is_looked_at_and_not_lost(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     feed(monkeypatch, b"\n a \nb")
-    path = tmp_path / "more"
-    path.write_bytes(b"c\n")
+    path = saved(tmp_path / "more", b"c\n")
     stream = Stream(["-", str(path)], "lines")
     assert (stream.first.place, stream.name) == ("<stdin>:2", f"<stdin>, {path}")
     assert stream.first is stream.first
@@ -43,8 +43,7 @@ def test_the_first_line_is_looked_at_and_not_lost(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_file_is_read_anew_each_time(tmp_path: Path) -> None:
-    path = tmp_path / "p"
-    path.write_bytes(b"a\nb\n")
+    path = saved(tmp_path / "p", b"a\nb\n")
     stream = Stream([str(path)], "lines")
     assert places(stream) == places(stream) == [f"{path}:1 a", f"{path}:2 b"]
     assert stream.first.data == b"a\n"

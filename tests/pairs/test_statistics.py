@@ -26,7 +26,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.result_rows import parse_tags
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import ground_truth, lines
-from tests.support.project import GT, PREDICTIONS, Hoicli, Record, without_gt, written
+from tests.support.project import GT, PREDICTIONS, Hoicli, Record, refusal, without_gt, written
 from tests.support.reference import overlap
 from tests.support.strategies import datasets, scores
 
@@ -836,9 +836,7 @@ def test_several_streams_are_several_models(files: tuple[Path, Path], tmp_path: 
     ],
 )
 def test_wrong_options(options: list[str], message: str, files: tuple[Path, Path], hoicli: Hoicli) -> None:
-    result = hoicli("pairstats", "--gt", files[0], *options, files[1])
-    assert result.code == 2
-    assert message in result.err
+    assert message in refusal(hoicli("pairstats", "--gt", files[0], *options, files[1]), 2)
 
 
 def test_an_image_that_is_not_in_the_ground_truth(files: tuple[Path, Path], tmp_path: Path, hoicli: Hoicli) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from hoicli.commands.doctor import schema_text
 from hoicli.records.seen import dataset_name
-from tests.support.project import OWN, Hoicli, Record, written
+from tests.support.project import OWN, Hoicli, Record, refusal, saved, written
 
 
 def scene(image_id: str, *triplets: tuple[str, str, str]) -> Record:
@@ -55,8 +55,7 @@ def test_everything_seen_is_listed(hoicli: Hoicli, tmp_path: Path) -> None:
 def test_the_order_of_lines_changes_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
     lines = (OWN / "gt.jsonl").read_text().splitlines(keepends=True)
     random.Random(1).shuffle(lines)
-    shuffled = tmp_path / "gt.jsonl.gz"
-    shuffled.write_bytes(gzip.compress("".join(lines).encode()))
+    shuffled = saved(tmp_path / "gt.jsonl.gz", gzip.compress("".join(lines).encode()))
     options = ("--train", OWN / "train.jsonl", "--name", "site")
     assert (
         hoicli("vocab", "--from", shuffled, *options).out == hoicli("vocab", "--from", OWN / "gt.jsonl", *options).out
@@ -88,8 +87,7 @@ def test_one_label_in_several_spellings_is_one(hoicli: Hoicli, tmp_path: Path) -
     assert "'c\u0430r' (1)" in said[2]
     twice = {**content, "verbs": ["sit on", "sit_on"]}
     (tmp_path / "own.json").write_text(json.dumps(twice))
-    refused = hoicli("vocab", tmp_path / "own.json")
-    assert (refused.code, "verbs[1]: 'sit_on' is there already, at verbs[0]" in refused.err) == (1, True)
+    assert "verbs[1]: 'sit_on' is there already, at verbs[0]" in refusal(hoicli("vocab", tmp_path / "own.json"))
 
 
 def test_typographic_signs_make_no_second_class(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -116,20 +114,16 @@ def test_typographic_signs_make_no_second_class(hoicli: Hoicli, tmp_path: Path) 
 )
 def test_what_no_dataset_can_have(hoicli: Hoicli, tmp_path: Path, record: Record, message: str) -> None:
     path = written(tmp_path / "gt.jsonl", [scene("z", ("worker", "wear", "helmet")), record])
-    result = hoicli("vocab", "--from", path, "-o", tmp_path / "own.json")
-    assert (result.code, result.out) == (1, "")
-    assert result.err.startswith(f"{path}:2: {message}")
+    assert refusal(hoicli("vocab", "--from", path, "-o", tmp_path / "own.json")).startswith(f"{path}:2: {message}")
     assert not (tmp_path / "own.json").exists()
 
 
 def test_an_image_twice_and_no_triplets(hoicli: Hoicli, tmp_path: Path) -> None:
     one = scene("a", ("worker", "wear", "helmet"))
-    twice = hoicli("vocab", "--from", written(tmp_path / "gt.jsonl", [one, one]))
-    assert (twice.code, "image 'a' is at" in twice.err) == (1, True)
+    assert "image 'a' is at" in refusal(hoicli("vocab", "--from", written(tmp_path / "gt.jsonl", [one, one])))
     skipped = hoicli("vocab", "--on-error", "skip", "--from", tmp_path / "gt.jsonl")
     assert (skipped.code, "skipped 1 line; the first: " in skipped.err) == (0, True)
-    none = hoicli("vocab", "--from", written(tmp_path / "gt.jsonl", [scene("a")]))
-    assert (none.code, "no triplets in it" in none.err) == (1, True)
+    assert "no triplets in it" in refusal(hoicli("vocab", "--from", written(tmp_path / "gt.jsonl", [scene("a")])))
 
 
 @pytest.mark.parametrize(
@@ -146,9 +140,7 @@ def test_an_image_twice_and_no_triplets(hoicli: Hoicli, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_calls(hoicli: Hoicli, arguments: tuple[object, ...], message: str) -> None:
-    result = hoicli("vocab", *arguments)
-    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
-    assert message in result.err
+    assert message in refusal(hoicli("vocab", *arguments), 2)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.triplets import NOTHING, Triplets, merge, triplet_batches
 from tests.support.kernel import lines
-from tests.support.project import Record
+from tests.support.project import Record, complaint
 
 FIRST: Record = {
     "image_id": "a",
@@ -121,9 +121,7 @@ def test_the_size_of_an_image_is_a_number_above_0_or_not_known() -> None:
 def test_ground_truth_has_no_scores() -> None:
     bare = {**THIRD, "hois": [{"subject": 2, "object": 0, "verb": "hold"}]}
     assert len(read([bare], truth=True).verb) == 1
-    with pytest.raises(DataError) as error:
-        read([bare, FIRST], truth=True)
-    assert str(error.value).startswith("test:2: hois[0].score: ")
+    assert complaint(DataError, read, [bare, FIRST], truth=True).startswith("test:2: hois[0].score: ")
 
 
 def changed(**fields: Any) -> Record:
@@ -157,10 +155,9 @@ SENSES = "must be an array of senses (or null), one a box, for example train.n.0
     ],
 )
 def test_what_is_no_such_record(record: Record, message: str | None) -> None:
-    with pytest.raises(DataError) as error:
-        read([record])
-    assert str(error.value).startswith("test:1: ")
-    assert message is None or str(error.value) == f"test:1: {message}"
+    said = complaint(DataError, read, [record])
+    assert said.startswith("test:1: ")
+    assert message is None or said == f"test:1: {message}"
     policy = ErrorPolicy(skip=True)
     assert names(read([record, THIRD], policy=policy)) == ALL[2:]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.support.project import SHOE, Hoicli
+from tests.support.project import SHOE, Hoicli, refusal, saved
 from tests.support.shoe import AWAY, FILES, THING, image, rows_of
 
 FOUND = SHOE / "predictions.jsonl"
@@ -46,8 +46,7 @@ def test_models_of_one_backend_are_ranked_together(hoicli: Hoicli, tmp_path: Pat
     truth.write_bytes(orjson.dumps(image(("pet", "giraffe"))))
     text = ""
     for name, verb in (("a", "touch"), ("b", "feed"), ("c", "pet")):
-        found = tmp_path / f"{name}.jsonl"
-        found.write_bytes(orjson.dumps(image((verb, "giraffe", 0.9))))
+        found = saved(tmp_path / f"{name}.jsonl", orjson.dumps(image((verb, "giraffe", 0.9))))
         text += hoicli(
             "shoe-eval", "--tag", f"model={name}", "--format", "jsonl", "--sim", "lexical", "--gt", truth, found
         ).out
@@ -114,10 +113,7 @@ def test_what_departs_from_the_algorithms_is_signed(hoicli: Hoicli) -> None:
     ],
 )
 def test_calls_that_cannot_be(hoicli: Hoicli, given: list[str], message: str) -> None:
-    result = hoicli("shoe-eval", *TRUTH, *given, FOUND)
-    assert result.code == 2
-    assert result.err.startswith(f"hoicli: {message}")
-    assert result.err.count("\n") == 1
+    assert refusal(hoicli("shoe-eval", *TRUTH, *given, FOUND), 2).startswith(f"hoicli: {message}")
 
 
 def test_scores_that_are_missing_are_null_with_intervals_too(hoicli: Hoicli, tmp_path: Path) -> None:

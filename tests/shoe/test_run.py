@@ -15,7 +15,7 @@ from hoicli.io.streams import Line
 from hoicli.records.columns import attempt
 from hoicli.records.parsing import parse
 from hoicli.records.triplets import named_images, open_problems
-from tests.support.project import GT, PREDICTIONS, SHOE, VCOCO, Hoicli, without_gt, written
+from tests.support.project import GT, PREDICTIONS, SHOE, VCOCO, Hoicli, refusal, without_gt, written
 from tests.support.shoe import FILES, image, rows_of
 from tests.support.strategies import parts_of
 
@@ -132,10 +132,9 @@ def test_a_table_without_all_pairs_is_refused_or_signed_and_marked(hoicli: Hoicl
     table.write_text(lines[0])
     given = ("--format", "jsonl", "--gt", SHOE / "gt.jsonl", "--sim", table, SHOE / "predictions.jsonl")
     for command in (("shoe-eval",), ("compare", "--metric", "mf1", "--name", "a,b", SHOE / "predictions.jsonl")):
-        refused = hoicli(*command, *given)
-        assert (refused.code, refused.out, refused.err.count("\n")) == (1, "", 1)
-        assert refused.err.startswith(f"{table}: ")
-        assert "hoicli shoe-sim makes them" in refused.err
+        said = refusal(hoicli(*command, *given))
+        assert said.startswith(f"{table}: ")
+        assert "hoicli shoe-sim makes them" in said
     part = hoicli("shoe-eval", "--allow-missing", "--tag", "model=part", *given)
     assert part.code == 0
     number = int(re.findall(r"([0-9]+) of [0-9]+ pairs", part.err)[0])
@@ -164,10 +163,9 @@ def test_predictions_without_scores(hoicli: Hoicli, tmp_path: Path) -> None:
     assert (rows["soft_map"]["value"], rows["map"]["value"]) == (None, None)
     assert rows["mf1"]["value"] > 0
     assert "12 of 12 predictions have no score: soft_map and map need a score for each and are empty" in result.err
-    result = hoicli("shoe-eval", *FILES, "--min-rank", "0.5", bare)
-    assert (result.code, result.err) == (
-        2,
-        "hoicli: --min-score and --min-rank need scores, and 12 predictions have none: leave them out\n",
+    assert (
+        refusal(hoicli("shoe-eval", *FILES, "--min-rank", "0.5", bare), 2)
+        == "hoicli: --min-score and --min-rank need scores, and 12 predictions have none: leave them out"
     )
 
 
@@ -181,9 +179,7 @@ def test_bad_lines_of_every_stream(hoicli: Hoicli, tmp_path: Path, monkeypatch: 
         files = {key: SHOE / f"{key}.jsonl" for key in ("gt", "sim", "predictions")} | {name: bad}
         given = ("--gt", files["gt"], "--sim", files["sim"], files["predictions"])
         number = bad.read_text().count("\n")
-        result = hoicli("shoe-eval", *given)
-        assert result.code == 1
-        assert result.err.startswith(f"{bad}:{number}: ")
+        assert refusal(hoicli("shoe-eval", *given)).startswith(f"{bad}:{number}: ")
         result = hoicli("shoe-eval", "--on-error", "skip", "--format", "jsonl", *given)
         assert result.code == 0
         assert f"hoicli: skipped 1 line; the first: {bad}:{number}: " in result.err

@@ -11,7 +11,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.similarity_table import SimilarityTable
 from tests.support.kernel import lines as as_lines
 from tests.support.llm_stub import rate, serving
-from tests.support.project import SHOE, Hoicli, parsed
+from tests.support.project import SHOE, Hoicli, parsed, saved
 from tests.support.shoe import rows_of
 
 PAIR = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01"}
@@ -31,8 +31,7 @@ def test_a_models_line_says_what_it_was_asked_and_when(hoicli: Hoicli, tmp_path:
         cache.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in [answers[0], *aged]))
         again = parsed(hoicli(*given, "--model", "m", *TRUTH).out)
         both = parsed(hoicli(*given, "--model", "m", "--model", "n", *TRUTH).out)
-        missing = tmp_path / "missing.jsonl"
-        missing.write_bytes(orjson.dumps({"pos": "v", "a": "pet.v.01", "b": "touch.v.01"}))
+        missing = saved(tmp_path / "missing.jsonl", orjson.dumps({"pos": "v", "a": "pet.v.01", "b": "touch.v.01"}))
         (named,) = parsed(hoicli(*given, "--model", "m", "--pairs", missing).out)
     assert len(days) == 1
     line = parsed(table.read_text())[0]

@@ -10,7 +10,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.settings import RULES
 from hoicli.shoe.similarity_table import SimilarityTable, merged_rows
 from tests.support.kernel import lines as as_lines
-from tests.support.project import Record
+from tests.support.project import Record, complaint
 from tests.support.shoe import table_of
 
 
@@ -67,9 +67,7 @@ GOOD = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.5}
 )
 def test_a_bad_line_of_the_table(change: Record, message: str) -> None:
     lines = as_lines([GOOD, {**GOOD, **change}], "sim.jsonl")
-    with pytest.raises(DataError) as caught:
-        SimilarityTable.read(lines, ErrorPolicy())
-    assert str(caught.value) == f"sim.jsonl:2: {message}"
+    assert complaint(DataError, SimilarityTable.read, lines, ErrorPolicy()) == f"sim.jsonl:2: {message}"
     policy = ErrorPolicy(skip=True)
     kept = SimilarityTable.read(lines, policy)
     assert policy.skipped == 1

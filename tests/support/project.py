@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
 EIGHT = ROOT / "tests/eight"
@@ -65,10 +67,23 @@ def records_of(result: Result) -> list[dict[str, Any]]:
     return parsed(result.out)
 
 
-def refusal(result: Result) -> str:
-    """The one line of a command that failed and wrote nothing."""
-    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1), result
+def refusal(result: Result, code: int = 1) -> str:
+    """The one line of a command that failed, or with code 2 was called wrongly, and wrote nothing."""
+    assert (result.code, result.out, result.err.count("\n")) == (code, "", 1), result
     return result.err.strip()
+
+
+def saved(path: Path, content: str | bytes) -> Path:
+    """A file of a text, or of bytes."""
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def complaint(kind: type[Exception], call: Callable[..., object], *given: object, **options: object) -> str:
+    """What the error of a call says."""
+    with pytest.raises(kind) as caught:
+        call(*given, **options)
+    return str(caught.value)
 
 
 def dumped(path: Path, content: object) -> Path:

@@ -20,7 +20,7 @@ from hoicli.validation.candidates import Rules
 from hoicli.validation.ground_truth_audit import KINDS, Audit
 from tests.support.audit_found import COMMON, found, world
 from tests.support.kernel import Given, ground_truth, lines
-from tests.support.project import GT, PREDICTIONS, Hoicli, Record
+from tests.support.project import GT, PREDICTIONS, Hoicli, Record, refusal
 from tests.support.strategies import datasets
 
 HICO = PROTOCOLS["hico"]
@@ -257,9 +257,7 @@ def test_the_command_in_shares_of_the_file(hoicli: Hoicli, tmp_path: Path, monke
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, words: tuple[object, ...], message: str) -> None:
-    result = hoicli("audit", "--gt", GT, *words)
-    assert (result.code, result.out) == (2, "")
-    assert message in result.err
+    assert message in refusal(hoicli("audit", "--gt", GT, *words), 2)
 
 
 @pytest.mark.long

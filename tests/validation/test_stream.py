@@ -14,7 +14,7 @@ from hoicli.validation.findings import CHECKS
 from hoicli.validation.stream import validate_images
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import stream
-from tests.support.project import EIGHT, PREDICTIONS, Hoicli
+from tests.support.project import EIGHT, PREDICTIONS, Hoicli, saved
 
 HICO = load("hico")
 GOOD: dict[str, Any] = {
@@ -211,8 +211,7 @@ def test_matches_and_results_are_checked_too() -> None:
 
 def test_the_command_ends_with_1_only_for_errors(hoicli: Hoicli, tmp_path: Any) -> None:
     assert hoicli("validate", "--gt", EIGHT / "gt.jsonl", PREDICTIONS).code == 0
-    path = tmp_path / "p.jsonl"
-    path.write_bytes(orjson.dumps(with_(labels=["person"])))
+    path = saved(tmp_path / "p.jsonl", orjson.dumps(with_(labels=["person"])))
     result = hoicli("validate", path)
     assert result.code == 1
     rows = [json.loads(line) for line in result.out.splitlines()]

@@ -19,7 +19,7 @@ from hoicli.vlm.bank import SETTINGS, Bank, Question, read_bank
 from hoicli.vlm.choice import METRICS, tally_answers
 from hoicli.vlm.task_scores import Measured
 from tests.support import questions as made
-from tests.support.project import CHOICE, GT, PREDICTIONS, SHARED, Hoicli, dumped, written
+from tests.support.project import CHOICE, GT, PREDICTIONS, SHARED, Hoicli, dumped, refusal, written
 
 GOLDEN = json.loads((Path(__file__).parent / "golden/choice.json").read_text())["figures"]
 PUBLISHED = SHARED / "data/crosshoi-bench"
@@ -223,10 +223,9 @@ def test_bad_answers_are_refused(hoicli: Hoicli, tmp_path: Path, row: dict[str, 
     )
     good = {"file_name": "a.jpg", "options": {"A": "ride a/an horse", "B": "hold a/an horse"}}
     path = dumped(tmp_path / "a.jsonl", good | row)
-    result = hoicli("vlm-eval", "--questions", bank, path)
-    assert (result.code, result.out) == (1, "")
-    assert f"{path}:1: " in result.err, result.err
-    assert problem in result.err
+    said = refusal(hoicli("vlm-eval", "--questions", bank, path))
+    assert f"{path}:1: " in said
+    assert problem in said
 
 
 def test_answers_nobody_asked_for_and_those_given_twice(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -13,16 +13,14 @@ from hoicli.converters.containers.source import Source
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vlm.result_files import grounding as of_row
 from hoicli.vlm.result_files import measure_grounding, read_results
-from tests.support.project import Hoicli
+from tests.support.project import Hoicli, dumped, refusal, saved
 from tests.support.questions import Json, grounding
 
 GOLDEN = json.loads((Path(__file__).parent / "golden/grounding.json").read_text())["figures"]
 
 
 def written(folder: Path, rows: Any) -> Path:
-    path = folder / "results.json"
-    path.write_text(json.dumps(rows))
-    return path
+    return dumped(folder / "results.json", rows)
 
 
 def values(path: Path, *, released: bool = False) -> dict[str, float | None]:
@@ -86,8 +84,7 @@ def test_every_spelling_of_the_keys(tmp_path: Path) -> None:
     live = {"image_id": "a.jpg", "ground_truth_pairs": [{"person_box": PERSON, "object_box": OBJECT}],
             "predicted_pairs": [{"person_box": PERSON, "object_box": OBJECT, "pair_id": 1}]}  # fmt: skip
     assert values(written(tmp_path, {"results": [live]}))["AR full"] == 1.0
-    lines = tmp_path / "rows.jsonl"
-    lines.write_text(json.dumps(live) + "\n" + json.dumps({**live, "predicted_pairs": []}) + "\n")
+    lines = saved(tmp_path / "rows.jsonl", json.dumps(live) + "\n" + json.dumps({**live, "predicted_pairs": []}) + "\n")
     assert values(lines)["AR full"] == 0.5
 
 
@@ -123,9 +120,7 @@ def test_what_is_odd_is_said(hoicli: Hoicli, tmp_path: Path) -> None:
 )
 def test_bad_rows_are_refused(hoicli: Hoicli, tmp_path: Path, row: Json, problem: str) -> None:
     path = written(tmp_path, [{"image_path": "a.jpg", **row}])
-    result = hoicli("vlm-eval", "--task", "ground", path)
-    assert (result.code, result.out) == (1, "")
-    assert f"{path}: [0]: {problem}" in result.err
+    assert f"{path}: [0]: {problem}" in refusal(hoicli("vlm-eval", "--task", "ground", path))
 
 
 # Numbers that cannot lie
@@ -138,9 +133,7 @@ def test_what_failed_has_found_nothing_and_a_file_counts_once(hoicli: Hoicli, tm
     assert (first["value"], first["n"]) == (50.0, 2)
     assert "|failed:1|" in first["signature"]
     copy.write_bytes(path.read_bytes())
-    result = hoicli("vlm-eval", path, copy)
-    assert (result.code, result.out) == (1, "")
-    assert f"{copy}: the same content as {path}; give each file once" in result.err
+    assert f"{copy}: the same content as {path}; give each file once" in refusal(hoicli("vlm-eval", path, copy))
 
 
 @pytest.mark.parametrize(("scale", "told"), [(1000, "thousandths"), (1, "fractions"), (None, "")])

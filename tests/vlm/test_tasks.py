@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.project import CHOICE, FIXTURES, Hoicli
+from tests.support.project import CHOICE, FIXTURES, Hoicli, dumped, refusal, saved
 
 
 @pytest.mark.parametrize("kind", ["lines", "one line", "under a key"])
@@ -35,26 +35,19 @@ def test_every_container_tells(hoicli: Hoicli, tmp_path: Path, kind: str) -> Non
     ],
 )
 def test_options_of_another_task_are_refused(hoicli: Hoicli, call: list[object], words: str) -> None:
-    result = hoicli("vlm-eval", *call)
-    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1), result.err
-    assert words in result.err
+    assert words in refusal(hoicli("vlm-eval", *call), 2)
 
 
 def test_files_that_tell_no_task_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "rows.json"
-    path.write_text('[{"file_name": "a.jpg"}]')
+    path = saved(tmp_path / "rows.json", '[{"file_name": "a.jpg"}]')
     for given in (path, FIXTURES / "vlm/answers.jsonl"):
-        result = hoicli("vlm-eval", given)
-        assert (result.code, result.out) == (1, "")
-        assert f"{given}: does not say what was asked; give --task" in result.err
-        assert "detected interactions: hoicli convert --from vlm, then shoe-eval" in result.err
+        said = refusal(hoicli("vlm-eval", given))
+        assert f"{given}: does not say what was asked; give --task" in said
+        assert "detected interactions: hoicli convert --from vlm, then shoe-eval" in said
 
 
 @pytest.mark.parametrize("name", ["grounded", "referred"])
 def test_what_may_be_denied_is_refused(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
     rows = json.loads((FIXTURES / f"choice/{name}.json").read_text())
-    path = tmp_path / "answers.json"
-    path.write_text(json.dumps([{**rows[0], "present": False}, *rows[1:]]))
-    result = hoicli("vlm-eval", path)
-    assert (result.code, result.out) == (1, "")
-    assert "present: is not read; leave out what is not there" in result.err
+    path = dumped(tmp_path / "answers.json", [{**rows[0], "present": False}, *rows[1:]])
+    assert "present: is not read; leave out what is not there" in refusal(hoicli("vlm-eval", path))
