@@ -163,7 +163,7 @@ def test_an_unknown_number_has_its_first_place(tmp_path: Path) -> None:
     assert refusal(pickled(tmp_path, content), "inpcc").startswith(".keys[17][1]: image number 1000000 is not among")
 
 
-NAN, INF = float("nan"), float("inf")
+NAN = float("nan")
 
 ROW_PROBLEMS = {
     "an id too high": ([600, *ROW[1:]], "[42][1]: id 600, but there are 600, counted from 0"),

@@ -1,4 +1,5 @@
-"""Predictions and ground truth read together: what is noted, what is refused, and where a mistake is said to be."""
+"""Predictions and ground truth read together: what is noted, what is refused, and where a mistake is said to be; names
+of streams; and options and tags that mean nothing."""
 
 from __future__ import annotations
 
@@ -6,13 +7,17 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.evaluating import matched_batches, read_truth
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.predictions import names_of_files
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.result_rows import parse_tags
 from tests.support.kernel import HICO, ground_truth, lines
 from tests.support.project import GT, OTHER, PREDICTIONS, Hoicli, Record, refusal, written
 
@@ -145,3 +150,55 @@ def test_classes_without_ground_truth_are_said_where_most_of_a_mean_have_none(ho
     assert said not in hoicli("eval", *gt, "--protocol", "qpic,diag", streams[0]).err
     assert hoicli("compare", "--bootstrap", "10", *gt, *streams).err.count(said) == 1
     assert said not in hoicli("match", *gt, streams[0]).err  # of a shard, perhaps
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["out/preds.jsonl"], ["preds"]),
+        (["a/preds.jsonl", "b/other.jsonl.gz"], ["preds", "other"]),
+        (["runs/a/preds.jsonl", "runs/b/preds.jsonl", "c/third.jsonl"], ["a/preds", "b/preds", "c/third"]),
+        (["x/a/p.jsonl", "x/b/p.jsonl", "y/a/p.jsonl"], ["x/a/p", "x/b/p", "y/a/p"]),
+        (["p.jsonl", "/tmp/p.jsonl"], ["p", "tmp/p"]),
+        (["/p.jsonl", "./tmp/../q/p.jsonl"], ["/p", "q/p"]),
+        (["p.jsonl", "p.json"], ["p.jsonl", "p.json"]),
+        (["a/p.jsonl", "a/p.json", "b/p.jsonl"], ["a/p.jsonl", "a/p.json", "b/p.jsonl"]),
+        (["-", "other.jsonl"], ["stdin", "other"]),
+        (["-", "stdin.jsonl"], ["<stdin>", "stdin.jsonl"]),
+        ([".hidden.jsonl"], [".hidden.jsonl"]),
+    ],
+)
+def test_the_shortest_path_that_tells_them_apart(paths: list[str], names: list[str]) -> None:
+    assert names_of_files(paths) == names
+
+
+@pytest.mark.parametrize("paths", [["p.jsonl", "p.jsonl"], ["p.jsonl", "q", "./p.jsonl"], ["-", "-"]])
+def test_a_path_given_twice_is_refused(paths: list[str]) -> None:
+    with pytest.raises(UsageError, match="is given twice: names must differ; leave one out, or give each a name"):
+        names_of_files(paths)
+
+
+PARTS = st.sampled_from(["a", "b", "p", "p.json", "p.jsonl", ".p", "a.p", "-"])
+
+
+@given(st.lists(st.lists(PARTS, min_size=1, max_size=3).map("/".join), min_size=1, max_size=6, unique=True))
+def test_names_differ_whatever_the_paths(paths: list[str]) -> None:
+    names = names_of_files(paths)
+    assert len(set(names)) == len(paths)
+    assert all(names)
+
+
+@pytest.mark.parametrize("nms", ["0.5/nan/1", "0.5/1/nan", "0.5/-0.1/1", "0.5/1", "0.5/1/1/1", "x", "", "2", "nan"])
+def test_pair_nms_that_cannot_be(nms: str) -> None:
+    with pytest.raises(UsageError, match=f"^--nms {nms}"):
+        Filters.from_options(None, nms, False)
+
+
+def test_exponents_of_pair_nms() -> None:
+    assert Filters.from_options(None, 0.5, False) == Filters.from_options(None, "0.5/1/0.5", False)
+    assert Filters.from_options(3, "0.5/0.5/1", False).signature() == {"topk": "3", "nms": "0.5/0.5/1"}
+
+
+def test_tags_are_text() -> None:
+    with pytest.raises(UsageError, match="no UTF-8"):
+        parse_tags(["model=\udcff"])

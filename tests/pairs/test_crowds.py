@@ -11,7 +11,7 @@ from hoicli.evaluation import pairing
 from hoicli.pairs.pair_batches import Sweep
 from hoicli.pairs.statistics import Figure, pair_statistics
 from hoicli.records.intake import ErrorPolicy
-from tests.evaluation.test_crowds import crowded
+from tests.evaluation.test_pairing import crowded
 from tests.support import strategies
 from tests.support.kernel import Given, ground_truth, lines
 from tests.support.project import Record
