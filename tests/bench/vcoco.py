@@ -32,9 +32,8 @@ def prepare(options: Options) -> None:
 def processes(options: Options) -> list[Process]:
     """From the official files to the numbers."""
     vsrl, instances, ids, cache = (str(options.folder / name) for name in FILES)
-    truth, found, full = (
-        str(options.folder / name) for name in ("vcoco_gt.jsonl", "vcoco_predictions.jsonl", "vcoco_full.pkl")
-    )
+    names = ("vcoco_gt.jsonl", "vcoco_predictions.jsonl", "vcoco_full.pkl")
+    truth, found, full = (str(options.folder / name) for name in names)
     floor = "floor: every line of the records"
     rows = [
         Process("convert (the three official files)", (*HOICLI, "convert", vsrl, instances, ids, "-o", truth)),

@@ -99,9 +99,7 @@ CAMPAIGNS = {
         ),
         {**NUMBERS, "sim": SIMILARITIES, "seed": ("1", "2"), "bootstrap": ("0", "5", "6"), "top": ("1", "2", "all")},
     ),
-    "claim": Campaign(
-        (*ONE, "50"), ("",), {"split": SPLITS, "nms": NMS, "top_k": ("2", "3", "2,3"), "top": ("1", "all")}
-    ),
+    "claim": Campaign((*ONE, "50"), known={"split": SPLITS, "nms": NMS, "top_k": ("2", "2,3"), "top": ("1", "all")}),
     "audit": Campaign(
         (*TWO, "--name", "a,b"),
         ("", "--top all", "--top all --same 0.3 --sure 0"),
@@ -165,20 +163,8 @@ CAMPAIGNS = {
 }
 """The campaigns by command, with a word behind it where it has several."""
 NO_SIGNATURE = {
-    *(
-        "convert",
-        "validate",
-        "match",
-        "data",
-        "explore",
-        "show",
-        "corrupt",
-        "mask",
-        "curriculum",
-        "shoe-sim",
-        "prompts",
-    ),
-    *("vocab", "doctor"),
+    *("convert", "validate", "match", "data", "explore", "show", "corrupt", "mask", "curriculum", "shoe-sim"),
+    *("prompts", "vocab", "doctor"),
 }
 """Commands whose lines are no rows with a signature. `match` has settings of its own in place of one."""
 OTHERS_ROWS = {"table"}

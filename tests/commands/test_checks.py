@@ -83,9 +83,7 @@ def given_name(param: Any, folder: str) -> str:
     return f"{folder}index{ending(param) or ('.jsonl' if param.opts[0] == '--reasons' else '.html')}"
 
 
-@pytest.mark.parametrize(
-    ("name", "param", "mark"), OUTPUTS, ids=[f"{name} {param.opts[0]}" for name, param, _ in OUTPUTS]
-)
+@pytest.mark.parametrize(("name", "param", "mark"), OUTPUTS, ids=[f"{name} {one.opts[0]}" for name, one, _ in OUTPUTS])
 def test_outputs_that_cannot_be_written_are_told_first(
     hoicli: Hoicli, tmp_path: Path, name: str, param: Any, mark: Written
 ) -> None:
@@ -225,9 +223,8 @@ def test_devices_may_be_shared(hoicli: Hoicli, tmp_path: Path) -> None:
     assert hoicli("vocab", "-o", "/dev/null").code == 0
     words = ["sh", sys.executable, "-m", "hoicli", "doctor", "--schema", "result"]
     for script in ('"$@" -o /dev/stdout | cat', '"$@" -o /dev/stdout > f; cat f', '"$@" -o - > f; cat f', '"$@"'):
-        done = subprocess.run(
-            ["sh", "-c", script, *words], cwd=tmp_path, capture_output=True, check=True, env=ENVIRONMENT
-        )
+        shell = ["sh", "-c", script, *words]
+        done = subprocess.run(shell, cwd=tmp_path, capture_output=True, check=True, env=ENVIRONMENT)
         assert done.stdout.startswith(b"{")
 
 

@@ -101,9 +101,8 @@ def test_nothing_heavy_is_loaded_before_the_work(code: str) -> None:
     imports = "import sys, typer; from hoicli.cli import COMMANDS, app, run\n"
     imports += "from typer._completion_classes import BashComplete\n"
     heavy = "\nassert not {'numpy', 'scipy', 'nltk', 'tqdm', 'cv2', 'matplotlib'} & sys.modules.keys()"
-    process = subprocess.run(
-        [sys.executable, "-c", imports + code + heavy], capture_output=True, text=True, check=False
-    )
+    code = imports + code + heavy
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
 
 

@@ -460,10 +460,7 @@ def test_workers_of_a_data_loader_make_the_same_pixels(tmp_path: Path, method: s
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            (np.zeros((4, 4, 3)), "jpeg", 1),
-            "image: is float64 (4, 4, 3), wants uint8 (height, width, 3) in RGB, with alpha or grey",
-        ),
+        ((np.zeros((4, 4, 3)), "jpeg", 1), "image: is float64 (4, 4, 3), wants uint8 (height, width, 3)"),
         ((np.zeros((3, 4, 5), dtype=np.uint8), "jpeg", 1), "image: is uint8 (3, 4, 5), wants uint8"),
         ((np.zeros((0, 4, 3), dtype=np.uint8), "jpeg", 1), "image: has no pixels: (0, 4, 3)"),
         ((np.zeros((4, 4, 3), dtype=np.uint8), "jpg", 1), "name='jpg': no corruption; did you mean 'jpeg'?"),
@@ -497,9 +494,8 @@ def test_the_recipe_of_an_image(hoicli: Hoicli, tmp_path: Path) -> None:
                   "--corruption", "pixelate", "--severity", 3, tmp_path / "a.png")  # fmt: skip
     assert done.code == 0, done.err
     with PIL.Image.open(tmp_path / "out/pixelate/3/a.png") as written:
-        assert np.array_equal(
-            api.corrupt(pixels, "pixelate", 3, image_id="a", recipe="imagenet-c"), np.asarray(written)
-        )
+        shown = np.asarray(written)
+        assert np.array_equal(api.corrupt(pixels, "pixelate", 3, image_id="a", recipe="imagenet-c"), shown)
     with pytest.raises(UsageError, match="recipe imagenet-c has no constants for it, only for motion_blur"):
         api.corrupt(pixels, "vignette", 1, recipe="imagenet-c")
     with pytest.raises(UsageError, match="recipe='x': there is no such recipe; choose hoicli-1 or imagenet-c"):
@@ -571,16 +567,8 @@ def score(gt: str, preds: list[dict[str, object]]) -> float | None:
 def test_a_strict_type_checker_reads_the_signatures(tmp_path: Path) -> None:
     """In a user's own file, of the package as it is installed."""
     (tmp_path / "user.py").write_text(USER)
-    command = [
-        sys.executable,
-        "-m",
-        "mypy",
-        "--strict",
-        "--follow-imports=silent",
-        "--cache-dir",
-        str(ROOT / ".mypy_cache"),
-        "user.py",
-    ]
+    strict = ["--strict", "--follow-imports=silent", "--cache-dir", str(ROOT / ".mypy_cache")]
+    command = [sys.executable, "-m", "mypy", *strict, "user.py"]
     environment = {"MYPYPATH": str(ROOT), "PATH": ""}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
     lines = [re.sub(r"^user\.py:\d+: ", "", line) for line in done.stdout.splitlines()]

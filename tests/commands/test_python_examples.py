@@ -208,9 +208,8 @@ def test_classes_in_place_of_released_evaluators() -> None:
     printed = [line for line in lines if line.startswith("mAP: ")]
     assert len(printed) == 2
     assert printed[0] == printed[1]
-    rows = hoicli.evaluate(
-        SAMPLE / "gt.jsonl.gz", SAMPLE / "baseline.jsonl.gz", protocol="inp-cc", split="rare_first"
-    ).rows
+    files = SAMPLE / "gt.jsonl.gz", SAMPLE / "baseline.jsonl.gz"
+    rows = hoicli.evaluate(*files, protocol="inp-cc", split="rare_first").rows
     values = {row["subset"]: f"{row['value']:.2f}" for row in rows}
     assert [line for line in lines if ": " in line and "mAP:" in line and not line.startswith("mAP")] == [
         f"zero-shot mAP: {values['unseen']}", f"seen mAP: {values['seen']}", f"full mAP: {values['full']}",

@@ -43,9 +43,8 @@ def test_the_signature_tells_settings_apart(hoicli: Hoicli) -> None:
 
     assert signature() == f"protocol:hico|data:hico|version:{__version__}"
     changed = signature("--top-k", "5", "--nms", "0.7", "--split", "UV", "--ignore-no-interaction")
-    assert changed == (
-        f"protocol:hico|data:hico|split:unseen_verb|noint:ignored|topk:5|nms:0.7/1/0.5|version:{__version__}"
-    )
+    options = "split:unseen_verb|noint:ignored|topk:5|nms:0.7/1/0.5"
+    assert changed == f"protocol:hico|data:hico|{options}|version:{__version__}"
 
 
 # Streams
@@ -150,12 +149,8 @@ def test_upt_counts_in_all_images_unless_a_file_says_otherwise(hoicli: Hoicli, t
     """fredzzhang/hicodet HICODet skips the images in `empty`: what is predicted there never counts."""
     gt, predictions, own = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl", tmp_path / "own.json"
     fly: dict[str, Any] = {"subject": 0, "object": 1, "verb": "fly"}
-    kite: dict[str, Any] = {
-        "image_id": "0",
-        "boxes": [[0, 0, 9, 9], [20, 20, 39, 39]],
-        "labels": ["person", "kite"],
-        "hois": [fly],
-    }
+    boxes = {"boxes": [[0, 0, 9, 9], [20, 20, 39, 39]], "labels": ["person", "kite"]}
+    kite: dict[str, Any] = {"image_id": "0", **boxes, "hois": [fly]}
     empty = {"image_id": "empty", "boxes": [[0, 0, 9, 9]], "labels": ["person"], "hois": []}
     found = [{**kite, "image_id": name, "hois": [{**fly, "score": score}]} for name, score in (("0", 1), ("empty", 2))]
     for path, records in ((gt, [kite, empty]), (predictions, found)):
@@ -227,10 +222,7 @@ def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ("eval", "--protocol", "hoco,upt,x"),
-            "hoicli: --protocol: unknown 'hoco', 'x'; choose from all, hico, hico-ko,",
-        ),
+        (("eval", "--protocol", "hoco,upt,x"), "hoicli: --protocol: unknown 'hoco', 'x'; choose from all,"),
         (("eval", "--split", "rare_last"), "hoicli: --split rare_last: hico has uc0, uc1,"),
         (
             ("eval", "--split", "rare"),
@@ -252,10 +244,7 @@ def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content:
         ),
         (("eval", "--tag", "model"), "hoicli: --tag model: write key=value, for example --tag model=cdn\n"),
         (("eval", "--top-k", "0"), "hoicli: --top-k 0: give a whole number of at least 1\n"),
-        (
-            ("eval", "--gt", "-", "-"),
-            "hoicli: stdin (-) can be read only once: give the ground truth or the predictions",
-        ),
+        (("eval", "--gt", "-", "-"), "hoicli: stdin (-) can be read only once: give the ground truth or"),
         (("eval", "--gt", "/dev/stdin", "-"), "hoicli: stdin (-) can be read only once: give the ground truth"),
         (("match", "-"), "hoicli: match: give the ground truth with --gt FILE\n"),
         (("eval", "--nonsense"), "hoicli eval: no option --nonsense (hoicli eval --help shows how)\n"),

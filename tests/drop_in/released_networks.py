@@ -301,9 +301,8 @@ def upt_hico(code: Any, seed: int, name: str = "upt") -> Numbers:
             for triplet in range(len(found["verb"])):
                 number = worlds.TRIPLETS.index((0, label[triplet], found["verb"][triplet]))
                 corners = [boxes[found[side][triplet]].tolist() for side in ("subject", "object")]
-                rows.setdefault(f"{number} {place}", []).append(
-                    [*corners[0], *corners[1], found["score"][triplet].item()]
-                )
+                score = found["score"][triplet].item()
+                rows.setdefault(f"{number} {place}", []).append([*corners[0], *corners[1], score])
         return rows
     all_boxes = cached(code, name, "hico", [released_output(code, name, image) for image in images], sizes)
     for number, place in np.argwhere([[cell.size > 0 for cell in line] for line in all_boxes]).tolist():

@@ -67,9 +67,8 @@ def test_rows_of_inp_cc_are_what_it_prints(tmp_path: Path, capsys: pytest.Captur
     wanted = "".join(f"{name} mAP: {values[subset]}\n" for name, subset in names.items())
     assert capsys.readouterr().out == wanted
     # of an image that is given under two forms of its id, nothing is lost
-    assert sum(map(len, evaluator.predictions.values())) == sum(
-        len(rows) + len(rows[:1]) for rows in predictions.values()
-    )
+    kept = sum(len(rows) + len(rows[:1]) for rows in predictions.values())
+    assert sum(map(len, evaluator.predictions.values())) == kept
 
 
 Values = dict[tuple[str, str], float | None]

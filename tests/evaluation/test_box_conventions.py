@@ -141,9 +141,8 @@ def test_a_shard_is_not_judged_by_its_few_boxes(hoicli: Hoicli, tmp_path: Path) 
 def test_relative_boxes_are_refused_only_where_that_is_certain(hoicli: Hoicli, tmp_path: Path) -> None:
     """Not in a shard, nor for pictures of a few pixels, nor where one box is in pixels, nor if all are nothing."""
     path, tiny = bent(tmp_path, CHANGES[RELATIVE]), tmp_path / "tiny.jsonl"
-    tiny.write_bytes(
-        b"".join(orjson.dumps({**r, "boxes": [[9, 9, 12, 12]] * len(r["boxes"])}) + b"\n" for r in records(GT))
-    )
+    tiny_boxes = [{**one, "boxes": [[9, 9, 12, 12]] * len(one["boxes"])} for one in records(GT)]
+    written(tiny, tiny_boxes)
     mixed, nothing = (
         bent(tmp_path, lambda b, s: [b[0] / s[0], 0, b[0] / s[0], 3], "m"),
         bent(tmp_path, lambda *_: [0] * 4, "n"),
@@ -211,9 +210,8 @@ def test_boxes_of_almost_nothing_divide_nothing(hoicli: Hoicli, tmp_path: Path) 
     """All of an image but the first."""
 
     def tiny(source: Path) -> Path:
-        lines = [
-            r | {"boxes": [[0, 0, 9, 9], *[[0, 0, 1e-200, 1e-200]] * 50][: len(r["boxes"])]} for r in records(source)
-        ]
+        tiny = [[0, 0, 9, 9], *[[0, 0, 1e-200, 1e-200]] * 50]
+        lines = [r | {"boxes": tiny[: len(r["boxes"])]} for r in records(source)]
         return written(tmp_path / source.name, lines)
 
     paths = tiny(GT), tiny(PREDICTIONS)

@@ -66,9 +66,8 @@ def test_a_ground_truth_has_one_true_positive_and_it_has_the_best_score(
     rows = chosen_protocols(["all"], "hico")
     for batch, outcomes in matched_batches(lines(predictions), ground_truth(truth), rows, Filters(), ErrorPolicy()):
         for outcome in outcomes.values():
-            belongs = dict(
-                zip(outcome.row[outcome.enough].tolist(), outcome.truth[outcome.enough].tolist(), strict=True)
-            )
+            enough = outcome.enough
+            belongs = dict(zip(outcome.row[enough].tolist(), outcome.truth[enough].tolist(), strict=True))
             hits = np.flatnonzero(outcome.code == TRUE_POSITIVE).tolist()
             assert len({belongs[hit] for hit in hits}) == len(hits)
             for hit in hits:
@@ -177,10 +176,8 @@ def test_known_object_drops_predictions_in_images_without_the_object() -> None:
         {"image_id": "b", "boxes": [], "labels": [], "hois": [], "image_hois": [["hold", "apple"]]},
         {"image_id": "c", "boxes": [], "labels": [], "hois": [], "image_hois": [["no_interaction", "kite"]]},
     ]
-    found = [
-        {**person_and_kite([20, 20, 39, 39], score), "image_id": name}
-        for name, score in zip("abc", (0.1, 0.9, 0.8), strict=True)
-    ]
+    kites = [person_and_kite([20, 20, 39, 39], score) for score in (0.1, 0.9, 0.8)]
+    found = [{**kite, "image_id": name} for name, kite in zip("abc", kites, strict=True)]
     results = evaluate(truth, found)
     number = HICO.interaction_ids["fly", "kite"]
     assert results["hico"].ap[number] == pytest.approx(1 / 3)
@@ -209,16 +206,13 @@ def test_nms_suppresses_the_lower_of_two_overlapping_pairs_of_a_class() -> None:
         {"subject": 0, "object": 1, "verb": "hold", "score": 0.2},  # another class
     ]
     filters = Filters(nms=PairNms(0.7))
-    batch, outcomes = next(
-        iter(matched_batches(lines([found]), ground_truth([truth]), [PROTOCOLS["hico"]], filters, ErrorPolicy()))
-    )
+    annotated = ground_truth([truth])
+    ((batch, outcomes),) = matched_batches(lines([found]), annotated, [PROTOCOLS["hico"]], filters, ErrorPolicy())
     assert len(batch.predictions.score) == 4
     names = [OUTCOMES[code] for code in outcomes["hico"].code]
     assert names == ["suppressed", "true_positive", "suppressed", "false_positive"]
     lenient = Filters(nms=PairNms(0.9))
-    _, outcomes = next(
-        iter(matched_batches(lines([found]), ground_truth([truth]), [PROTOCOLS["hico"]], lenient, ErrorPolicy()))
-    )
+    ((_, outcomes),) = matched_batches(lines([found]), annotated, [PROTOCOLS["hico"]], lenient, ErrorPolicy())
     names = [OUTCOMES[code] for code in outcomes["hico"].code]
     assert names == ["suppressed", "true_positive", "false_positive", "false_positive"]
 

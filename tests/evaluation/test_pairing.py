@@ -94,9 +94,8 @@ def test_a_prediction_covers_every_ground_truth_that_it_overlaps_enough() -> Non
 def test_what_is_no_interaction_meets_nothing_not_even_the_last_class_of_the_image_before() -> None:
     verb, label = load("hico").interactions[-1]
     hois: list[Record] = [{"subject": 0, "object": 1, "verb": verb}, {"subject": 0, "object": 0, "verb": "fly"}]
-    truth = [
-        {"image_id": name, "boxes": [[0, 0, 9, 9]] * 2, "labels": ["person", label], "hois": hois} for name in "ab"
-    ]
+    boxes = {"boxes": [[0, 0, 9, 9]] * 2, "labels": ["person", label]}
+    truth = [{"image_id": name, **boxes, "hois": hois} for name in "ab"]
     predicted = lines([{**record, "hois": [{**hoi, "score": 0.5} for hoi in hois]} for record in truth])
     ((batch, _),) = matched_batches(predicted, ground_truth(truth), [ROW], Filters(), ErrorPolicy())
     assert [column.tolist() for column in batch.overlapping_pairs(ROW)] == [[0, 2], [0, 2]]

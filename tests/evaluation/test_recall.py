@@ -249,9 +249,8 @@ def test_relative_recall_reads_as_many_predictions_as_there_are_triplets(hoicli:
     ranked = [(0, 1, "on"), (1, 2, "on"), (0, 2, "near"), (0, 2, "on")]
     best_first = [{"subject": s, "object": o, "verb": v, "score": 1 - at / 10} for at, (s, o, v) in enumerate(ranked)]
     orders = {"a": best_first, "b": [{**best_first[1], "score": 1.0}, {**best_first[0], "score": 0.5}], "c": best_first}
-    files = written(
-        tmp_path, gt=annotated, preds=[{**record, "hois": orders[record["image_id"]]} for record in annotated]
-    )
+    ordered = [{**record, "hois": orders[record["image_id"]]} for record in annotated]
+    files = written(tmp_path, gt=annotated, preds=ordered)
     found = values(rows(hoicli, files, "--k", "3", "--relative", "--per-class"))
     assert found["graph", "R@K-relative"] == found["none", "R@K-relative"] == 25.0
     assert found["graph", "mR@K-relative"] == 25.0, "on: 1 and 0 of its two images; near: 0"

@@ -166,9 +166,8 @@ def test_a_part_ignores_what_is_outside_it() -> None:
     """COCO's area ranges, by hand: of rides the small stray box counts only among small objects, where no ride is."""
     found = viewed(world(), sliced("objects"), "hico")
     ride, hold = (HICO.interaction_ids[verb, "bicycle"] for verb in ("ride", "hold"))
-    whole, small, medium, large = (
-        found[f"hico{part}"] for part in ("", *(f"|objects|{p}" for p in MEASURES["objects"].names))
-    )
+    parts = ("", *(f"|objects|{part}" for part in MEASURES["objects"].names))
+    whole, small, medium, large = (found[f"hico{part}"] for part in parts)
     assert math.isclose(whole.ap[ride], 1 / 3)  # rank 3
     assert math.isclose(large.ap[ride], 1 / 2)  # the small stray box is not there
     assert (small.positives[ride], large.positives[ride], medium.positives.sum()) == (0, 1, 0)
@@ -205,11 +204,7 @@ def test_a_file_of_slices(tmp_path: Path) -> None:
     (slice_,) = parse_slices([str(path)], HICO)
     path.write_text("b\tdark\na\tcrowd\na\tdark\n")
     assert parse_slices([str(path)], HICO) == [slice_]  # the digest does not depend on the order of the lines
-    for text in (
-        "sep=;\r\na;dark\r\nb;dark\r\na;crowd\r\n",
-        'a,dark\nb,"dark"\na,crowd\n',
-        "a\tdark\nb\tdark\na\tcrowd",
-    ):
+    for text in ("sep=;\r\na;dark\r\nb;dark\r\na;crowd\r\n", 'a,dark\nb,"dark"\na,crowd', "a\tdark\nb\tdark\na\tcrowd"):
         path.write_text(text, encoding="utf-16")
         assert parse_slices([str(path)], HICO) == [slice_]
 

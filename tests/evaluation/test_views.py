@@ -82,10 +82,8 @@ def test_match_records_say_what_they_are_of(hoicli: Hoicli) -> None:
     assert len(set(zip((record["image_id"] for record in records), views, strict=True))) == len(records)
     small = [record for record in records if record["view"].get("part") == "small"]
     assert {record["settings"]["slice"] for record in small} == {"objects/small"}
-    parts = {
-        part: sum(len(r["gt"]) for r in records if r["view"].get("part") == part)
-        for part in ("small", "medium", "large", None)
-    }
+    sizes = [(record["view"].get("part"), len(record["gt"])) for record in records]
+    parts = {part: sum(size for of, size in sizes if of == part) for part in ("small", "medium", "large", None)}
     assert parts.pop(None) == sum(parts.values())
     assert any(item["outcome"] == "outside_slice" for record in records for item in record["predictions"])
 
@@ -162,9 +160,8 @@ def test_emit_at_another_threshold(hoicli: Hoicli) -> None:
     errors = [item["error"] for record in records for item in record["predictions"]]
     found = parsed(hoicli("diagnose", "--gt", GT, PREDICTIONS, "--iou", "0.9").out)
     counts = {row["error"]: row["value"] for row in found if row["metric"] == "count" and row["subset"] == "full"}
-    assert {error: errors.count(error) for error in set(errors)} == {
-        key: n for key, n in counts.items() if n and key != "missed_gt"
-    }
+    typed = {error: n for error, n in counts.items() if n and error != "missed_gt"}
+    assert {error: errors.count(error) for error in set(errors)} == typed
 
 
 def test_a_file_of_other_images(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -68,9 +68,8 @@ def writes(file: str, **where: Any) -> Callable[[Make], Make]:
 
     def added(make: Make) -> Make:
         fixture = Fixture(make, file, **where)
-        there = {name for name, other in _FIXTURES.items() if other.path == fixture.path} | {make.__name__} & {
-            *_FIXTURES
-        }
+        own = {make.__name__} & {*_FIXTURES}
+        there = {name for name, other in _FIXTURES.items() if other.path == fixture.path} | own
         assert not there, f"@writes({file!r}) {make.__name__}: {there} of tests/foreign has that name or file already"
         _FIXTURES[make.__name__] = fixture
         return make

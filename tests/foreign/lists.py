@@ -85,9 +85,7 @@ def cdn_list(truth: Records, predictions: Records, path: Path) -> None:
 def diag_list(truth: Records, predictions: Records, path: Path) -> None:
     """preds_wo_nointer.pkl of Diag-HOI: CDN's list as a pickle, no_interaction left out, numbers as NumPy scalars.
     Integers as np.int64, scores and boxes as np.float64 (float32 would round them)."""
-    kept = [
-        {**record, "hois": [hoi for hoi in record["hois"] if hoi["verb"] != "no_interaction"]} for record in predictions
-    ]
+    kept = [{**one, "hois": [hoi for hoi in one["hois"] if hoi["verb"] != "no_interaction"]} for one in predictions]
     path.write_bytes(pickle.dumps(items(kept, _scalar), protocol=4))
 
 

@@ -132,9 +132,8 @@ def test_a_match_record_whose_settings_are_none(hoicli: Hoicli, tmp_path: Path) 
         lines = [{**line, "settings": settings} for line in match_lines()]
         path = written(tmp_path / "m.jsonl", lines)
         for command in ("eval", "diagnose"):
-            assert refusal(hoicli(command, path)).startswith(
-                f"{path}:1: settings: missing, or not as hoicli match writes it"
-            )
+            said = refusal(hoicli(command, path))
+            assert said.startswith(f"{path}:1: settings: missing, or not as hoicli match writes it")
     for unsigned in ({"topk": "5|gt:01234567"}, {"zz": "1"}):
         lines = [{**line, "settings": unsigned} for line in match_lines()]
         path = written(tmp_path / "m.jsonl", lines)

@@ -65,12 +65,8 @@ def test_boxes_of_equal_score_rank_in_their_order_as_in_pycocotools(
     options = ("--boxes", "--protocol", "coco-boxes")
     truth = [{"image_id": "a", "boxes": [[214, 41, 562, 285]], "labels": ["person"], "hois": []}]
     boxes = [[214, 41, 562, 285], [600, 300, 900, 600]]
-    values = [
-        evaluate(
-            truth, [{"image_id": "a", "boxes": order, "labels": ["person"] * 2, "scores": [1, 1], "hois": []}], *options
-        )
-        for order in (boxes, boxes[::-1])
-    ]
+    alike: Record = {"image_id": "a", "labels": ["person"] * 2, "scores": [1, 1], "hois": []}
+    values = [evaluate(truth, [{**alike, "boxes": order}], *options) for order in (boxes, boxes[::-1])]
     assert [found["AP50", "full"] for found in values] == [100, pytest.approx(50, abs=0.5)]
     checked = hoicli("validate", written(tmp_path / "equal.jsonl", record("a", 1.0), record("b", 1.0)))
     assert "all-scores-equal" in checked.out
@@ -117,9 +113,8 @@ def test_the_numbers_of_annotations_mean_nothing(hoicli: Hoicli, tmp_path: Path,
 def test_an_image_without_relations_is_an_image(hoicli: Hoicli, tmp_path: Path) -> None:
     """Jingkang50/OpenPSG#73, #83: its empty list of relations has one dimension, and the evaluation stops."""
     path = dumped(tmp_path / "coco.json", coco(1))
-    preds = written(
-        tmp_path / "preds.jsonl", record("1", 0.9), {"image_id": "2", "boxes": [], "labels": [], "hois": []}
-    )
+    empty = {"image_id": "2", "boxes": [], "labels": [], "hois": []}
+    preds = written(tmp_path / "preds.jsonl", record("1", 0.9), empty)
     result = hoicli("recall", "--gt", path, "--k", "20", preds)
     assert result.code == 0, result.err
     rows = [json.loads(line) for line in result.out.splitlines()]

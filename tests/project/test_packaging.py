@@ -89,9 +89,8 @@ def test_the_wheel_runs_by_itself(wheel: Path, tmp_path: Path, arguments: list[s
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from hoicli.cli import main; main()"
-    process = subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, check=True, text=True
-    )
+    python = [sys.executable, "-c", code, *arguments]
+    process = subprocess.run(python, cwd=tmp_path, capture_output=True, check=True, text=True)
     assert words in process.stdout
 
 
@@ -133,9 +132,8 @@ def test_the_lock_file_has_what_is_asked_for() -> None:
 
 def test_the_dockerfile_copies_what_it_may_and_is_not_root() -> None:
     """.dockerignore lets through what is copied, and it is there."""
-    copied = [
-        word for line in re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, re.MULTILINE) for word in line.split()
-    ]
+    copies = re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, re.MULTILINE)
+    copied = [word for line in copies for word in line.split()]
     allowed = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     assert sorted(copied) == sorted(allowed)
     assert all((ROOT / name).exists() for name in copied)

@@ -88,9 +88,8 @@ def _detected(draw: random.Random, boxes: list[Any], labels: list[str], hois: li
 def write_scenes(folder: Path, images: int = 40, seed: int = 0) -> tuple[Path, Path, Path, Path]:
     """(gt, one model, another, folder of pictures); pictures of all images but two, one of which is no picture."""
     made = scenes(images, seed)
-    paths = [
-        written(folder / f"{name}.jsonl", records) for name, records in zip(("gt", "one", "two"), made, strict=True)
-    ]
+    names = ("gt", "one", "two")
+    paths = [written(folder / f"{name}.jsonl", found) for name, found in zip(names, made, strict=True)]
     pictures = folder / "images"
     pictures.mkdir()
     for record in made[0]:

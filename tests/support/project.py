@@ -102,10 +102,8 @@ def changed(source: Path, target: Path, change: Callable[[Any], object]) -> Path
 def triplets_of(record: dict[str, Any]) -> list[tuple[Any, ...]]:
     """(the subject's box, verb, the object's label, its box, score or None) of each triplet of a record."""
     boxes, labels = record["boxes"], record["labels"]
-    return [
-        (boxes[hoi["subject"]], hoi["verb"], labels[hoi["object"]], boxes[hoi["object"]], hoi.get("score"))
-        for hoi in record["hois"]
-    ]
+    ends = [(hoi["subject"], hoi["object"], hoi) for hoi in record["hois"]]
+    return [(boxes[a], hoi["verb"], labels[b], boxes[b], hoi.get("score")) for a, b, hoi in ends]
 
 
 def without_gt(signature: object) -> str:

@@ -75,9 +75,7 @@ def curated(verb: str, name: str | None) -> tuple[str | None, str | None]:
 
 
 def table_of(similar: dict[tuple[str, str], float]) -> SimilarityTable:
-    rows = [
-        {"pos": a.split(".")[1], "a": a, "b": b, "scores": {}, "similarity": value} for (a, b), value in similar.items()
-    ]
+    rows = [{"pos": a.split(".")[1], "a": a, "b": b, "scores": {}, "similarity": s} for (a, b), s in similar.items()]
     return SimilarityTable.read(lines(rows), ErrorPolicy())
 
 
