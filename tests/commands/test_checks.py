@@ -299,7 +299,7 @@ def test_tags_that_rows_have_by_another_option_are_refused(hoicli: Hoicli, tmp_p
 DATA = ("--gt", "gt.jsonl", "preds.jsonl")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The fixtures, and a file of each other kind, in the working folder."""
     monkeypatch.chdir(tmp_path)
@@ -332,6 +332,7 @@ CALLS = [
 ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("words", CALLS, ids=" ".join)
 @pytest.mark.parametrize("linked", [False, True], ids=["", "linked"])
 def test_every_file_that_is_read_stays(hoicli: Hoicli, words: tuple[str, ...], linked: bool) -> None:
