@@ -460,7 +460,10 @@ def test_workers_of_a_data_loader_make_the_same_pixels(tmp_path: Path, method: s
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((np.zeros((4, 4, 3)), "jpeg", 1), "image: is float64 (4, 4, 3), wants uint8 (height, width, 3)"),
+        (
+            (np.zeros((4, 4, 3)), "jpeg", 1),
+            "image: is float64 (4, 4, 3), wants uint8 (height, width, 3) in RGB, with alpha or grey",
+        ),
         ((np.zeros((3, 4, 5), dtype=np.uint8), "jpeg", 1), "image: is uint8 (3, 4, 5), wants uint8"),
         ((np.zeros((0, 4, 3), dtype=np.uint8), "jpeg", 1), "image: has no pixels: (0, 4, 3)"),
         ((np.zeros((4, 4, 3), dtype=np.uint8), "jpg", 1), "name='jpg': no corruption; did you mean 'jpeg'?"),

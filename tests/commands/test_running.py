@@ -219,7 +219,10 @@ def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content:
         ),
         (("eval", "--tag", "model"), "hoicli: --tag model: write key=value, for example --tag model=cdn\n"),
         (("eval", "--top-k", "0"), "hoicli: --top-k 0: give a whole number of at least 1\n"),
-        (("eval", "--gt", "-", "-"), "hoicli: stdin (-) can be read only once: give the ground truth or"),
+        (
+            ("eval", "--gt", "-", "-"),
+            "hoicli: stdin (-) can be read only once: give the ground truth or the predictions",
+        ),
         (("eval", "--gt", "/dev/stdin", "-"), "hoicli: stdin (-) can be read only once: give the ground truth"),
         (("match", "-"), "hoicli: match: give the ground truth with --gt FILE\n"),
         (("eval", "--nonsense"), "hoicli eval: no option --nonsense (hoicli eval --help shows how)\n"),

@@ -72,14 +72,8 @@ def test_training_files_without_the_unseen_classes(hoicli: Hoicli, tmp_path: Pat
 
 HOI = {"subject": 0, "object": 1, "verb": "fly"}
 BOXES: list[list[float]] = [[1, 2, 638.5, 426], [-3, 0, 10, 11]]
-RECORD: Record = {
-    "image_id": "a",
-    "width": 640,
-    "height": 427,
-    "boxes": BOXES,
-    "labels": ["person", "kite"],
-    "hois": [HOI],
-}
+SIZE = {"width": 640, "height": 427}
+RECORD: Record = {"image_id": "a", **SIZE, "boxes": BOXES, "labels": ["person", "kite"], "hois": [HOI]}
 UNSIZED = {key: value for key, value in RECORD.items() if key != "width"}
 SCORED = {**RECORD, "hois": [HOI | {"score": 1}]}
 

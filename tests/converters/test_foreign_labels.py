@@ -51,9 +51,8 @@ def predicted(items: list[Item], *, base: int) -> list[Item]:
 
 def hico_pairs(count: int = 12) -> list[tuple[int, int]]:
     """The same numbers for what HICO-DET has: verbs from 1, COCO's ids."""
-    return [
-        (HICO.verb_ids[verb] + 1, HICO.coco_ids[label]) for verb, label in HICO.interactions[:: 600 // count][:count]
-    ]
+    chosen = HICO.interactions[:: 600 // count][:count]
+    return [(HICO.verb_ids[verb] + 1, HICO.coco_ids[label]) for verb, label in chosen]
 
 
 @pytest.mark.parametrize("name", ["test_{:06}.png", "trainval_{:06}.png"])

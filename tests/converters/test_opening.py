@@ -127,9 +127,8 @@ def test_a_format_is_not_for_stdin() -> None:
 
 def test_stderr_says_what_was_done(capsys: pytest.CaptureFixture[str]) -> None:
     records(OF_CDN)
-    assert capsys.readouterr().err == (
-        f"hoicli: converted {OF_CDN} as cdn (predictions): 7 images, 32 boxes, 41 triplets\n"
-    )
+    said = f"converted {OF_CDN} as cdn (predictions): 7 images, 32 boxes, 41 triplets"
+    assert capsys.readouterr().err == f"hoicli: {said}\n"
 
 
 def test_an_option_that_only_convert_has_is_said_to_be_its_own(capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,9 +152,8 @@ def test_errors_name_the_dump_and_the_item(tmp_path: Path) -> None:
         records(path)
     policy = ErrorPolicy(skip=True)
     assert len(records(path, opening=Opening(policy=policy))) == 6
-    assert policy.sign_skipped([{"signature": "data:hico|version:1"}]) == [
-        {"signature": "data:hico|skipped:1|version:1"}
-    ]
+    signed = [{"signature": "data:hico|skipped:1|version:1"}]
+    assert policy.sign_skipped([{"signature": "data:hico|version:1"}]) == signed
 
 
 @pytest.mark.parametrize("options", [["--to-vocabulary"], ["--coords", "1000"]])

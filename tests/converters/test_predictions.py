@@ -37,8 +37,7 @@ def lines(path: Path) -> Records:
 
 PREDICTIONS = lines(EIGHT / "predictions.jsonl")
 OF_LAST_PIXELS = [
-    {**record, "boxes": [last_pixels(box) for box in record["boxes"]], "caveats": ["last_pixels"]}
-    for record in PREDICTIONS
+    {**one, "boxes": list(map(last_pixels, one["boxes"])), "caveats": ["last_pixels"]} for one in PREDICTIONS
 ]
 """The same as UPT would write them to its .mat files."""
 IMAGES = [record["image_id"] for record in lines(GT)]
@@ -128,10 +127,7 @@ def test_cdn_example(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("item", "message"),
     [
-        (
-            cdn_item(hoi_prediction=hoi_of(category_id=117)),
-            ".hoi_prediction[0].category_id: id 117, but there are 117, counted from 0",
-        ),
+        (cdn_item(hoi_prediction=hoi_of(category_id=117)), ".hoi_prediction[0].category_id: id 117, but there are 117"),
         (cdn_item(hoi_prediction=[{"subject_id": 0}]), f".hoi_prediction[0].object_id: {NOTHING} {NOT_WHOLE}"),
         (
             cdn_item(hoi_prediction=hoi_of(object_id=99)),
@@ -142,10 +138,7 @@ def test_cdn_example(tmp_path: Path) -> None:
             f".hoi_prediction[0].score: {NOTHING} is no score; every interaction of {cdn_item()['filename']} needs one",
         ),
         (cdn_item(hoi_prediction=hoi_of(subject_id=0.9)), f".hoi_prediction[0].subject_id: 0.9 {NOT_WHOLE}"),
-        (
-            cdn_item(predictions=[{"bbox": BOX[:3], "category_id": 0}]),
-            f".predictions[0].bbox: {BOX[:3]} is no box; give [x1, y1, x2, y2]",
-        ),
+        (cdn_item(predictions=[{"bbox": BOX[:3], "category_id": 0}]), f".predictions[0].bbox: {BOX[:3]} is no box"),
     ],
 )
 def test_cdn_errors(item: Any, message: str, tmp_path: Path) -> None:
@@ -394,9 +387,8 @@ def test_mat_without_images_takes_the_test_list(folder: Path) -> None:
     context, said = context_of()
     context.vocabulary = replace(VOCABULARY, test_images=tuple(IMAGES))
     assert by_image(convert(folder, "mat", context)) == by_image(OF_LAST_PIXELS, IMAGES)
-    assert said[0] == (
-        f"{folder}: columns joined with the 8 images of the HICO-DET test list by position (--image-list for others)"
-    )
+    joined = "columns joined with the 8 images of the HICO-DET test list by position"
+    assert said[0] == f"{folder}: {joined} (--image-list for others)"
 
 
 def test_mat_counts_must_agree(folder: Path) -> None:
@@ -473,9 +465,8 @@ def cut(tmp_path: Path) -> Path:
 def test_command_keeps_what_came_before_a_cut(hoicli: Hoicli, cut: Path) -> None:
     result = hoicli("convert", "--from", "cdn", cut, "--on-error", "skip")
     assert result.code == 0
-    assert [orjson.loads(line)["image_id"] for line in result.out.splitlines()] == [
-        record["image_id"] for record in PREDICTIONS[:4]
-    ]
+    ids = [record["image_id"] for record in PREDICTIONS[:4]]
+    assert [orjson.loads(line)["image_id"] for line in result.out.splitlines()] == ids
     assert "4 images, 17 boxes, 22 triplets" in result.err
     error = f"{cut}: [4]: not readable (the list breaks off), and nothing after it was read; write the file again"
     assert f"hoicli: skipped 1 item; the first: {error}\n" in result.err

@@ -122,10 +122,7 @@ def replace_key(row: int, key: str, value: Any) -> Change:
     ("change", "message"),
     [
         (replace_key(3, "action_name", "fly"), "[3].action_name: 'fly' is no V-COCO action"),
-        (
-            replace_key(0, "label", [1]),
-            "[0]: image_id, ann_id, label and role_object_id / 2 differ in length; fetch the file again",
-        ),
+        (replace_key(0, "label", [1]), "[0]: image_id, ann_id, label and role_object_id / 2 differ in length"),
         (
             lambda content: content[6]["role_object_id"].pop(),
             "[6]: image_id, ann_id, label and role_object_id / 3 differ in length; fetch the file again",
@@ -311,10 +308,7 @@ def test_what_one_dictionary_cannot_hold_becomes_two(hoicli: Hoicli, tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            (VSRL, INSTANCES, "--to", "vcoco-pkl"),
-            "image 11: hois[0].score: missing; --to vcoco-pkl writes predictions ",
-        ),
+        ((VSRL, INSTANCES, "--to", "vcoco-pkl"), "image 11: hois[0].score: missing; --to vcoco-pkl"),
         ((DUMP, "--to", "cdn-json"), f"{DUMP}: is of vcoco, which --to cdn-json cannot hold; choose vcoco-pkl"),
         ((EIGHT / "predictions.jsonl", "--to", "vcoco-pkl"), f"{EIGHT / 'predictions.jsonl'}:1: hois["),
     ],

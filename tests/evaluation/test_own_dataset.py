@@ -250,7 +250,9 @@ def test_unknown_labels(hoicli: Hoicli, tmp_path: Path) -> None:
         "SWIG-HOI records? --dataset swig; own classes? hoicli vocab --from GT.jsonl -o FILE.json\n"
     )
     assert said("excavator").endswith("own classes? hoicli vocab --from GT.jsonl -o FILE.json\n")
-    assert "unknown object 'person'; own subjects are visitor, worker: `aliases`" in said("vest", "--dataset", SITE)
+    assert "unknown object 'person'; own subjects are visitor, worker: `aliases` maps names" in said(
+        "vest", "--dataset", SITE
+    )
 
 
 def test_more_classes_than_fit_in_two_bytes(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -158,9 +158,8 @@ def test_tar_shards_are_corrupted_through_an_engine(shell: Shell, hoicli: Hoicli
     for shard in shards:
         with tarfile.open(shard) as archive:
             archive.extractall(unpacked, filter="data")
-    records = [
-        {**json.loads(path.read_bytes()), "file_name": f"{path.stem}.jpg"} for path in sorted(unpacked.glob("*.json"))
-    ]
+    parts = sorted(unpacked.glob("*.json"))
+    records = [{**json.loads(path.read_bytes()), "file_name": f"{path.stem}.jpg"} for path in parts]
     (shell.folder / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     words = ("--jobs", 1, "--images", unpacked, "--save-images", one, *options)
     expected = hoicli("corrupt", *words, shell.folder / "records.jsonl")
@@ -223,9 +222,8 @@ def test_a_run_that_was_killed_goes_on(shell: Shell, many: Many) -> None:
     words = (sys.executable, SCALE / "engine.py", "eval", "gt/{name}.jsonl", "preds/*.jsonl", "--kept", "kept")
     log, kept = shell.folder / "log", shell.folder / "kept"
     variables = {"PATH": shell.path, "LOG": str(log), "HANG": "preds/3", "TMPDIR": str(shell.folder)}
-    killed = subprocess.Popen(
-        list(map(str, words)), cwd=shell.folder, env=os.environ | variables, start_new_session=True
-    )
+    environment = os.environ | variables
+    killed = subprocess.Popen(list(map(str, words)), cwd=shell.folder, env=environment, start_new_session=True)
     ending = time.monotonic() + PATIENCE
     while len(list(kept.glob("[0-9].*"))) < 3 and time.monotonic() < ending:
         time.sleep(0.05)

@@ -78,9 +78,8 @@ def parts(folder: Path) -> list[Path]:
 
 def started(*words: object, **more: Any) -> subprocess.Popen[bytes]:
     """In a group of its own."""
-    return subprocess.Popen(
-        [*PYTHON, *map(str, words)], stderr=subprocess.PIPE, cwd=ROOT, start_new_session=True, **more
-    )
+    command = [*PYTHON, *map(str, words)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, start_new_session=True, **more)
 
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, str]:

@@ -204,11 +204,8 @@ def test_people_that_nobody_marked_are_signed(hoicli: Hoicli, tmp_path: Path) ->
     truth = marked(tmp_path / "gt.jsonl", VCOCO_TRUTH, "unmarked_people")
     options = ("--dataset", "vcoco", "--gt", truth)
     found = signatures(hoicli("eval", *options, VCOCO_PREDICTIONS).out)
-    assert [name for name, text in found.items() if "people:unmarked" in text] == [
-        "vcoco-agent",
-        "vcoco-s1",
-        "vcoco-s2",
-    ]
+    named = [name for name, text in found.items() if "people:unmarked" in text]
+    assert named == ["vcoco-agent", "vcoco-s1", "vcoco-s2"]
     diagnosed = hoicli("diagnose", *options, VCOCO_PREDICTIONS).out
     assert "|people:unmarked|" in signatures(diagnosed)["vcoco-s1"]
     matches = tmp_path / "matches.jsonl"

@@ -355,9 +355,8 @@ def test_a_key_that_occurs_twice_is_refused(hoicli: Hoicli, tmp_path: Path) -> N
     """In each record."""
     good = TWICE.replace(b'"verb":"ride",', b"")
     found, truth = tmp_path / "found.jsonl", tmp_path / "gt.jsonl"
-    truth.write_bytes(
-        good.replace(b',"score":0.5', b"") + b"\n" + good.replace(b',"score":0.5', b"").replace(b'"a"', b'"b"')
-    )
+    annotated = good.replace(b',"score":0.5', b"")
+    truth.write_bytes(annotated + b"\n" + annotated.replace(b'"a"', b'"b"'))
     found.write_bytes(TWICE + b"\n" + good.replace(b'"a"', b'"b"') + b"\n")
     assert "found.jsonl:1: the key 'verb' occurs twice in one object" in refusal(hoicli("eval", "--gt", truth, found))
     found.write_bytes(good + b"\n" + TWICE.replace(b'"a"', b'"b"') + b"\n")

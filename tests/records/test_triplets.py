@@ -78,9 +78,8 @@ def test_every_column(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
     assert found.verbs == [("hold", None), ("run", "run.v.01"), ("run", None)]
     assert found.objects == [("cup", "cup.n.01"), NOTHING, ("cup", None)]
     assert found.caveats.tolist() == [0, caveats.mask(["last_pixels"]), 0]
-    assert {column.dtype for column in (found.box_label, found.verb, found.label, found.caveats)} == {
-        np.dtype(np.int64)
-    }
+    columns = (found.box_label, found.verb, found.label, found.caveats)
+    assert {column.dtype for column in columns} == {np.dtype(np.int64)}
 
 
 def test_no_records() -> None:

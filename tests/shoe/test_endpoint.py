@@ -71,10 +71,8 @@ DISGUISES: dict[str, Callable[[str], str]] = {
 
 def betrays(text: str, disguise: Callable[[str], str]) -> bool:
     """Whether a text has the key, or what the disguise made of it."""
-    return any(
-        without_punctuation(form) in without_punctuation(text)
-        for form in (KEY, disguise(KEY), repr(disguise(KEY))[1:-1])
-    )
+    plain = without_punctuation(text)
+    return any(without_punctuation(form) in plain for form in (KEY, disguise(KEY), repr(disguise(KEY))[1:-1]))
 
 
 @pytest.mark.long

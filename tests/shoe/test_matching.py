@@ -85,11 +85,8 @@ def test_the_most_similar_class_is_the_first_of_equals() -> None:
     assert shoe.nearest.tolist() == [1]
     assert shoe.nearest_similarity.tolist() == [UNIT // 2]
     rows = scores_of(shoe, shoe.match()).classes
-    assert [(row.verb, row.object, row.positives) for row in rows] == [
-        ("fly", "kite", 1),
-        ("pet", "giraffe", 1),
-        ("wash", "giraffe", 1),
-    ]
+    found = [(row.verb, row.object, row.positives) for row in rows]
+    assert found == [("fly", "kite", 1), ("pet", "giraffe", 1), ("wash", "giraffe", 1)]
 
 
 @pytest.mark.parametrize(
@@ -131,9 +128,8 @@ def test_an_image_compared_in_parts_is_the_image_at_once(monkeypatch: pytest.Mon
         monkeypatch.setattr(f"hoicli.{module}.PAIRS_AT_ONCE", 100)
     parts = shoe_of([truth], [found])
     assert pairs(parts) == pairs(whole)
-    assert [column.tolist() for column in parts.overlapping_pairs] == [
-        column.tolist() for column in whole.overlapping_pairs
-    ]
+    each = [column.tolist() for column in whole.overlapping_pairs]
+    assert [column.tolist() for column in parts.overlapping_pairs] == each
     assert parts.nearest.tolist() == whole.nearest.tolist()
 
 
@@ -178,10 +174,8 @@ def test_missed_since_the_only_prediction_was_taken() -> None:
 def test_of_equals_the_higher_score_and_then_the_order() -> None:
     found = [image(("ride", "bike", 0.2), ("ride", "bike", 0.9), ("ride", "bike", 0.9))]
     assert pairs(shoe_of([image(("ride", "bike"))], found, assignment="optimal")) == [(1, 1.0)]
-    assert pairs(shoe_of([image(("ride", "bike"), ("ride", "bike"))], found, assignment="optimal")) == [
-        (1, 1.0),
-        (2, 1.0),
-    ]
+    rides = [image(("ride", "bike"), ("ride", "bike"))]
+    assert pairs(shoe_of(rides, found, assignment="optimal")) == [(1, 1.0), (2, 1.0)]
 
 
 def test_a_floor_leaves_ground_truth_missed_and_its_prediction_loose() -> None:
@@ -219,9 +213,7 @@ def one_by_one(image_: dict[tuple[int, int], int], rank: Ints) -> dict[int, int]
 @given(overlaps())
 def test_optimal_is_the_best_of_all_assignments(data: tuple[list[dict[tuple[int, int], int]], list[float]]) -> None:
     images, scores = data
-    cells = [
-        (4 * at + row, column, value) for at, image_ in enumerate(images) for (row, column), value in image_.items()
-    ]
+    cells = [(4 * at + row, column, one) for at, cell in enumerate(images) for (row, column), one in cell.items()]
     truth, prediction, similarity = np.array(sorted(cells), dtype=np.int64).reshape(-1, 3).T
     image_of_truth = np.repeat(np.arange(len(images)), 4)
     rank = np.argsort(np.argsort(-np.array(scores), kind="stable"))

@@ -56,9 +56,8 @@ def test_models_of_one_backend_are_ranked_together(hoicli: Hoicli, tmp_path: Pat
     text = ""
     for name, verb in (("a", "touch"), ("b", "feed"), ("c", "pet")):
         found = saved(tmp_path / f"{name}.jsonl", orjson.dumps(image((verb, "giraffe", 0.9))))
-        text += hoicli(
-            "shoe-eval", "--tag", f"model={name}", "--format", "jsonl", "--sim", "lexical", "--gt", truth, found
-        ).out
+        options = ("--tag", f"model={name}", "--format", "jsonl", "--sim", "lexical")
+        text += hoicli("shoe-eval", *options, "--gt", truth, found).out
     assert len({row["signature"] for row in map(json.loads, text.splitlines())}) == 1
     rows.write_text(text)
     shown = hoicli("table", "--format", "md", rows).out
@@ -69,9 +68,8 @@ def test_models_of_one_backend_are_ranked_together(hoicli: Hoicli, tmp_path: Pat
 def test_no_interaction_left_out_is_as_if_it_were_not_there(hoicli: Hoicli, tmp_path: Path) -> None:
     """On both sides; the reasons keep the places of the records as they are."""
     truth = image(("no_interaction", "giraffe"), ("pet", "giraffe"), ("No interaction", "giraffe"))
-    found = image(
-        ("no_interaction", "giraffe", 0.9), ("no interaction", "giraffe", 0.8, AWAY), ("touch", "giraffe", 0.7)
-    )
+    twice = ("no_interaction", "giraffe", 0.9), ("no interaction", "giraffe", 0.8, AWAY)
+    found = image(*twice, ("touch", "giraffe", 0.7))
     files = {}
     for name, record in (("gt", truth), ("preds", found)):
         without = [hoi for hoi in record["hois"] if "nteraction" not in hoi["verb"]]
@@ -177,10 +175,8 @@ def test_soft_map_can_be_filtered_too() -> None:
     assert (loose.soft_map, loose.map) == (0.5, 0.5)
     both = scores_of(shoe, strict)
     assert (both.soft_map, both.map, both.mf1) == (0.0, 0.0, 0.0)
-    assert ShoeOptions(min_score=0.5, filter_map=True).filter_signature() == {
-        "minscore": "0.5",
-        "filtered": "soft_map+map+mf1",
-    }
+    signed = {"minscore": "0.5", "filtered": "soft_map+map+mf1"}
+    assert ShoeOptions(min_score=0.5, filter_map=True).filter_signature() == signed
 
 
 def test_a_share_of_the_best_score_needs_scores_above_0() -> None:

@@ -93,9 +93,8 @@ def test_the_classes_of_a_dataset(hoicli: Hoicli) -> None:
         for pos, sense in zip("vn", ground_truth_sense("hico", *interaction), strict=True):
             own[pos] |= {sense} if sense is not None else set()
     assert found == sorted((pos, a, b) for pos, senses in own.items() for a in senses for b in senses if a < b)
-    assert result.err == (
-        "hoicli: no WordNet sense for 1 label (no_interaction): similarity 1 to the same spelling, else 0\n"
-    )
+    said = "no WordNet sense for 1 label (no_interaction): similarity 1 to the same spelling, else 0"
+    assert result.err == f"hoicli: {said}\n"
 
 
 def test_senses_named_in_the_records_are_taken(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -226,9 +225,8 @@ def test_rules(ratings: list[int], shuffle: random.Random) -> None:
     for rule, value in expected.items():
         assert combine(ratings, rule) == pytest.approx(value)
     # Tables come in any order: the models' names decide
-    rows = [
-        {"pos": "v", "a": "a.v.01", "b": "b.v.01", "scores": {f"m{at}": rating}} for at, rating in enumerate(ratings)
-    ]
+    pair = {"pos": "v", "a": "a.v.01", "b": "b.v.01"}
+    rows = [{**pair, "scores": {f"m{at}": rating}} for at, rating in enumerate(ratings)]
     shuffle.shuffle(rows)
     for rule, value in expected.items():
         (joined,) = merged_rows(lines(rows), rule, ErrorPolicy())
@@ -411,9 +409,8 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(
         # A shell's background job ignores Ctrl-C, and so would its children.
         handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
         try:
-            process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ), bufsize=0
-            )
+            pipe = subprocess.PIPE
+            process = subprocess.Popen(command, stdout=pipe, stderr=pipe, env=dict(os.environ), bufsize=0)
         finally:
             signal.signal(signal.SIGINT, handler)
         until(lambda: cache.exists() and cache.read_bytes().count(b"\n") >= sum(stub.answered.values()) > 20)

@@ -63,10 +63,8 @@ def test_the_supplements_figure_6(hoicli: Hoicli, tmp_path: Path) -> None:
         assert (row["verb_synset"], row["predicted_verb"]) == (synset, predicted)
         assert (row["verb_similarity"], row["object_similarity"], row["similarity"]) == (similarity, 1.0, total)
     assert not matched
-    assert {row["object_synset"] for row in rows if row["image_id"] in ("cake", "toilet")} == {
-        "cake.n.03",
-        "toilet.n.02",
-    }
+    synsets = {row["object_synset"] for row in rows if row["image_id"] in ("cake", "toilet")}
+    assert synsets == {"cake.n.03", "toilet.n.02"}
     others = [(row["image_id"], row["outcome"]) for row in rows if row["outcome"] != "matched"]
     assert others == [("cake", "ignored"), ("giraffe", "false_positive"), ("street", "ignored"), ("zebra", "missed")]
     areas = {"pet": 0.775**2, "pull": 0.675**2, "sit_on": 0.7**2, "wash": 0.85**2, "flush": 0.55**2, "feed": 0.0}
@@ -81,9 +79,8 @@ def test_the_supplements_figure_6(hoicli: Hoicli, tmp_path: Path) -> None:
 
 def test_rows_and_their_signature(hoicli: Hoicli) -> None:
     given = ("--format", "jsonl", *FILES, "--tag", "model=x", "--per-class", "--min-rank", "0.25", "--min-score", "0.1")
-    result = hoicli(
-        "shoe-eval", *given, "--ap", "trapezoid", "--verb-weight", "0.6", "--delta", "0.25", SHOE / "predictions.jsonl"
-    )
+    options = ("--ap", "trapezoid", "--verb-weight", "0.6", "--delta", "0.25")
+    result = hoicli("shoe-eval", *given, *options, SHOE / "predictions.jsonl")
     rows = [json.loads(line) for line in result.out.splitlines()]
     assert [row["metric"] for row in rows[:5]] == ["soft_map", "mf1", "gt_miss_rate", "prediction_miss_rate", "map"]
     assert {row["metric"] for row in rows[5:]} == {"soft_ap", "f1", "ap"}
@@ -214,14 +211,10 @@ def test_vcoco_s_own_predictions_have_objects_without_a_label(hoicli: Hoicli, tm
     for record in truth:
         labels = [label if label == "person" else None for label in record["labels"]]
         hois = [{**hoi, "score": 0.9} for hoi in record["hois"]]
-        agents = [
-            {"subject": hoi["subject"], "object": None, "verb": hoi["verb"], "score": 0.95}
-            for hoi in hois
-            if "role" in hoi
-        ]
-        found.append(
-            {"image_id": record["image_id"], "boxes": record["boxes"], "labels": labels, "hois": agents + hois}
-        )
+        of_roles = [hoi for hoi in hois if "role" in hoi]
+        agents = [{"subject": hoi["subject"], "object": None, "verb": hoi["verb"], "score": 0.95} for hoi in of_roles]
+        kept = {key: record[key] for key in ("image_id", "boxes")}
+        found.append({**kept, "labels": labels, "hois": agents + hois})
     path = written(tmp_path / "preds.jsonl", found)
     options = ("--dataset", "vcoco", "--sim", "wordnet:wup", "--gt", VCOCO / "ground_truth.jsonl", "--format", "jsonl")
     result = hoicli("shoe-eval", *options, "--reasons", tmp_path / "why.jsonl", path)

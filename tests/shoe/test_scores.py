@@ -350,12 +350,8 @@ def test_who_rated_a_table() -> None:
         {**PAIR, "b": "feed.v.01", "similarity": 0.5, "measure": "lexical+wordnet:wup", "prompt": "aa+bb"},
     ]
     table = SimilarityTable.read(as_lines(lines), ErrorPolicy())
-    assert table.signature() == {
-        "sim": table.digest(),
-        "raters": "lexical+m+n+wordnet:wup",
-        "prompt": "aa+bb",
-        "merge": "mean+median",
-    }
+    raters, merged = "lexical+m+n+wordnet:wup", "mean+median"
+    assert table.signature() == {"sim": table.digest(), "raters": raters, "prompt": "aa+bb", "merge": merged}
     bare = SimilarityTable.read(as_lines([{**PAIR, "similarity": 0.625}, {**lines[1]}]), ErrorPolicy())
     assert bare.digest() == table.digest()  # it is of the content
 
