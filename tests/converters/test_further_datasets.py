@@ -205,7 +205,10 @@ def test_the_annotations_convert_back(hoicli: Hoicli) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c[1]["box_annotations"][0].update(category_id=1000), "[1].box_annotations[0].category_id: id 1000"),
+        (
+            lambda c: c[1]["box_annotations"][0].update(category_id=1000),
+            "[1].box_annotations[0].category_id: id 1000, but",
+        ),
         (
             lambda c: c[0]["hoi_annotations"][0].update(object_id=3),
             "[0].hoi_annotations[0].object_id: id 3, but there are 3 in juggling_12.jpg",

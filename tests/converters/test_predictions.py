@@ -127,7 +127,10 @@ def test_cdn_example(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("item", "message"),
     [
-        (cdn_item(hoi_prediction=hoi_of(category_id=117)), ".hoi_prediction[0].category_id: id 117, but there are 117"),
+        (
+            cdn_item(hoi_prediction=hoi_of(category_id=117)),
+            ".hoi_prediction[0].category_id: id 117, but there are 117, counted from 0",
+        ),
         (cdn_item(hoi_prediction=[{"subject_id": 0}]), f".hoi_prediction[0].object_id: {NOTHING} {NOT_WHOLE}"),
         (
             cdn_item(hoi_prediction=hoi_of(object_id=99)),
@@ -138,7 +141,10 @@ def test_cdn_example(tmp_path: Path) -> None:
             f".hoi_prediction[0].score: {NOTHING} is no score; every interaction of {cdn_item()['filename']} needs one",
         ),
         (cdn_item(hoi_prediction=hoi_of(subject_id=0.9)), f".hoi_prediction[0].subject_id: 0.9 {NOT_WHOLE}"),
-        (cdn_item(predictions=[{"bbox": BOX[:3], "category_id": 0}]), f".predictions[0].bbox: {BOX[:3]} is no box"),
+        (
+            cdn_item(predictions=[{"bbox": BOX[:3], "category_id": 0}]),
+            f".predictions[0].bbox: {BOX[:3]} is no box; give [x1, y1, x2, y2]",
+        ),
     ],
 )
 def test_cdn_errors(item: Any, message: str, tmp_path: Path) -> None:

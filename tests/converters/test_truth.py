@@ -144,7 +144,10 @@ def _set(item: int, key: str, row: int, field: str, value: Any) -> Change:
             _set(1, "annotations", 1, "category_id", "12\n"),
             "[1].annotations[1].category_id: id 12 is none of COCO's 80 (1-90 with gaps); is this file HICO-DET's?",
         ),
-        (_set(4, "annotations", 2, "bbox", [1, 2, 3]), "[4].annotations[2].bbox: [1, 2, 3] is no box"),
+        (
+            _set(4, "annotations", 2, "bbox", [1, 2, 3]),
+            "[4].annotations[2].bbox: [1, 2, 3] is no box; give [x1, y1, x2, y2]",
+        ),
         (
             lambda content: content.append(content[0]),
             None,  # told by the conversion, not the converter: the image has a name, the item has none
@@ -235,7 +238,10 @@ def test_no_frills_invisible_interaction_is_an_image_label(hoicli: Hoicli, tmp_p
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda content: content[1]["hois"][0].update(id="601"), "[1].hois[0].id: id 601, but there are 600"),
+        (
+            lambda content: content[1]["hois"][0].update(id="601"),
+            "[1].hois[0].id: id 601, but there are 600, counted from 1",
+        ),
         (
             lambda content: content[1]["hois"][1].update(connections=[[0, 1]]),
             "[1].hois[1].connections[0]: id 1, but there are 1, counted from 0",
@@ -316,7 +322,10 @@ def test_hico_mat_keeps_a_box_without_a_connection(tmp_path: Path) -> None:
     ("variables", "problem"),
     [
         ({"bbox_train": maker.images(TRUTH)}, "has no bbox_test, only bbox_train; --part train takes it"),
-        ({"bbox_test": np.zeros((3, 3))}, "bbox_test: has no field 'filename' (it is no struct)"),
+        (
+            {"bbox_test": np.zeros((3, 3))},
+            "bbox_test: has no field 'filename' (it is no struct); is this HICO-DET's file?",
+        ),
         (
             {"bbox_test": maker.structs(("filename", "size"), [("a", "b")])},
             "bbox_test: has no field 'hoi' (only 'filename', 'size'); is this HICO-DET's file?",
@@ -344,9 +353,15 @@ def _first(field: str, value: Any, hoi: int = 0) -> Images:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (_first("connection", np.array([[1.0, 1.0], [1.0, 2.0]])), ".hoi(1).connection(2,:): id 2, but there are 1"),
+        (
+            _first("connection", np.array([[1.0, 1.0], [1.0, 2.0]])),
+            ".hoi(1).connection(2,:): id 2, but there are 1, counted from 1",
+        ),
         (_first("connection", np.ones((2, 3))), ".hoi(1).connection: is no n x 2 matrix; fetch the file again"),
-        (_first("bboxobject", np.ones((1, 4)), hoi=1), ".hoi(2).bboxobject: has no field 'x1' (it is no struct)"),
+        (
+            _first("bboxobject", np.ones((1, 4)), hoi=1),
+            ".hoi(2).bboxobject: has no field 'x1' (it is no struct); is this HICO-DET's file?",
+        ),
     ],
 )
 def test_hico_mat_wrong_images(hoicli: Hoicli, tmp_path: Path, change: Images, problem: str) -> None:

@@ -122,7 +122,10 @@ def replace_key(row: int, key: str, value: Any) -> Change:
     ("change", "message"),
     [
         (replace_key(3, "action_name", "fly"), "[3].action_name: 'fly' is no V-COCO action"),
-        (replace_key(0, "label", [1]), "[0]: image_id, ann_id, label and role_object_id / 2 differ in length"),
+        (
+            replace_key(0, "label", [1]),
+            "[0]: image_id, ann_id, label and role_object_id / 2 differ in length; fetch the file again",
+        ),
         (
             lambda content: content[6]["role_object_id"].pop(),
             "[6]: image_id, ann_id, label and role_object_id / 3 differ in length; fetch the file again",

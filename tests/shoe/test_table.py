@@ -52,7 +52,10 @@ GOOD = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.5}
         ({"similarity": True}, "similarity: true is no similarity; give a number from 0 to 1"),
         ({"b": "pet.v.01"}, "similarity: 0.5 of a sense with itself is 1; leave the line out"),
         ({"scores": {"m": 0}}, "similarity: 0.5 is not what its scores give, 0; correct one of the two"),
-        ({"scores": {"m": 4, "n": 0}, "merge": "majority"}, "similarity: 0.5 is not what its scores give"),
+        (
+            {"scores": {"m": 4, "n": 0}, "merge": "majority"},
+            "similarity: 0.5 is not what its scores give, 1 or 0; correct one of the two",
+        ),
         ({"scores": [3]}, "scores: [3] is no object of ratings 0 to 4 by model"),
         ({"measure": 7}, "measure: 7 is no name"),
         ({"date": "2026-01-31/"}, 'date: "2026-01-31/" is no date; write 2026-01-31, or 2026-01-31/2026-02-02'),

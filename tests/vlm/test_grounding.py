@@ -225,9 +225,9 @@ def test_a_table_is_the_measure_it_was_made_with(hoicli: Hoicli, tmp_path: Path)
     changed = means(hoicli, "--dataset", "hico", "--sim", table, ROWS)["verb_similarity"]
     assert "|sim:table-" in changed["signature"]
     shortened = saved(tmp_path / "short.jsonl", "".join(table.read_text().splitlines(keepends=True)[:-3]))
-    said = refusal(hoicli("vlm-eval", "--dataset", "hico", "--sim", shortened, ROWS))
-    assert said.splitlines()[-1].startswith(f"{shortened}: 3 of ")
-    assert "--needed" in said
+    refused = hoicli("vlm-eval", "--dataset", "hico", "--sim", shortened, ROWS)
+    assert (refused.code, refused.out, "--needed" in refused.err) == (1, "", True)
+    assert refused.err.splitlines()[-1].startswith(f"{shortened}: 3 of ")
 
 
 def test_senses_of_a_dataset() -> None:
