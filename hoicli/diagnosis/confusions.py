@@ -18,8 +18,7 @@ box of its own label). The pair is in the cell (its label, the label of the firs
 wrong without being such is in (nothing, its label).
 
 Equal scores are ordered by class, and within a class as in the record. In V-COCO names are of action-roles, and there
-are no objects to confuse: its protocols do not compare labels.
-"""
+are no objects to confuse: its protocols do not compare labels."""
 
 from __future__ import annotations
 

@@ -7,8 +7,7 @@ The wording is ours. Answers are kept on disk, one per line, so that nothing is 
 A line is {"model", "setup", "pos", "a", "b", "rating", "answer", "date"}: `setup` identifies the wording; `rating` is
 0..4, or null if the text in `answer` has none; `date` is the day of the answer (UTC); unknown values are left out.
 Lines are only appended, and an answer counts once its line is on disk. A line that was cut off is ended before the next
-one is appended, and ignored: its question is asked again. One run at a time has the file.
-"""
+one is appended, and ignored: its question is asked again. One run at a time has the file."""
 
 from __future__ import annotations
 
@@ -91,8 +90,7 @@ def parse_rating(text: str) -> int | None:
     or with several different ones.
 
     A model's reasoning (`<think>` to `</think>`), code fences and words around the object are ignored; "3" and 3.0 are
-    3.
-    """
+    3."""
     text = text.rsplit("</think>", 1)[-1]
     if "<think>" in text:  # the reasoning was cut off before an answer
         return None

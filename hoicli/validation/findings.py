@@ -2,8 +2,7 @@
 
 Most evaluation accidents are files that were read "successfully": another box convention, another label order, another
 set of images. Each check counts its cases and keeps the first as an example. An error is something no metric can use;
-a warning is something a metric would use without a word.
-"""
+a warning is something a metric would use without a word."""
 
 from __future__ import annotations
 

@@ -5,8 +5,7 @@ Two kinds of evidence. Without ground truth: how many of its triplets are intera
 order leaves few (one in sixteen of HICO-DET's 117 x 80 pairs is an interaction). With ground truth: how often the best
 prediction of an image names a class that is annotated there. Another reading is reported when it explains at least half
 of the triplets, or a fifth of the images, and at least twice as many as the labels do as they are (or nine tenths of
-the triplets, and they at most three quarters).
-"""
+the triplets, and they at most three quarters)."""
 
 from __future__ import annotations
 
