@@ -217,7 +217,8 @@ def test_the_annotations_convert_back(hoicli: Hoicli) -> None:
 )
 def test_a_wrong_annotation_is_named(hoicli: Hoicli, tmp_path: Path, change: Any, message: str) -> None:
     path = changed(ANNOTATIONS, tmp_path / "swig.json", change)
-    assert refusal(hoicli("convert", "--dataset", "swig", path)).startswith(f"{path}: {message}")
+    result = hoicli("convert", "--dataset", "swig", path)
+    assert (result.code, result.err.startswith(f"{path}: {message}")) == (1, True)
 
 
 def triplets(found: list[Record]) -> dict[str, list[tuple[Any, ...]]]:
