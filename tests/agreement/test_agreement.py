@@ -275,12 +275,10 @@ def test_the_rows(hoicli: Hoicli) -> None:
     assert rows["agreement_mean", "1 of 3"]["n"] == 3
     assert rows["agreement_sd", "3 of 3"]["value"] is None
     assert sum(rows[f"rated_{level}", "A4"]["value"] for level in range(5)) == rows["rated_0", "A4"]["n"] == 11
-    assert rows["spearman", "models"]["signature"].startswith(
-        "protocol:agree|merge:mean|levels:5|permutations:10000|seed:0|version:"
-    )
-    assert rows["spearman", "qwen"]["signature"].startswith(
-        "protocol:agree|levels:5|permutations:10000|seed:0|version:"
-    )
+    settings = "merge:mean|levels:5|permutations:10000|seed:0|version:"
+    assert rows["spearman", "models"]["signature"].startswith(f"protocol:agree|{settings}")
+    settings = "levels:5|permutations:10000|seed:0|version:"
+    assert rows["spearman", "qwen"]["signature"].startswith(f"protocol:agree|{settings}")
     vote = "protocol:agree|merge:majority,ties-to-first-by-name|levels:5|version:"
     for key in (("agreement", "deepseek+qwen"), ("agreement_mean", "2 of 3"), ("agreement_sd", "2 of 3")):
         assert rows[key]["signature"].startswith(vote)

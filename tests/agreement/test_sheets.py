@@ -61,10 +61,8 @@ def test_a_workbook_is_named(hoicli: Hoicli, tmp_path: Path, first: str) -> None
     for path, name, content in ((book, first, "<xml/>"), (calc, "mimetype", CALC)):
         with zipfile.ZipFile(path, "w") as file:
             file.writestr(name, content)
-    for path, program in (
-        (book, "Excel's; save it as CSV (Excel: CSV UTF-8)"),
-        (calc, "LibreOffice's; save it as CSV"),
-    ):
+    programs = (book, "Excel's; save it as CSV (Excel: CSV UTF-8)"), (calc, "LibreOffice's; save it as CSV")
+    for path, program in programs:
         assert refusal(hoicli("agree", path)) == f"{path}: is {program}"
 
 

@@ -178,9 +178,8 @@ def test_metrics_of_shoe_have_their_answers(metric: str, value: float, verdict: 
     tags = {"model": "ours", "baseline": "base", "delta": "0.5"}
     (sentence,) = answers([row(value, (value - 1, value + 1), 0.01, tags=tags) | further])
     words = {"soft_map": "soft mAP", "mf1": "mF1", "gt_miss_rate": "GT miss rate"}.get(metric, "prediction miss rate")
-    assert sentence.startswith(
-        f"ours {verdict} base: {value:+.2f} {words} (shoe, delta 0.5: 40.00 to {40 + value:.2f})"
-    )
+    ends = f"40.00 to {40 + value:.2f}"
+    assert sentence.startswith(f"ours {verdict} base: {value:+.2f} {words} (shoe, delta 0.5: {ends})")
     (sentence,) = answers([row(value, None, None, boot=False) | further])
     assert sentence.startswith(f"ours is {untested} base here, but no test was run")
     (sentence,) = answers([row(None, None, None) | further])

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +22,16 @@ from hoicli.resampling.rounds import resample, swap_outputs
 from tests.comparison.test_comparison import diagnosis
 from tests.support import strategies
 from tests.support.kernel import HICO, evaluate, tally
-from tests.support.project import Record
+from tests.support.project import Data, Record
 
 ROUNDS = 8
+
+
+def named_parts(crowds: Sequence[Data], ids: Sequence[str]) -> Data:
+    """(ground truth, predictions) of crowds as images of these names."""
+    both = list(zip(ids, crowds, strict=True))
+    truth, found = ([{**part[side][0], "image_id": name} for name, part in both] for side in (0, 1))
+    return truth, found
 
 
 def class_of(record: Record, hoi: Record) -> tuple[str, str]:
@@ -67,16 +73,10 @@ def lists_of(truth: Sequence[Record], predictions: Sequence[Record]) -> RankedLi
 @pytest.mark.parametrize("of_class", [False, True])
 @settings(max_examples=6)
 @given(st.lists(strategies.crowds(), min_size=8, max_size=8), st.integers(0, 1000))
-def test_swapped_systems_are_mixed_dumps(
-    of_class: bool, crowds: list[tuple[list[Record], list[Record]]], seed: int
-) -> None:
+def test_swapped_systems_are_mixed_dumps(of_class: bool, crowds: list[Data], seed: int) -> None:
     """Four images, each predicted by two models: their means by place among all predictions, classes by place among
     those of the class."""
-    ids = ["a", "b", "c", "d"]
-    truth, found = (
-        [{**part[0], "image_id": name} for part, name in zip(side, ids * 2, strict=True)]
-        for side in zip(*crowds, strict=True)
-    )
+    truth, found = named_parts(crowds, ["a", "b", "c", "d"] * 2)
     truth, models = truth[:4], [counted(found[:4], seed), counted(found[4:], seed + 1)]
     first, second = (lists_of(truth, model) for model in models)
     if of_class:
@@ -91,20 +91,13 @@ def test_swapped_systems_are_mixed_dumps(
         assert systems[side].positives[:, times].tolist() == expected.positives.tolist()
 
 
-Data = tuple[list[dict[str, Any]], list[dict[str, Any]]]
-
-
 @pytest.mark.parametrize("rounds", [0, 33])
 @settings(max_examples=4)
 @given(st.lists(strategies.crowds(), min_size=9, max_size=9))
 def test_all_oracles_at_once_are_each_of_them(rounds: int, crowds: list[Data]) -> None:
     """Three images with equal scores, each predicted by three models."""
     ids = ["a", "b", "c"]
-    parts = [
-        [{**part[0], "image_id": name} for part, name in zip(side, ids * 3, strict=True)]
-        for side in zip(*crowds, strict=True)
-    ]
-    truth, predictions = parts
+    truth, predictions = named_parts(crowds, ids * 3)
     runs = [diagnosis(truth[:3], predictions[start : start + 3]) for start in (0, 3, 6)]
     subsets = subset_classes(HICO, runs[0].protocol)
     asked, never = Resampling(rounds, 7), np.zeros(len(HICO.interactions), dtype=bool)

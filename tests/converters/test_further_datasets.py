@@ -29,6 +29,7 @@ from tests.support.kernel import lines
 from tests.support.project import (
     FIXTURES,
     GT,
+    Data,
     Hoicli,
     Record,
     changed,
@@ -311,7 +312,7 @@ def tally(truth: list[Record], predictions: list[Record]) -> Tally:
 
 
 @given(strategies.datasets())
-def test_it_equals_the_slow_evaluator(data: tuple[list[Record], list[Record]]) -> None:
+def test_it_equals_the_slow_evaluator(data: Data) -> None:
     truth, predictions = map(renamed, data)
     ((_, ours),) = tally(truth, predictions).results(SWIG)
     pairs = [pair for pair in SWIG.interactions if pair[0] in VERBS and pair[1] in LABELS]

@@ -22,7 +22,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from tests.support.diagnosis import diagnosis
 from tests.support.kernel import Given, ground_truth, lines
-from tests.support.project import FIXTURES, PAIR, Hoicli, Record, parsed, refusal
+from tests.support.project import FIXTURES, PAIR, Data, Hoicli, Record, parsed, refusal
 from tests.support.strategies import crowds, datasets
 
 HICO, DIAG = load("hico"), PROTOCOLS["diag"]
@@ -214,13 +214,13 @@ def same(found: Found, twin: Found) -> None:
 
 
 @given(st.one_of(crowds(), datasets(least=0)))
-def test_the_twin(scene: tuple[list[Record], list[Record]]) -> None:
+def test_the_twin(scene: Data) -> None:
     truth, predictions = scene
     if any(record["hois"] for record in predictions):
         same(confusions(truth, predictions), Twin(truth, predictions).cells())
 
 
-def mistaken(seed: int) -> tuple[list[Record], list[Record]]:
+def mistaken(seed: int) -> Data:
     """Images full of wrong labels on right boxes, several verbs a pair, and equal scores."""
     chance = Random(seed)
     truth, predictions = [], []

@@ -17,7 +17,7 @@ from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.records.oracles import IN_TURN, ORACLES
 from tests.support import reference, strategies
 from tests.support.diagnosis import HICO, INJECTED, READINGS, agrees_in_any_order, counts, diagnosis
-from tests.support.project import GT, PAIR, Hoicli, Record, parsed, refusal, saved
+from tests.support.project import GT, PAIR, Data, Hoicli, Record, parsed, refusal, saved
 
 # Known errors in, exactly those counts out
 
@@ -138,7 +138,7 @@ def test_injected_errors_are_counted_exactly(error: str, truth_records: list[Rec
 @settings(max_examples=20)
 @given(strategies.datasets(), st.randoms(use_true_random=False))
 def test_order_changes_nothing_and_every_prediction_has_one_type(
-    reading: Reading, data: tuple[list[Record], list[Record]], shuffle: random.Random
+    reading: Reading, data: Data, shuffle: random.Random
 ) -> None:
     agrees_in_any_order(data, shuffle, reading)
 
@@ -184,7 +184,7 @@ def test_all_oracles_in_turn_give_100(hoicli: Hoicli, order: tuple[str, ...]) ->
 
 
 @given(strategies.datasets())
-def test_an_oracle_never_lowers_what_it_leaves_alone(data: tuple[list[Record], list[Record]]) -> None:
+def test_an_oracle_never_lowers_what_it_leaves_alone(data: Data) -> None:
     """Dropping false predictions or asking for less cannot lower any class's AP."""
     results = {result.oracle: result for result in diagnosis(*data).results(HICO)}
     assert list(results) == ["none", *ORACLES]

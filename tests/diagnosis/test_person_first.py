@@ -24,7 +24,7 @@ from hoicli.records.oracles import IN_TURN, ORACLES
 from tests.support import diagnosis as support
 from tests.support import reference, vcoco_reference
 from tests.support.kernel import ground_truth, lines
-from tests.support.project import FIXTURES, Hoicli, Record, parsed, records, refusal, written
+from tests.support.project import FIXTURES, Data, Hoicli, Record, parsed, records, refusal, written
 from tests.support.strategies import crowds
 from tests.support.vcoco import VCOCO, datasets
 
@@ -243,7 +243,7 @@ def test_injected_errors_are_counted_exactly(error: str, truth_records: list[Rec
 # Oracles carried out
 
 
-def carried_out(oracle: str, truth: list[Record], predictions: list[Record]) -> tuple[list[Record], list[Record]]:
+def carried_out(oracle: str, truth: list[Record], predictions: list[Record]) -> Data:
     """(ground truth, predictions) as the oracle leaves them: every repair mended, the rest of its type gone."""
     if oracle not in (*ERRORS, "missed_gt", "false_positive", "false_negative"):
         pytest.fail(f"write here, in carried_out, what the oracle {oracle} leaves of ground truth and predictions")
@@ -419,7 +419,7 @@ READINGS: tuple[Reading, ...] = ("shared", "independent")
 
 @pytest.mark.parametrize("reading", READINGS)
 @given(WORLDS)
-def test_types_and_repairs_equal_the_slow_twin(reading: Reading, data: tuple[list[Record], list[Record]]) -> None:
+def test_types_and_repairs_equal_the_slow_twin(reading: Reading, data: Data) -> None:
     agrees(*data, reading)
 
 
@@ -441,7 +441,7 @@ def test_the_fixtures_and_real_predictions_equal_the_slow_twin(vcoco_600: tuple[
 
 
 @given(WORLDS, st.permutations(IN_TURN))
-def test_all_oracles_leave_nothing_wrong(data: tuple[list[Record], list[Record]], order: list[str]) -> None:
+def test_all_oracles_leave_nothing_wrong(data: Data, order: list[str]) -> None:
     """Diag-HOI Eq. 4 on random worlds: all that is still asked for is found, and nothing else said."""
     result = list(diagnosis(*data).progressive(VCOCO, order))[-1]
     assert result.ap[result.in_full] == pytest.approx(1.0, abs=1e-12)
@@ -461,9 +461,7 @@ def test_oracles_one_upon_another_end_at_100(which: str, hoicli: Hoicli, request
 
 
 @given(datasets(), st.randoms(use_true_random=False))
-def test_order_changes_nothing_and_every_prediction_has_one_type(
-    data: tuple[list[Record], list[Record]], shuffle: random.Random
-) -> None:
+def test_order_changes_nothing_and_every_prediction_has_one_type(data: Data, shuffle: random.Random) -> None:
     support.agrees_in_any_order(data, shuffle, vocabulary=VCOCO)
 
 
@@ -591,7 +589,7 @@ def test_listed_pairs_and_interactiveness() -> None:
 
 
 @given(datasets())
-def test_pairs_equal_slow_counts(data: tuple[list[Record], list[Record]]) -> None:
+def test_pairs_equal_slow_counts(data: Data) -> None:
     truth, predictions = data
     by_id = {record["image_id"]: record for record in truth}
     wanted = {
@@ -636,9 +634,8 @@ def test_pairstats_map_is_that_of_eval(hoicli: Hoicli) -> None:
     theirs = parsed(hoicli("eval", "--protocol", "vcoco-s1", "--format", "jsonl", *PAIR).out)
     keys = ("subset", "value", "n", "signature")
     wanted = [[row[key] for key in keys] for row in theirs if row["metric"] == "mAP"]
-    assert [[row[key] for key in keys] for row in parsed(hoicli("pairstats", *PAIR).out) if row["metric"] == "mAP"] == (
-        wanted
-    )
+    ours = [[row[key] for key in keys] for row in parsed(hoicli("pairstats", *PAIR).out) if row["metric"] == "mAP"]
+    assert ours == wanted
 
 
 def test_a_threshold_on_statements_without_a_detected_object() -> None:

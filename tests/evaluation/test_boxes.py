@@ -15,7 +15,7 @@ import hoicli
 from hoicli.errors import HoicliError
 from hoicli.evaluation.box_rules import BOX_RULES, COCO_IOU, GRID_HUNDREDTHS
 from hoicli.evaluation.recall_grids import GRID_ARANGE
-from tests.support.project import Record
+from tests.support.project import Data, Record
 
 Box = list[float]
 LABELS = ["person", "bench", "bicycle", "horse"]
@@ -97,7 +97,7 @@ def test_a_crowd_is_in_the_digest() -> None:
     assert signatures[0] == signatures[1] != signatures[2]
 
 
-def world(seed: int) -> tuple[list[Record], list[Record]]:
+def world(seed: int) -> Data:
     """Images with ties of scores and of overlaps, doubles, areas on a bound or of 0; in some more detections than COCO
     counts."""
     draw = random.Random(seed)

@@ -21,11 +21,11 @@ from hoicli.evaluation.tally import Tally
 from hoicli.records.intake import ErrorPolicy
 from tests.support import reference, strategies
 from tests.support.kernel import HICO, evaluate, ground_truth, lines
-from tests.support.project import Record
+from tests.support.project import Data, Record
 
 
 @given(strategies.datasets())
-def test_every_protocol_equals_the_slow_evaluator(data: tuple[list[Record], list[Record]]) -> None:
+def test_every_protocol_equals_the_slow_evaluator(data: Data) -> None:
     truth, predictions = data
     pairs = [pair for pair in HICO.interactions if pair[1] in strategies.LABELS]
     for name, ours in evaluate(truth, predictions, names=("all", "ggnet", "ggnet-ko")).items():
@@ -39,7 +39,7 @@ def test_every_protocol_equals_the_slow_evaluator(data: tuple[list[Record], list
 
 
 @given(strategies.datasets(), st.randoms(use_true_random=False))
-def test_order_and_shards_change_no_bit(data: tuple[list[Record], list[Record]], shuffle: random.Random) -> None:
+def test_order_and_shards_change_no_bit(data: Data, shuffle: random.Random) -> None:
     truth, predictions = data
     before = evaluate(truth, predictions)
     shuffle.shuffle(truth)
@@ -59,9 +59,7 @@ def test_order_and_shards_change_no_bit(data: tuple[list[Record], list[Record]],
 
 
 @given(strategies.datasets())
-def test_a_ground_truth_has_one_true_positive_and_it_has_the_best_score(
-    data: tuple[list[Record], list[Record]],
-) -> None:
+def test_a_ground_truth_has_one_true_positive_and_it_has_the_best_score(data: Data) -> None:
     truth, predictions = data
     rows = chosen_protocols(["all"], "hico")
     for batch, outcomes in matched_batches(lines(predictions), ground_truth(truth), rows, Filters(), ErrorPolicy()):

@@ -23,7 +23,7 @@ from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 from tests.support import strategies, vcoco
 from tests.support.kernel import HICO, ground_truth, lines
-from tests.support.project import Record, complaint
+from tests.support.project import Data, Record, complaint
 
 ROW = PROTOCOLS["hico"]
 
@@ -130,9 +130,6 @@ def test_of_two_triplets_that_one_prediction_takes_it_belongs_to_the_one_it_over
     assert found.code.tolist() == [0, 1] or found.code.tolist() == [1, 0]
     assert found.truth[found.row == 0].tolist() == [1]
     assert found.iou_subject.max() <= 1.0
-
-
-Data = tuple[list[Record], list[Record]]
 
 
 def outcomes(data: Data, vocabulary: Vocabulary, *, of_boxes: bool = True) -> list[Any]:

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from tests.support.graphs import KS, OBJECTS, VERBS, answers, dataset, predictions, truth
-from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, Record, refusal
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Data, Hoicli, Record, refusal
 
 BOXES = [[0, 0, 10, 10], [20, 0, 40, 20], [50, 50, 60, 80]]
 LABELS = ["person", "dog", "table"]
@@ -120,14 +120,12 @@ def test_hico_has_them_as_an_extension(hoicli: Hoicli) -> None:
 
 
 @pytest.fixture
-def sample(tmp_path: Path) -> tuple[list[Record], list[Record]]:
+def sample(tmp_path: Path) -> Data:
     annotated = truth(7, 40)
     return annotated, predictions(annotated, 7)
 
 
-def test_other_names_and_numbers_change_no_value(
-    hoicli: Hoicli, tmp_path: Path, sample: tuple[list[Record], list[Record]]
-) -> None:
+def test_other_names_and_numbers_change_no_value(hoicli: Hoicli, tmp_path: Path, sample: Data) -> None:
     """Labels and verbs exchanged by a permutation, on both sides."""
     gt, preds = sample
     objects = dict(zip(OBJECTS, OBJECTS[2:] + OBJECTS[:2], strict=True))
@@ -143,7 +141,7 @@ def test_other_names_and_numbers_change_no_value(
 
 
 def test_more_predictions_count_more_and_the_constraint_never_helps_a_full_ranking(
-    hoicli: Hoicli, tmp_path: Path, sample: tuple[list[Record], list[Record]]
+    hoicli: Hoicli, tmp_path: Path, sample: Data
 ) -> None:
     """Recall grows with K. Where all are ranked (K beyond every image), what is found with graph constraint is found
     without; at a smaller K the constraint may help, since it makes room."""
@@ -159,9 +157,7 @@ def test_more_predictions_count_more_and_the_constraint_never_helps_a_full_ranki
         assert found["graph", f"{metric}@{ks[-1]}"] <= found["none", f"{metric}@{ks[-1]}"]
 
 
-def test_the_ground_truth_as_its_own_predictions_is_all_found(
-    hoicli: Hoicli, tmp_path: Path, sample: tuple[list[Record], list[Record]]
-) -> None:
+def test_the_ground_truth_as_its_own_predictions_is_all_found(hoicli: Hoicli, tmp_path: Path, sample: Data) -> None:
     gt, _ = sample
     own = [{**record, "hois": [{**hoi, "score": 1.0} for hoi in record["hois"]]} for record in gt]
     found = values(rows(hoicli, written(tmp_path, gt=gt, preds=own)))

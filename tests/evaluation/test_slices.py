@@ -26,9 +26,8 @@ from hoicli.evaluation.views import Views, parse_thresholds
 from hoicli.vocabulary.datasets import load
 from tests.support import reference, strategies
 from tests.support.kernel import HICO, ground_truth, tally
-from tests.support.project import FIXTURES, Hoicli, Record, complaint, saved
+from tests.support.project import FIXTURES, Data, Hoicli, Record, complaint, saved
 
-Data = tuple[list[Record], list[Record]]
 EVERY = chosen_protocols(["all"], "hico")
 Box = tuple[float, ...]
 

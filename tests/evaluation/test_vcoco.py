@@ -20,7 +20,7 @@ from hoicli.commands.doctor import schema_text
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
 from tests.support import kernel, vcoco_reference
-from tests.support.project import FIXTURES, Hoicli, Record, parsed, records, written
+from tests.support.project import FIXTURES, Data, Hoicli, Record, parsed, records, written
 from tests.support.vcoco import VCOCO, datasets, with_labels
 
 FOLDER = FIXTURES / "vcoco"
@@ -43,7 +43,7 @@ def agrees(truth: list[Record], predictions: list[Record]) -> None:
 
 
 @given(datasets())
-def test_every_protocol_equals_the_slow_evaluator(data: tuple[list[Record], list[Record]]) -> None:
+def test_every_protocol_equals_the_slow_evaluator(data: Data) -> None:
     agrees(*data)
 
 

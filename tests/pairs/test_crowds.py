@@ -14,9 +14,7 @@ from hoicli.records.intake import ErrorPolicy
 from tests.evaluation.test_pairing import crowded
 from tests.support import strategies
 from tests.support.kernel import Given, ground_truth, lines
-from tests.support.project import Record
-
-Data = tuple[list[Record], list[Record]]
+from tests.support.project import Data
 
 
 def results(data: Data) -> list[dict[str, dict[str, Figure]]]:

@@ -107,10 +107,8 @@ FEW_ROUNDS = Resampling(100, 0)
 
 def detector(rng: np.random.Generator, truth: tuple[Ints, Ints], improved: int) -> RankedLists:
     """Its true positives stand out from twice as many false ones in none but the first `improved` classes."""
-    image, class_ = (
-        np.concatenate([of, rng.integers(0, many, 2 * TRIPLETS)])
-        for of, many in zip(truth, (IMAGES, CLASSES), strict=True)
-    )
+    sides = zip(truth, (IMAGES, CLASSES), strict=True)
+    image, class_ = (np.concatenate([of, rng.integers(0, many, 2 * TRIPLETS)]) for of, many in sides)
     hit = np.arange(len(image)) < TRIPLETS
     score = rng.normal(size=len(image)) + np.where(class_ < improved, 4.0, 0.0) * hit + rng.normal(size=IMAGES)[image]
     order = np.lexsort((-score, class_))

@@ -163,9 +163,8 @@ def test_true_positives_of_different_worth(area: str, grid: tuple[float, ...], c
         asked = int(weights[ranked.truth_image[ranked.truth_class == number], times].sum())
         assert positives[number, times] == asked
         if grid:  # each point is a step of the same width, as high as the first to reach its recall
-            reached = np.diff(
-                [sum(worth >= point * asked * unit for point in grid) for worth in [-1, *itertools.accumulate(steps)]]
-            )
+            worths = [-1, *itertools.accumulate(steps)]
+            reached = np.diff([sum(worth >= point * asked * unit for point in grid) for worth in worths])
             steps = [step * asked * unit / len(grid) for step in reached.tolist()]
         under = sum(height * step for height, step in zip(after, steps, strict=True))
         if asked:

@@ -29,7 +29,7 @@ from hoicli.shoe.triplet_matching import UNIT
 from tests.support import shoe_reference
 from tests.support.kernel import lines as as_lines
 from tests.support.llm_stub import rate, serving
-from tests.support.project import SHOE, Hoicli, Record, parsed, saved
+from tests.support.project import SHOE, Data, Hoicli, Record, parsed, saved
 from tests.support.shoe import AWAY, RANDOM_SIMILAR, candidates, curated, datasets, image, rows_of, scored, shoe_of
 
 
@@ -142,7 +142,7 @@ def spelled_alike(data: list[Record]) -> list[Record]:
     st.sampled_from([0.0, 0.0, 0.35, 0.75]),
 )
 def test_the_slow_evaluator_agrees(
-    data: tuple[list[Record], list[Record]],
+    data: Data,
     similar: dict[tuple[str, str], float],
     delta: float,
     combine: str,
@@ -174,7 +174,7 @@ def test_the_slow_evaluator_agrees(
 
 
 @given(datasets(), st.randoms(use_true_random=False))
-def test_order_changes_nothing(data: tuple[list[Record], list[Record]], rng: random.Random) -> None:
+def test_order_changes_nothing(data: Data, rng: random.Random) -> None:
     truth, found = data
     first = shoe_of(truth, found)
     expected = scores_of(first, first.match()), list(explain(first, first.match()))
@@ -196,7 +196,7 @@ def run_of(truth: list[Record], found: list[Record], **options: Any) -> Run:
 
 @settings(max_examples=20)
 @given(datasets(), st.sampled_from(sorted(AREAS)))
-def test_each_image_once_is_the_number_itself(data: tuple[list[Record], list[Record]], area: str) -> None:
+def test_each_image_once_is_the_number_itself(data: Data, area: str) -> None:
     run = run_of(*data, ap=area)
     ones = np.ones((len(data[0]), 1), dtype=np.int32)
     for name, metric in weighted_metrics(run).items():
@@ -206,7 +206,7 @@ def test_each_image_once_is_the_number_itself(data: tuple[list[Record], list[Rec
 
 @settings(max_examples=20)
 @given(datasets(), st.lists(st.integers(0, 3), min_size=4, max_size=4), st.sampled_from(sorted(AREAS)))
-def test_weights_are_copies(data: tuple[list[Record], list[Record]], weights: list[int], area: str) -> None:
+def test_weights_are_copies(data: Data, weights: list[int], area: str) -> None:
     """F1 and rates: of a test set with each image so often. Soft AP: by a loop that takes an image's copies at once."""
     truth, found = data
     run = run_of(truth, found, ap=area)
@@ -265,7 +265,7 @@ def slow_areas(run: Run, weight: dict[str, int], area: str) -> list[float]:
     return found
 
 
-def many(shift: float) -> tuple[list[Record], list[Record]]:
+def many(shift: float) -> Data:
     """Forty images, a triplet each, found in most of them, and what is there besides."""
     truth, found = [], []
     for number in range(40):

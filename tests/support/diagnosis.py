@@ -18,7 +18,7 @@ from hoicli.records.oracles import IN_TURN
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 from tests.support.kernel import ground_truth, lines
-from tests.support.project import Record
+from tests.support.project import Data, Record
 
 HICO = load("hico")
 DIAG = PROTOCOLS["diag"]
@@ -67,10 +67,7 @@ INJECTED = ("duplicate", "interaction", "association", "object_box", "human_box"
 
 
 def agrees_in_any_order(
-    data: tuple[list[Record], list[Record]],
-    shuffle: random.Random,
-    reading: Reading = "shared",
-    vocabulary: Vocabulary = HICO,
+    data: Data, shuffle: random.Random, reading: Reading = "shared", vocabulary: Vocabulary = HICO
 ) -> None:
     """The order of images changes no count and no AP, and every prediction that counts has one type."""
     truth, predictions = data

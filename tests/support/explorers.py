@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.support.project import ROOT, Record, written
+from tests.support.project import ROOT, Data, Record, written
 from tests.support.tiny import png
 
 VERBS = {"bicycle": ("ride", "hold", "wash"), "horse": ("ride", "feed", "hold"), "cup": ("hold", "drink_with", "wash")}
@@ -32,7 +32,7 @@ def scenes(images: int = 40, seed: int = 0) -> tuple[list[Record], list[Record],
     other is worse but for one verb of each object. Objects are of all sizes, and near or far."""
     draw = random.Random(seed)
     truth: list[Record] = []
-    found: tuple[list[Record], list[Record]] = ([], [])
+    found: Data = ([], [])
     for number in range(images):
         name = f"image_{number:03d}" + (STRANGE if number == 7 else "")
         boxes: list[list[float]] = []

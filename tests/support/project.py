@@ -22,6 +22,8 @@ FOREIGN, VCOCO, SWIG, OWN, SHOE = (FIXTURES / name for name in ("foreign", "vcoc
 SAMPLE, ROBUST, GRAPHS, CHOICE, VLM = (FIXTURES / name for name in ("sample", "robust", "graphs", "choice", "vlm"))
 Record = dict[str, Any]
 """A line of a file, parsed: of an image, or a row."""
+Data = tuple[list[Record], list[Record]]
+"""(ground truth, predictions)."""
 NAMED = os.environ.get("HOICLI_SHARED")
 SHARED = ROOT.parent / "shared" if NAMED is None else Path(NAMED)
 """Published annotations and golden numbers, which are not part of the repository; tests that need them skip without.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hoicli.vocabulary.datasets import load
 from tests.support import strategies
-from tests.support.project import Record, records, written
+from tests.support.project import Data, Record, records, written
 
 VCOCO = load("vcoco")
 
@@ -76,6 +76,6 @@ def detections(draw: st.DrawFn, annotation: Record) -> Record:
 
 
 @st.composite
-def datasets(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
+def datasets(draw: st.DrawFn) -> Data:
     truth = [draw(annotated_images(number)) for number in range(draw(st.integers(1, 3)))]
     return truth, [draw(detections(record)) for record in truth if draw(st.integers(0, 4)) > 0]

@@ -14,7 +14,7 @@ import pytest
 from hoicli.validation.stream import Checking, validate_images
 from hoicli.vocabulary.datasets import VCOCO_ORDERS, load, verb_and_role
 from tests.support.kernel import stream
-from tests.support.project import EIGHT, FIXTURES, GT, Hoicli, Record, parsed
+from tests.support.project import EIGHT, FIXTURES, GT, Data, Hoicli, Record, parsed
 
 HICO, SWIG = load("hico"), load("swig")
 NEW = {
@@ -149,7 +149,7 @@ def test_labels_of_another_dataset(hoicli: Hoicli, path: Path, dataset: str, oth
 POCKET = tuple(entry for entry in VCOCO_ORDERS["qpic"] if verb_and_role(entry)[1] and entry != "point_instr")
 
 
-def vcoco(swap: Mapping[str, str]) -> tuple[list[Record], list[Record]]:
+def vcoco(swap: Mapping[str, str]) -> Data:
     """(truth, predictions) of ten images; each action meant -> as it is read."""
     entries = [entry for entry in VCOCO_ORDERS["qpic"] if verb_and_role(entry)[1]]
     truth, predictions = [], []

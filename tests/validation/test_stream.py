@@ -129,9 +129,8 @@ def test_a_warning_that_no_metric_takes_in_such_numbers_is_an_error() -> None:
 
 
 def test_an_image_twice() -> None:
-    assert found(GOOD, GOOD) == {
-        "duplicate-image": (1, "p:2: image_id: image 'a' is at p:1 already; keep one line an image")
-    }
+    said = "p:2: image_id: image 'a' is at p:1 already; keep one line an image"
+    assert found(GOOD, GOOD) == {"duplicate-image": (1, said)}
 
 
 def test_the_pair() -> None:

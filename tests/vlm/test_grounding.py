@@ -93,10 +93,8 @@ def test_every_spelling_of_the_keys(tmp_path: Path) -> None:
 
 def test_order_of_rows_is_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = grounding(7)
-    printed = [
-        hoicli("vlm-eval", "--bootstrap", 20, written(tmp_path, order)).out
-        for order in (rows, Random(0).sample(rows, len(rows)))
-    ]
+    orders = (rows, Random(0).sample(rows, len(rows)))
+    printed = [hoicli("vlm-eval", "--bootstrap", 20, written(tmp_path, order)).out for order in orders]
     assert printed[0] == printed[1] != ""
 
 
@@ -241,9 +239,8 @@ def test_senses_of_a_dataset() -> None:
 
 
 def test_no_rows_are_no_mean() -> None:
-    found = measure_referring(
-        [Referring("a", "x", "", failed=True)], "lexical", None, ErrorPolicy(), released=True
-    ).scores()
+    failed = [Referring("a", "x", "", failed=True)]
+    found = measure_referring(failed, "lexical", None, ErrorPolicy(), released=True).scores()
     assert found == dict.fromkeys((("exact_match", "full"), ("verb_similarity", "full")), Score(None, 0))
 
 

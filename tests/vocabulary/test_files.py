@@ -49,11 +49,8 @@ def written(folder: Path, content: Any, name: str = "site.json") -> str:
 
 def test_everything_a_file_may_say(tmp_path: Path) -> None:
     site = load(written(tmp_path, SITE))
-    assert (site.name, site.verbs, site.objects) == (
-        "site",
-        ("wear", "hold", "none"),
-        ("helmet", "hammer", "worker", "visitor"),
-    )
+    objects = ("helmet", "hammer", "worker", "visitor")
+    assert (site.name, site.verbs, site.objects) == ("site", ("wear", "hold", "none"), objects)
     assert site.subjects == ("worker", "visitor")
     assert site.subject_ids == {2, 3}
     assert site.groups == {"rare": {1, 3}, "non_rare": {0, 2}}
