@@ -819,7 +819,8 @@ def test_several_streams_are_several_models(files: tuple[Path, Path], tmp_path: 
     ],
 )
 def test_wrong_options(options: list[str], message: str, files: tuple[Path, Path], hoicli: Hoicli) -> None:
-    assert message in refusal(hoicli("pairstats", "--gt", files[0], *options, files[1]), 2)
+    said = refusal(hoicli("pairstats", "--gt", files[0], *options, files[1]), 2)
+    assert message in f"{said}\n"
 
 
 def test_an_image_that_is_not_in_the_ground_truth(files: tuple[Path, Path], tmp_path: Path, hoicli: Hoicli) -> None:
