@@ -1,5 +1,4 @@
-"""Forks are made where they may be made; elsewhere the work is done in one process. What macOS and Windows lack or
-forbid is taken away from Python here: every kind of command gives the same bytes."""
+"""Forks are made where they may be made; elsewhere the work is done in one process."""
 
 from __future__ import annotations
 
@@ -8,20 +7,18 @@ import multiprocessing
 import os
 import subprocess
 import sys
-import time
-from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
 from hoicli.io.forks import fork_map, shared_out, work_in_turns
-from tests.support.project import FIXTURES, PATIENCE, ROOT
+from tests.support.project import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
 
 IN_TURNS = """
-from hoicli.io.forks import in_turns
-for _ in in_turns(lambda _: bytes(1_000_000), range(9), lambda: range(9), 3):
+from hoicli.io.forks import work_in_turns
+for _ in work_in_turns(lambda _: bytes(1_000_000), range(9), lambda: range(9), 3):
     print(flush=True)
     input()
 """
@@ -59,25 +56,15 @@ def test_a_killed_process_leaves_no_forks(code: str) -> None:
     process.communicate(timeout=60)
 
 
-def test_an_item_goes_to_whoever_is_free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_items_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
-    here, seen, told, forks = os.getpid(), tmp_path / "seen", list[int](), Mock(wraps=os.fork)
+    told, forks = list[int](), Mock(wraps=os.fork)
     monkeypatch.setattr(os, "fork", forks)
-    end = time.monotonic() + PATIENCE
-
-    def process_of(item: int) -> int:
-        """The first item takes until a fork has done another."""
-        if os.getpid() != here:
-            seen.touch()
-        while item == 0 and not seen.exists() and time.monotonic() < end:
-            time.sleep(0.01)
-        return os.getpid()
-
-    found = shared_out(process_of, range(40), tell=told.append)
-    assert found[0] == here
-    assert len(set(found)) > 1
+    found = shared_out(lambda _: os.getpid(), range(40), tell=told.append)
+    assert found[0] == os.getpid()
+    assert len(set(found)) == 3
     assert forks.call_count == 2
-    assert told == [item for item, process in enumerate(found) if process == here]
+    assert told == list(range(40))
 
 
 def test_turns_go_round() -> None:
@@ -107,56 +94,3 @@ def test_what_forks_do_not_do_is_done_here(monkeypatch: pytest.MonkeyPatch) -> N
     assert list(work_in_turns(double, items, lambda: items, 2)) == [(1, 2), (2, 4), (3, 6)]
     monkeypatch.setattr(os, "fork", None)
     assert shared_out(double, items, worth=False) == [2, 4, 6]
-
-
-WITHOUT = """
-import multiprocessing, os, signal, sys, sysconfig
-sysconfig.get_config_vars()  # of this system
-# before the package is imported: no forks, no locks or limits, no reading at a place, no groups, no SIGHUP
-for owner, names in {os: ("preadv", "sched_getaffinity", "chown", "fork"), signal: ("SIGHUP",)}.items():
-    for name in names:
-        delattr(owner, name)
-sys.modules["fcntl"] = sys.modules["resource"] = None
-multiprocessing.set_start_method("spawn", force=True)  # workers run this file, too
-sys.platform = "another"
-"""
-RUN = "from hoicli.__main__ import main\nif __name__ == '__main__': main()\n"
-
-GT, BASELINE, OURS = (str(FIXTURES / f"sample/{name}.jsonl.gz") for name in ("gt", "baseline", "ours"))
-COMMANDS: dict[str, tuple[str, ...]] = {
-    "eval": ("eval", "--gt", GT, "--bootstrap", "20", "-"),
-    "match": ("match", "--gt", GT, "-"),
-    "diagnose": ("diagnose", "--gt", GT, "-"),
-    "compare": ("compare", "--gt", GT, "--bootstrap", "20", BASELINE, "-"),
-    "validate": ("validate", "--gt", GT, "-"),
-    "convert": ("convert", str(FIXTURES / "sample/results.json.gz"), "-o", "OUT"),
-    "shoe-sim": (
-        "shoe-sim", "--backend", "wordnet:wup", "--gt", str(FIXTURES / "shoe/gt.jsonl"),
-        str(FIXTURES / "shoe/predictions.jsonl"), "-o", "OUT",
-    ),
-    "corrupt": (
-        "corrupt", "--images", str(FIXTURES / "sample/pictures"), "--save-images", "PICTURES", "--corruption",
-        "jpeg,elastic", "--severity", "3", "--jobs", "2", str(FIXTURES / "sample/pictures/sample_0001.png"),
-        str(FIXTURES / "sample/pictures/sample_0002.png"), "-o", "OUT",
-    ),
-}  # fmt: skip
-
-
-def run(script: Path, arguments: tuple[str, ...], folder: Path) -> tuple[bytes, bytes, dict[str, bytes]]:
-    """(stdout, stderr, the files that it wrote)."""
-    folder.mkdir()
-    with open(OURS, "rb") as stdin:
-        words = [sys.executable, str(script), *arguments]
-        done = subprocess.run(words, cwd=folder, stdin=stdin, capture_output=True, timeout=PATIENCE)
-    assert done.returncode == 0, done.stderr.decode()
-    written = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return done.stdout, done.stderr, written
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_same_bytes_without_what_linux_has(name: str, tmp_path: Path) -> None:
-    here, elsewhere = tmp_path / "here.py", tmp_path / "elsewhere.py"
-    here.write_text(RUN)
-    elsewhere.write_text(WITHOUT + RUN)
-    assert run(elsewhere, COMMANDS[name], tmp_path / "a") == run(here, COMMANDS[name], tmp_path / "b")
