@@ -227,7 +227,7 @@ def at(values: Sequence[Any], number: int) -> Any:
 @contextmanager
 def as_data_error(place: str, problem: str, field: str = "") -> Iterator[None]:
     """Raise `DataError` at `place` for anything in the block that is not what it should be. problem: what is wrong, and
-    what to do; field: what messages call it."""
+    what to do; field: the one that the message names."""
     try:
         yield
     except DataError as error:
