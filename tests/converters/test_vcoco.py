@@ -191,6 +191,13 @@ def test_three_ways_to_say_that_there_is_no_object(hoicli: Hoicli, tmp_path: Pat
     assert record["unstated"] == {"score": 0.0, "object": TINY}
 
 
+def test_half_a_box_is_refused_by_its_key(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = dumped(tmp_path / "p.json", [person(hold_obj=[1, 2, None, 4, 0.5])])
+    said = refusal(hoicli("convert", path))
+    problem = "has only some of a box's corners; give all four, or NaN for each if there is no object"
+    assert said == f"{path}: [0].hold_obj: {problem}"
+
+
 def test_unstated_is_looked_at_where_nothing_is_stated(hoicli: Hoicli, tmp_path: Path) -> None:
     record = {"image_id": 1, "boxes": [[1, 2, 3, 4]], "labels": ["person"], "hois": [], "unstated": {"score": 0.0}}
     path = dumped(tmp_path / "records.jsonl", record)

@@ -163,7 +163,7 @@ def test_compare_takes_it(hoicli: Hoicli, tmp_path: Path) -> None:
         ({"name": "x", "like": "hico", "subsets": "rare"}, "subsets: must be an array"),
         ({"name": "x", "like": "hico", "subsets": ["common"]}, 'subsets: hico has no "common"; it has full, rare'),
         ({"name": "x", "like": "hico", "classes": "25"}, 'classes: hico has no "25"'),
-        ({"name": "x", "like": "hico", "person_first": True}, "person_first: is nothing for hico"),
+        ({"name": "x", "like": "hico", "person_first": True}, "person_first: means nothing for hico"),
         ({"name": "x", "like": "hico", "any_object_when_none": True}, "any_object_when_none: goes with person_first"),
         ({"name": "x", "like": "hico", "title": "a\nb"}, "title: must be a line"),
         ({"name": "x", "like": "hico", "dataset": 3}, "dataset: 3: must be a string"),

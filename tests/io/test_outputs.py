@@ -150,6 +150,10 @@ def test_files_of_others_in_a_replaced_folder_stay(tmp_path: Path) -> None:
         assert (target / theirs).read_text() == "mine"
         (target / theirs).unlink()
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
+    file = tmp_path / "file"
+    with pytest.raises(DataError, match="other files were put into it meanwhile"), atomic_folder(str(file)):
+        file.write_text("mine")
+    assert file.read_text() == "mine"
 
 
 def test_names_that_stay_inside_and_that_lead_out() -> None:

@@ -188,6 +188,12 @@ def test_screening_saves_the_other_models_what_is_unrelated(cache: AnswerCache) 
         assert interview(stub, cache, "m1", "m2", screen="s").ratings(QUESTIONS) == found
 
 
+def test_a_pair_that_the_screening_model_does_not_rate_is_asked_of_the_others(cache: AnswerCache) -> None:
+    with serving(lambda _, asked, __: Response(404, "gone") if asked[0] == "s" else None) as stub:
+        found = interview(stub, cache, "m1", screen="s", skip=True).ratings(QUESTIONS[:2])
+    assert found == expected("m1")[:2]
+
+
 # Failing
 
 
