@@ -115,9 +115,14 @@ class _DetectionReader:
                 self._context.drop("statements with a score of NaN", f"{self._file}: {field}")
                 statements.left_out.append({"subject": subject, **verb_and_role})
                 continue
-            has_object = role and not all(map(math.isnan, box))
+            is_lacking = [*map(math.isnan, box)]
+            if any(is_lacking) and not all(is_lacking):
+                problem = "has only some of a box's corners; give all four, or NaN for each if there is no object"
+                raise DataError(problem, field=field)
+            has_object = role and not all(is_lacking)
             # In the record, the boxes of objects come after the people's.
             object_ = len(people) + statements.objects.add(box, "") if has_object else None
+            # the order of the keys is that of the record
             triplet = {"subject": subject, "object": object_, "verb": verb, "score": score, **verb_and_role}
             statements.hois.append(triplet)
         self.people += 1

@@ -166,7 +166,9 @@ def atomic_folder(path: str) -> Iterator[Path]:
 
 
 def others_in(folder: Path) -> bool:
-    """Return whether a folder holds anything that `atomic_folder` did not write."""
+    """Return whether a folder holds anything that `atomic_folder` did not write, or is none."""
+    if not folder.is_dir():
+        return True
     try:
         listed_files = (folder / LIST_OF_FILES).read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError):

@@ -44,12 +44,13 @@ def find_repeated(images: Images, *columns: Ints | Bools) -> Bools:
     equal coordinates, their object boxes too (whether or not the record lists a box twice), and all columns agree.
     Triplets are first compared by a hash, which is fast; only those that share one are compared exactly."""
     is_repeated = np.zeros(len(images.subject), dtype=bool)
+    # without an object, the box is read as zeros below; the second column tells it from a real box of zeros
     every_column: tuple[Ints | Bools, ...] = (images.image_of_hoi, images.object < 0, *columns)
     with np.errstate(over="ignore", invalid="ignore"):
         triplet_hash = hash_corners(images)
         for number, column in enumerate(every_column):
             # irrational weights, as `hash_corners` has for corners: different triplets almost never add up to one sum
-            triplet_hash = triplet_hash + np.sqrt(11.0 + number) * column
+            triplet_hash = triplet_hash + np.cbrt(11.0 + number) * column
     order = np.argsort(triplet_hash, kind="stable")
     may_repeat = ~np.isfinite(triplet_hash[order])  # a hash that overflowed says nothing
     same_hash = triplet_hash[order[1:]] == triplet_hash[order[:-1]]

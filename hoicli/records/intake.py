@@ -126,6 +126,8 @@ class ImageRegister:
             problem = f"image {image_id!r} is {where} already; keep one line {self._unit}"
             if first_file != location[0]:
                 problem += " in all files, which are read as one; for two models: hoicli compare, or one run each"
+            if b'"corruption"' in line.data:
+                problem += f"; cells of hoicli corrupt: {arg('by', 'corruption,severity')}"
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
 
     def add_all(self, image_ids: Sequence[str], lines: Sequence[Line]) -> bool:
