@@ -109,7 +109,9 @@ def nearest(name: str, names: Collection[str], *, least: float = 0.6) -> list[st
     from difflib import get_close_matches
 
     candidates = [candidate for candidate in names if len(candidate) <= LONGEST_LIKE]
-    return get_close_matches(name, candidates, n=1, cutoff=least)
+    spellings = dict.fromkeys((name, name.lower()))
+    found = (get_close_matches(spelling, candidates, n=1, cutoff=least) for spelling in spellings)
+    return next(filter(None, found), [])
 
 
 def did_you_mean(name: str, names: Collection[str], otherwise: str = "") -> str:

@@ -77,8 +77,7 @@ def agreement_rows(
       was given) by majority rating and rater; rated_0, rated_1, ... by rater.
     - With `again`, the ratings of a second study: updated and update_size.
 
-    Rows of qwk, alpha, ac1, ac2 and agreement have an interval if there is a resampling.
-    """
+    Rows of qwk, alpha, ac1, ac2 and agreement have an interval if there is a resampling."""
     all_items = _Rows(ratings, settings, tags)
     yield from all_items.rows_among_raters(pairs=True)
     yield from all_items.model_rows()
@@ -328,8 +327,7 @@ def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PA
     """Draw a plot of people's ratings (of all raters' if there are no people) into a file.
 
     kind: one of PLOTS, "kappa" (of each pair of raters), "votes" (ratings by majority rating) or another (all ratings).
-    Raises `UsageError` for more levels than a figure has room for, and for the kappa of a single rater.
-    """
+    Raises `UsageError` for more levels than a figure has room for, and for the kappa of a single rater."""
     raters = [rater for rater in ratings.raters if rater not in ratings.models] or ratings.raters
     values = ratings.columns(raters)
     if kind == "kappa":
@@ -343,7 +341,7 @@ def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PA
         raise UsageError(f"{arg('plot_kind', kind)}: {problem}")
     if kind == "votes":
         panels = [
-            Counts("no majority" if level is None else f"majority {level}", items, votes=counts.T.tolist())
+            Counts("no majority" if level is None else f"majority rating {level}", items, votes=counts.T.tolist())
             for level, items, counts in votes_by_majority(values, levels)
         ]
     else:

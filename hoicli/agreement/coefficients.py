@@ -5,8 +5,7 @@ nor on that of raters but for the ties of a vote. A value that is not defined (n
 
 Kappa, alpha, Gwet's AC1 and AC2, and the agreement of a model with people have intervals over resampled items. They are
 functions of ratings and of `weights` [items, R], how often each item counts in each of R resamples; they return [R]
-values, NaN where undefined.
-"""
+values, NaN where undefined."""
 
 from __future__ import annotations
 
@@ -53,8 +52,7 @@ def estimate_of(
     fewest: only items with at least so many ratings are resampled; the others say nothing, and would make each
     resample's number of items a matter of chance. lowest, highest: the range of the measure. There is no interval
     without a resampling, with fewer than two such items, and if all resamples give the same number: items that are all
-    alike do not say how much others might differ.
-    """
+    alike do not say how much others might differ."""
     value = value_of(measure, ratings)
     ratings = ratings[(~np.isnan(ratings)).sum(axis=1) >= fewest]
     if resampling is None or value is None or len(ratings) < FEWEST_IMAGES:
@@ -71,8 +69,7 @@ def kappa(ratings: Floats, weights: Floats) -> Floats:
     """Return the quadratic weighted kappa of two raters, over the items that both rated (Fleiss and Cohen 1973).
 
     With quadratic weights it can be computed from means, whatever the number of levels: 1 - mean (a - b)^2 / (mean a^2
-    + mean b^2 - 2 mean a mean b). It is not defined where both raters always give one and the same rating.
-    """
+    + mean b^2 - 2 mean a mean b). It is not defined where both raters always give one and the same rating."""
     both = ~np.isnan(ratings).any(axis=1)
     a, b, weights = ratings[both, 0], ratings[both, 1], weights[both]
     count = weights.sum(axis=0)
@@ -99,8 +96,7 @@ def alpha(ratings: Floats, weights: Floats, *, level: str) -> Floats:
     Items with fewer than two ratings are left out. The disagreement of two values is the square of their distance,
     which is 0 or 1 (nominal), the number of ratings between them (ordinal), their difference (interval), or their
     difference over their sum (ratio). The SHOE supplement prints ((i - j) / (k - 1))^2 under the name ordinal: that is
-    interval, as constant factors do not change alpha.
-    """
+    interval, as constant factors do not change alpha."""
     paired = (~np.isnan(ratings)).sum(axis=1) >= 2
     values, counts = _count_values(ratings[paired])
     weights = weights[paired]
@@ -119,8 +115,7 @@ def _disagreement(counts: Floats, total: Floats, weights: Floats, distance: Floa
     """Return the observed and the expected disagreement of alpha [R each], up to a factor that both have.
 
     counts [items, V]: how often each item has each value; total [V, R]: how often each value occurs in a resample;
-    weights [items, R]: how often an item counts in it; distance [V, V]: the squared distances of values.
-    """
+    weights [items, R]: how often an item counts in it; distance [V, V]: the squared distances of values."""
     within_items = ((counts @ distance) * counts).sum(axis=1) / (counts.sum(axis=1) - 1)
     expected = np.zeros(weights.shape[1])
     for value_total, distances in zip(total, distance, strict=True):
@@ -136,8 +131,7 @@ def _ordinal_disagreement(counts: Floats, total: Floats, weights: Floats) -> tup
 
     The distance of two values is how many ratings lie between them, half of those at either end included, so it depends
     on the resample. It is the difference of their middle ranks, and sums of squared differences follow from the sums of
-    ranks and of their squares.
-    """
+    ranks and of their squares."""
     raters, middle_rank = counts.sum(axis=1)[:, np.newaxis], np.cumsum(total, axis=0) - total / 2
     within_items = raters * (counts @ middle_rank**2) - (counts @ middle_rank) ** 2
     # the last partial sum rather than `sum`, so that the last digit does not depend on how a processor adds
@@ -167,8 +161,7 @@ def gwet(ratings: Floats, weights: Floats, *, levels: int, quadratic: bool) -> F
     - observed: the weight of a pair of an item's ratings (1 for equal ones), averaged over the pairs of each item, then
       over the items with two or more ratings;
     - expected: the mean weight of two levels, times the sum of p (1 - p) over all levels, over levels - 1, where p is a
-      level's share of the ratings, in which each rated item counts equally.
-    """
+      level's share of the ratings, in which each rated item counts equally."""
 
     def weight(distance: Floats) -> Floats:
         """Return the weight of two levels at a distance, as a whole number up to `largest`, so that sums are exact."""
@@ -233,8 +226,7 @@ def _sum_drawn(values: Floats | Bools, weights: Floats) -> Floats:
     """Return [R]: the sums of values [items] in R resamples, each value counted as often as weights [items, R] say.
 
     Sums of whole numbers are exact; others are added one after the other in the items' order, so that the last digit
-    does not depend on how a processor adds.
-    """
+    does not depend on how a processor adds."""
     values = values.astype(np.float64)
     if not len(values):
         return np.zeros(weights.shape[1])
@@ -255,8 +247,7 @@ def merged_rating(ratings: Floats, rule: str) -> Floats:
 
     rule: "mean", "median", or "majority", the rating that most models gave; of equally frequent ratings the one of the
     model in the first column. A model that did not rate an item has no part in it: of two models the first decides, and
-    where the first has no rating, the second.
-    """
+    where the first has no rating, the second."""
     if rule == "mean":
         return mean_rating(np.sort(ratings, axis=1))  # sorted, so that the order of models does not change a last digit
     if rule == "median":
@@ -289,8 +280,7 @@ def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "ma
     rows of two models repeat the row of the first, to both decimals. It cannot be the mean (nor the median, which is
     the mean of two): by the triangle inequality that agrees with people at least as well as its models do on average,
     and Gemini with Qwen, Gemini with Yi and all three are below (84.56, 84.56 and 84.88 for 85.08, 84.72 and 85.01).
-    The two rows that differ have Maverick first, and follow if it did not rate 15 of the 500 items or more.
-    """
+    The two rows that differ have Maverick first, and follow if it did not rate 15 of the 500 items or more."""
     count = models.shape[1]
     if count > MAX_SUBSET_MODELS:
         raise UsageError(
@@ -319,8 +309,7 @@ def variability(ratings: Floats) -> tuple[float | None, float | None, int]:
 
     The error is how far an item's mean rating would move with other raters (supplement, 6.3: 0.761 and 5 raters give
     0.34). The pooled deviation is the root of the items' summed squares over their summed degrees of freedom, and the
-    number of raters is the mean over items.
-    """
+    number of raters is the mean over items."""
     count = (~np.isnan(ratings)).sum(axis=1)
     several_ratings = count >= 2
     degrees_of_freedom = int((count[several_ratings] - 1).sum())
@@ -342,8 +331,7 @@ def votes_by_majority(ratings: Floats, levels: int) -> Iterator[tuple[int | None
     """Yield (majority rating, number of its items, [levels, raters]: how often each rater gave each level on them) for
     each majority rating that occurs, rising; last, as None, for the rated items without a majority.
 
-    The supplement does not say where it puts an item with several most frequent ratings; here it has no majority.
-    """
+    The supplement does not say where it puts an item with several most frequent ratings; here it has no majority."""
     # [items, raters]: how many gave the rating that this rater gave; [items]: the most frequent rating
     votes, winner = _votes(ratings), merged_rating(ratings, "majority")
     rivals = (votes == votes.max(axis=1, keepdims=True)) & (ratings != winner[:, np.newaxis])
@@ -365,8 +353,7 @@ def updates_of(change: Floats) -> tuple[Floats, Floats]:
     change [items, raters]: the differences, NaN where a rating was not given twice. The supplement prints 7.65 %
     updated [6.29, 9.00] and a change of 1.14 [1.11, 1.17]. Of 500 items and five raters no whole number of ratings is
     7.65 % (191 are 7.64), of four raters 153 are; were these independent, the interval would be [6.49, 8.81]. It is
-    wider, as it is where an item's ratings are updated together: items are resampled here, whole.
-    """
+    wider, as it is where an item's ratings are updated together: items are resampled here, whole."""
     rated_twice = (~np.isnan(change)).sum(axis=1)
     change, rated_twice = change[rated_twice > 0], rated_twice[rated_twice > 0]
     changed = ((change != 0) & ~np.isnan(change)).sum(axis=1)

@@ -36,8 +36,7 @@ def spearman(first: Floats, second: Floats, *, permutations: int = PERMUTATIONS,
     share their mean rank.
 
     p is the share of permutations whose |rho| reaches the observed one. The observed order is counted among them, so p
-    is never 0: (1 + hits) / (1 + permutations).
-    """
+    is never 0: (1 + hits) / (1 + permutations)."""
     from scipy.stats import rankdata
 
     both = ~(np.isnan(first) | np.isnan(second))
@@ -64,8 +63,7 @@ def fisher_interval(rho: float, items: int) -> tuple[float | None, float | None]
     """Return the 95 % interval of a correlation by Fisher's z: tanh(atanh rho -+ z / sqrt(items - 3)).
 
     0.799 over 500 items gives [0.765, 0.829] (supplement, 6.3). None below four items, and for 1 and -1, where z is
-    infinite: an interval without width would say that nothing else is possible.
-    """
+    infinite: an interval without width would say that nothing else is possible."""
     if items <= 3 or abs(rho) == 1:
         return None, None
     half = NormalDist().inv_cdf(0.975) / math.sqrt(items - 3)

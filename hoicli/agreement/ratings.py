@@ -69,8 +69,7 @@ def read_ratings(
     line's item.
 
     Raises `DataError` with file and line for a bad line, a rating given twice, a rater of two kinds and an item of two
-    groups, and when there is no rating at all; `UsageError` for a pattern that names nobody.
-    """
+    groups, and when there is no rating at all; `UsageError` for a pattern that names nobody."""
     if group in KEYS:
         problem = "that key has a meaning of its own; name one that says what an item is of"
         raise UsageError(f"{arg('group', group)}: {problem}")

@@ -10,8 +10,7 @@ Repairing the cell (v, w), w predicted in place of v, is an oracle as in `hoicli
 Of an object, the prediction that becomes a true positive is, for each triplet of a pair in the cell, the best one with
 the wrong label and the triplet's verb, if it ranks above the triplet's true positive. In the cells (nothing, w) the
 predictions are dropped, as `both_boxes` does; in (v, nothing) the ground truth leaves the count, as `missed_gt` does.
-The repairs of different cells overlap, so their gains do not add up.
-"""
+The repairs of different cells overlap, so their gains do not add up."""
 
 from __future__ import annotations
 
@@ -278,7 +277,7 @@ class Confused:
             share = 100 * (matrix.count / matrix.totals())
             model_label = [short_label(self.name)] if self.tagged else []
             view_texts = [f"{key} {value}" for key, value in self.protocol.view]
-            title = ", ".join([f"{kind.capitalize()}s", *model_label, *view_texts])
+            title = ", ".join([f"{kind.capitalize()}s taken for others", *model_label, *view_texts])
             columns = (matrix.true, matrix.predicted, matrix.count, share)
             yield Panel(title, self.names[kind], *(column[is_confusion] for column in columns))
 

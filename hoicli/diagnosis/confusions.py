@@ -18,8 +18,7 @@ box of its own label). The pair is in the cell (its label, the label of the firs
 wrong without being such is in (nothing, its label).
 
 Equal scores are ordered by class, and within a class as in the record. In V-COCO names are of action-roles, and there
-are no objects to confuse: its protocols do not compare labels.
-"""
+are no objects to confuse: its protocols do not compare labels."""
 
 from __future__ import annotations
 
@@ -164,8 +163,8 @@ class ConfusionColumns:
 
 
 def _best_candidates(unit: Ints, row: Ints, located: Located, units: int) -> Ints:
-    """Return [units] the position, in the columns `unit` and `row`, of the candidate of each unit with the highest
-    score, -1 for a unit without any. Equal scores are ordered by class, then by row.
+    """Return [units] which candidate of each unit has the highest score, as an index into `unit` and `row`; -1 for a
+    unit without any. Equal scores are ordered by class, then by row.
 
     unit, row [K]: the candidates: prediction row[k] may be what is predicted of unit[k] (a ground-truth triplet, or a
     pair of boxes); units: how many units there are."""

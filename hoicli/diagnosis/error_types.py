@@ -34,8 +34,7 @@ A statement may say that its role has no object, and so may the annotation, whic
 
 neu-vi/Diag-HOI map_improvement_vcoco.py compares the object box only with that of the best person for this action and
 role. So it finds interaction errors only if no object is predicted, and calls a right object with a wrong action an
-association error; the paper defines both as above.
-"""
+association error; the paper defines both as above."""
 
 from __future__ import annotations
 

@@ -23,8 +23,7 @@ assigned to a duplicate.
 
 In V-COCO matching is person-first: a statement has a ground truth's human box if it belongs to that person, and "its
 verb" is the action in the same role. Without an object, the pair of an interaction error is its person alone, who does
-another action without an object.
-"""
+another action without an object."""
 
 from __future__ import annotations
 

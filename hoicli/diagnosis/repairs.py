@@ -11,8 +11,7 @@ With the repairs of the released code (`repair_assignment.Reading`) its means ar
 map_improvement_hicodet.py): a class whose predictions are all wrong is left out (here it counts 0), and from the rare
 and non-rare means also a class without predictions; ground truth of images without predictions is never missed. One
 difference remains: that code looks up entries by equality, so if a true positive is listed twice, the second copy turns
-the first into a duplicate (and a mean without other classes into nan); here the first stays a true positive.
-"""
+the first into a duplicate (and a mean without other classes into nan); here the first stays a true positive."""
 
 from __future__ import annotations
 

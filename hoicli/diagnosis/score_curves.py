@@ -9,8 +9,7 @@ Calibration: how far scores are probabilities. Of the predictions that score 0.7
 positive of the protocol; so a duplicate is wrong, and the second prediction of one pair lowers the calibration as it
 lowers precision. The bins are of equal width and closed on the right, the first on the left as well; ECE is the mean
 over predictions of the distance between the share of right ones in a bin and its mean score (Naeini et al. 2015; Guo et
-al. 2017, with 15 bins).
-"""
+al. 2017, with 15 bins)."""
 
 from __future__ import annotations
 

@@ -78,8 +78,7 @@ class TripletIndex:
 
 class GroundTruth:
     """All annotated images of a dataset, indexed for joining. Columns that every batch needs are computed once (and
-    read-only): the time of a batch must not depend on the size of the ground truth.
-    """
+    read-only): the time of a batch must not depend on the size of the ground truth."""
 
     def __init__(self, scenes: Scenes, vocabulary: Vocabulary, name: str = "ground truth") -> None:
         """Index annotated images. scenes: the N images, with all their boxes and triplets; vocabulary: the dataset's
@@ -88,6 +87,8 @@ class GroundTruth:
         self.vocabulary = vocabulary
         self.name = name
         self.position = {image_id: place for place, image_id in enumerate(scenes.image_ids)}
+        self.is_group = False
+        """Whether it is a part of the ground truth that was given, a group of `--by`."""
         self.told_of_labels = False
         """Whether the user was told already that image-level labels are derived from triplets."""
         self.cache: dict[tuple[str, Hashable], Any] = {}
@@ -300,8 +301,8 @@ class GroundTruth:
         """Return two columns, the image and the class of everything that a detector has to find under a protocol: of
         each triplet that counts, or of each image-level label if the protocol classifies whole images."""
         if protocol.whole_image:
-            # a label that happens in an image is stored as image * number of classes + class
-            return np.divmod(self.image_labels[0], len(self.vocabulary.interactions))
+            happening, _ambiguous = self.image_labels  # each label as image * number of classes + class
+            return np.divmod(happening, len(self.vocabulary.interactions))
         counted = self.counted_triplets(protocol)
         if counted.all():  # the columns themselves, which saves a copy of the whole ground truth
             return self.scenes.image_of_hoi, self.scenes.interaction

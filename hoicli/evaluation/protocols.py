@@ -68,8 +68,7 @@ class Protocol:
     view: what identifies this view in result rows, as (tag, value) pairs with the tags iou, slice and part.
     part: the part of the data that counts, None for all.
     mean_of: if this view is the mean over several thresholds, their `key`s; such a view is not matched itself.
-    filters: the filters that this view uses in place of those given with the command, None for the latter.
-    """
+    filters: the filters that this view uses in place of those given with the command, None for the latter."""
 
     name: str
     title: str
@@ -160,8 +159,7 @@ class Protocol:
         its numbers would mean something else.
 
         PAIRS_ONLY: the official V-COCO code also counts people who act without an annotated object (s-gupta/v-coco
-        vsrl_eval.py, `npos`), and ground truth of pairs lacks those. WHOLE_IMAGE: there are no boxes to match.
-        """
+        vsrl_eval.py, `npos`), and ground truth of pairs lacks those. WHOLE_IMAGE: there are no boxes to match."""
         refused = {caveats.PAIRS_ONLY: self.person_first, caveats.WHOLE_IMAGE: not self.whole_image}
         return caveats.mask(name for name, refuses in refused.items() if refuses)
 

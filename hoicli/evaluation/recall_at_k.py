@@ -5,8 +5,7 @@ R@K is the mean over images of how much of their ground truth is found; mR@K the
 truth with the verb; zR@K that of triplets that a detector did not see in training. R@K-relative and mR@K-relative take
 for K the number of the image's own triplets. An image's ground truth is found by
 the predictions of its own line alone, so batches may come in any order and from several processes; sums are exact
-(math.fsum), so no order of images changes a value.
-"""
+(math.fsum), so no order of images changes a value."""
 
 from __future__ import annotations
 

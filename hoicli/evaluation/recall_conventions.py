@@ -2,8 +2,7 @@
 
 A prediction finds every ground-truth triplet of its image with the same three labels whose boxes it overlaps by at
 least 0.5 each; several predictions may find one. Lu et al. 2016 (R@K), Chen et al. and Tang et al. 2019 (mR@K), Zellers
-et al. 2018 (graph constraint), Tang et al. 2020 (zR@K), Zhang et al. 2022 (F1@K).
-"""
+et al. 2018 (graph constraint), Tang et al. 2020 (zR@K), Zhang et al. 2022 (F1@K)."""
 
 from __future__ import annotations
 
@@ -30,8 +29,7 @@ class Convention:
     those that have some. left_out: images in which only this is predicted (NOTHING, BOXES) are in no mean; other images
     without predicted triplets count 0. repeats: a triplet that is annotated twice on the same two boxes counts twice.
     constraints: those of CONSTRAINTS that it has. limit: how many predictions of an image are ranked without graph
-    constraint, and so the largest K there; None for all. relative: whether it has R@K-relative.
-    """
+    constraint, and so the largest K there; None for all. relative: whether it has R@K-relative."""
 
     name: str
     matching: Protocol

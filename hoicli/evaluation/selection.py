@@ -48,8 +48,7 @@ def adapt_protocol(row: Protocol, vocabulary: Vocabulary) -> Protocol:
     Classes and subsets become the dataset's. Boxes are compared as recorded: a shift of the coordinates of one side
     corrects HICO-DET's or V-COCO's own files, or repeats what a released loader did to them, and means nothing for
     other boxes. A shift of both sides by the same amount changes no overlap; it stays, so that results are equal to the
-    last bit.
-    """
+    last bit."""
     same_shift = row.prediction_shift == row.truth_shift
     subsets = ("full", *vocabulary.groups, *vocabulary.subsets) if vocabulary.subsets and not row.roles else ()
     return replace(

@@ -1,7 +1,6 @@
 """Which images and triplets are in each part of a slice.
 
-Apart from `hoicli.evaluation.slices`, which declares the slices for `--help` and the Tab key, without loading NumPy.
-"""
+Apart from `hoicli.evaluation.slices`, which declares the slices for `--help` and the Tab key, without loading NumPy."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 A slice of images keeps some images whole. A slice of triplets ignores the others rather than count them false: ground
 truth outside a part is not looked for there, and a prediction stands in the part of the ground truth it belongs to, or,
 if it belongs to none, in the part that its own boxes have (`hoicli.evaluation.matching`). A slice of classes averages
-some of them. Every image, triplet and class is in one part, but for those that a FILE leaves out or names twice.
-"""
+some of them. Every image, triplet and class is in one part, but for those that a FILE leaves out or names twice."""
 
 from __future__ import annotations
 
@@ -88,7 +87,7 @@ class Slice:
     def classes_of_parts(self, positives: Sequence[int]) -> Sequence[frozenset[int]]:
         """Return the class numbers of each part of a slice of classes. positives: how many ground-truth triplets each
         class has."""
-        if self.measure != "test_frequency":
+        if self.classes:
             return self.classes
         parts = [bisect_right(self.cuts, count) for count in positives]
         return [frozenset(i for i, part in enumerate(parts) if part == number) for number in range(len(self.parts))]
@@ -121,8 +120,7 @@ def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
     """Return the slices that `--slice` names: NAME, NAME with cuts (`distance:0.5:1`) or FILE, each once, in order.
 
     Raises `UsageError` for an unknown name, cuts that do not ascend and slices that the dataset does not have;
-    `DataError` for a bad line of a FILE.
-    """
+    `DataError` for a bad line of a FILE."""
     slices: dict[str, Slice] = {}
     for text in (part.strip() for part in chain.from_iterable(several.split(",") for several in texts)):
         slice_ = _measured_slice(text, vocabulary) if text.split(":")[0] in MEASURES else _read_slice(text)
@@ -140,7 +138,7 @@ def _measured_slice(text: str, vocabulary: Vocabulary) -> Slice:
         problem = f"{name} has a part for each {name}, without cuts; leave {text.removeprefix(name)!r} out"
         raise UsageError(f"{arg('slice', text)}: {problem}")
     cuts = _parse_cuts(text, cut_texts) or measure.cuts
-    if measure.of == CLASSES and name != "test_frequency":
+    if measure.of == CLASSES and not measure.cuts:  # with usual cuts, it depends on the ground truth
         classes_of_parts = _classes_of_parts(text, cuts, vocabulary)
         return Slice(
             name=_slice_text(name, cuts),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from array import array
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from itertools import groupby
 
 from hoicli.errors import DataError
 from hoicli.io.messages import Progress
@@ -14,16 +14,15 @@ from hoicli.io.streams import BUFFER, Input, Line, Stream, number_lines
 
 
 class StoredLines:
-    """All lines of a stream. Of files, only their positions are kept in memory (26 bytes a line); pipes and compressed
-    files are copied to temporary files. Iterate once over all lines, then `read` some of them by their numbers, which
-    count from 0."""
+    """All lines of a stream. Of files, only their positions are kept in memory (20 bytes a line); pipes and compressed
+    files are copied to temporary files. Iterate once over all lines, then `read` some by their numbers from 0."""
 
     def __init__(self, stream: Stream) -> None:
         """Prepare to read a stream; nothing is read yet, but pipes and compressed files are copied."""
         self._label, self._held = stream.label, None if stream.lines_held is None else list(stream.lines_held)
         self._inputs: list[Input] = [] if self._held is not None else stream.seekable_inputs()
-        self._file, self._number = array("H"), array("q")  # of each line: its input, and its number there
-        self._start, self._length = array("q"), array("q")  # of each line: its first byte, and how many there are
+        self._file, self._number = array("I"), array("I")  # of each line: its input, and its number there
+        self._start, self._length = array("q"), array("I")  # of each line: its first byte, and how many there are
 
     def __iter__(self) -> Iterator[Line]:
         """Yield every line. Raises `DataError` for a file that cannot be read."""
@@ -35,8 +34,7 @@ class StoredLines:
                 yield from self._iterate_file(index, progress)
 
     def _iterate_file(self, index: int, progress: Progress) -> Iterator[Line]:
-        """Yield the lines of an input, and remember where they are. index: of the input. Raises `DataError` if it
-        cannot be read."""
+        """Yield the lines of an input, and remember where they are. Raises `DataError` if it cannot be read."""
         source = self._inputs[index]
         with source.open():
             pass  # raises for what is no text, or cannot be read
@@ -51,26 +49,24 @@ class StoredLines:
                 progress.advance(len(data))
 
     def _add(self, file: int, number: int, start: int, length: int) -> None:
-        """Remember where a line is. file: the index of its input; number: of the line there, 0 for a file without
-        lines; start: its first byte; length: how many bytes it has."""
+        """Remember where a line is. file, start: the index of its input, and its first byte there."""
         self._file.append(file)
         self._number.append(number)
         self._start.append(start)
         self._length.append(length)
 
     def read(self, numbers: Iterable[int]) -> Iterator[Line]:
-        """Yield the lines with these numbers, after a first iteration over all. Raises `DataError` for a file that has
-        changed since."""
+        """Yield the lines with these numbers, after an iteration over all. Raises `DataError` for a changed file."""
         if self._held is not None:
             yield from map(self._held.__getitem__, numbers)
             return
-        with ExitStack() as closing:
-            files = [closing.enter_context(source.open_unbuffered()) for source in self._inputs]
-            for number in numbers:
-                file, length = self._file[number], self._length[number]
-                files[file].seek(self._start[number])
-                data = files[file].read(length) or b""
-                if len(data) < length:
-                    problem = "changed while it was read: it has become shorter; run again"
-                    raise DataError(problem, place=self._inputs[file].name, code="unreadable")
-                yield Line(self._inputs[file].name, self._number[number], data.removeprefix(MARK))
+        for file, of_file in groupby(numbers, key=self._file.__getitem__):
+            source = self._inputs[file]
+            with source.open_unbuffered() as opened:
+                for number in of_file:
+                    opened.seek(self._start[number])
+                    data = opened.read(self._length[number]) or b""
+                    if len(data) < self._length[number]:
+                        problem = "changed while it was read: it has become shorter; run again"
+                        raise DataError(problem, place=source.name, code="unreadable")
+                    yield Line(source.name, self._number[number], data.removeprefix(MARK))

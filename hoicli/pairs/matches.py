@@ -1,6 +1,5 @@
 """The annotated pairs (human box, object box) of the ground truth and the detected pairs that match them; and the
-columns that gather, batch by batch, what pair statistics are computed from.
-"""
+columns that gather, batch by batch, what pair statistics are computed from."""
 
 from __future__ import annotations
 

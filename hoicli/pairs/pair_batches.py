@@ -1,6 +1,5 @@
 """Prediction records with their pairs (human box, object box), as columns; and which pairs and triplets each setting of
-a sweep over NMS and detection thresholds keeps.
-"""
+a sweep over NMS and detection thresholds keeps."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import orjson
@@ -22,12 +22,11 @@ _TAIL = re.compile(rb"\]((?:,%b)+)\}\s*" % _MEMBER)
 _ID = re.compile(rb'("image_id"\s*:\s*)(?:%b|[-+.\w]+)' % _TEXT)
 
 
-def read_fields(line: Line, names: Iterable[str]) -> Record:
-    """Return the fields of a record that hold no list or object, at least those of `names` that it has.
+def read_fields(line: Line, names: Sequence[str]) -> Record:
+    """Return the fields of a record that hold no list or object, at least those of `names`.
 
-    Nearly all of a line is its boxes and triplets. They are parsed only if a field in `names` may stand between them;
-    fields before the first list and after the last one are found without. Raises `DataError` for a line that is no
-    record, if it is parsed."""
+    Nearly all of a line is boxes and triplets. They are parsed only if a field in `names` may stand between them;
+    fields before the first list and after the last one are found without. Raises `DataError`."""
     head, last = _HEAD.match(line.data), line.data.rfind(b"]")
     tail = _TAIL.fullmatch(line.data, last) if last >= 0 else None
     try:
@@ -35,7 +34,9 @@ def read_fields(line: Line, names: Iterable[str]) -> Record:
         fields |= orjson.loads(b"{" + tail[1][1:] + b"}") if tail else {}
     except orjson.JSONDecodeError:
         fields = {}
-    if "image_id" in fields and all(name in fields or b'"%b"' % name.encode() not in line.data for name in names):
+    lacking = [b'"%b"' % name.encode() for name in names if name not in fields]
+    may_be_inside = any(key in line.data for key in lacking) or (lacking and b"\\" in line.data)  # an escaped key
+    if "image_id" in fields and not may_be_inside:
         return fields
     return {key: value for key, value in parse(line).items() if type(value) not in (list, dict) or key in names}
 

@@ -2,8 +2,7 @@
 
 Intervals come from resamples: test sets of the same size, drawn from the images with replacement (the bootstrap).
 p-values come from swaps: of each image, a coin decides which of two mixed systems gets which model's output. Both
-models meet the same resamples and the same swaps, so what is hard about an image cancels out.
-"""
+models meet the same resamples and the same swaps, so what is hard about an image cancels out."""
 
 from __future__ import annotations
 
@@ -60,8 +59,7 @@ def difference(
 
     before, after: the metric of each model; None without a value. resamples, swaps: [R] the difference on each
     resample, and after each swap of the models' output. images: the number of images that the metric comes from.
-    largest: the greatest possible difference (1 between two APs), where the interval ends at the latest.
-    """
+    largest: the greatest possible difference (1 between two APs), where the interval ends at the latest."""
     if before is None or after is None or images < FEWEST_IMAGES:
         return Difference(before, after)
     estimate = after - before
@@ -102,8 +100,7 @@ def class_chances(
     long as few (SELDOM) made so large a difference and yet q is not below 0.05 (after 1,000 swaps, no q of 600 classes
     can be below 0.6 if one class alone differs), until that one class could be found. A class that stops keeps its p,
     so p is below any level no more often than after all swaps (Besag and Clifford 1991). The models' predictions are
-    mixed by their place in the list of the class, which finds more differences than their place among all classes.
-    """
+    mixed by their place in the list of the class, which finds more differences than their place among all classes."""
     numbers, sizes = np.array([*differences], dtype=np.int64), np.abs([*differences.values()])
     # the observed difference counts as one as large as itself, so p is never 0
     as_large, swap_counts = np.ones(len(numbers), dtype=np.int64), np.zeros(len(numbers), dtype=np.int64)

@@ -2,8 +2,7 @@
 
 The draws are raw bits of PCG64, whose stream NumPy keeps the same on every machine and in every version (NEP 19), made
 into weights by whole numbers alone. Images are in the order of their ids, so the order of a stream's lines has no part
-in it. Rounds come in blocks, each with a stream of its own, so that it does not matter who works on which.
-"""
+in it. Rounds come in blocks, each with a stream of its own, so that it does not matter who works on which."""
 
 from __future__ import annotations
 
@@ -70,8 +69,7 @@ class Block:
     def resamples(self, images: int) -> Weights:
         """Return [images, rounds] how often each image is drawn in each round: as many as there are, with replacement.
 
-        An image's index is the upper half of 64 random bits, times `images` / 2^32: nearly the same chance for all.
-        """
+        An image's index is the upper half of 64 random bits, times `images` / 2^32: nearly the same chance for all."""
         bits = self._random_words(RESAMPLING, self.rounds * images) >> np.uint64(32)
         indices = ((bits * np.uint64(images)) >> np.uint64(32)).astype(np.int64).reshape(self.rounds, images)
         indices += np.arange(self.rounds)[:, np.newaxis] * images  # now one number for each (round, image)

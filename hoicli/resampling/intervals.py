@@ -4,8 +4,7 @@ The interval is the estimate, plus and minus how far 95 % of its resamples are f
 the resamples themselves would not do: the AP of a resample is biased upwards (an image's true positives come in twos
 and threes, and the precision envelope takes the largest of everything), on HICO-DET by two standard errors, so that the
 estimate itself may lie outside. What the interval covers is the mAP to be expected of test sets of this size with the
-same classes, which is what published numbers are of. docs/intervals.md counts how often it does.
-"""
+same classes, which is what published numbers are of. docs/intervals.md counts how often it does."""
 
 from __future__ import annotations
 
@@ -66,8 +65,7 @@ def interval(
 
     rounds: [R] the estimate on each resample, NaN without one; images: how many the estimate comes from. None if fewer
     than two rounds have an estimate, or with fewer than FEWEST_IMAGES images. From 20 rounds on, the interval excludes
-    0 exactly if `p_resampled` is below 0.05.
-    """
+    0 exactly if `p_resampled` is below 0.05."""
     distances = _distances(rounds, images)
     if distances is None:
         return None
@@ -108,8 +106,7 @@ def false_discovery(p: Sequence[float]) -> list[float]:
     whose p is at most as large.
 
     SciPy's `false_discovery_control` divides before it multiplies, which gives other last digits, and takes half a
-    second to import.
-    """
+    second to import."""
     p_values = np.asarray(p, dtype=np.float64)
     order = np.argsort(-p_values, kind="stable")  # from the largest p, whose rank is len(p), to the smallest
     q = np.empty(len(p_values))

@@ -37,8 +37,7 @@ class ListColumns:
     gains, the copies of one true positive are one step: precision and recall are taken after all of them. area: without
     a grid, which area: under the "envelope" of the curve, or a "trapezoid" sum (straight lines from recall 0, precision
     1). score [T], descending in each class: ranks the predictions of all classes as one list; place [T]: their places
-    in that list, if these are known already.
-    """
+    in that list, if these are known already."""
 
     hit: Bools
     image: Ints

@@ -2,8 +2,7 @@
 
 In every round, it counts the true positives and the predictions up to each row (a run of true positives, `lists.Rows`),
 and computes the AP from these counts. Rows are laid out as `Strips`, so that running totals down all lists are a few
-operations on large arrays.
-"""
+operations on large arrays."""
 
 from __future__ import annotations
 
@@ -44,8 +43,7 @@ class Strips:
     have two, and so on.
 
     place [K]: where each of the K rows stands if the layers are joined into one axis, of the length `size`; owner [S]:
-    the list of each strip.
-    """
+    the list of each strip."""
 
     def __init__(self, counts: Ints) -> None:
         """Lay out the lists. counts: [O] the number of rows of each list, descending, none 0."""
@@ -147,8 +145,7 @@ class RowSums(NamedTuple):
 
     matrix: its rows give the true positives of each row of the lists, then the predictions of the first part of each
     row, then the predictions of all further parts. largest: the most weights in one sum; rows_cut: the rows that have
-    further parts; further_parts: where those of each such row begin, among all further parts.
-    """
+    further parts; further_parts: where those of each such row begin, among all further parts."""
 
     matrix: csr_array
     largest: int

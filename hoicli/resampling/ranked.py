@@ -3,8 +3,7 @@
 A round (a resample) draws each image a number of times, its weight: with weight 2, the predictions and the ground truth
 of the image count twice, each copy ranked right after its original; with weight 0 they do not count. So only the counts
 of predictions up to each true positive change, which are a product of a sparse matrix with the weights. Matching and
-sorting are done once.
-"""
+sorting are done once."""
 
 from __future__ import annotations
 
@@ -74,8 +73,7 @@ class RankedLists(ListColumns):
         weights[i, r] times in round r.
 
         weights: [N, R] whole numbers, 0 or more. A class without ground truth in a round has AP 0 there. With weights
-        of 1 it is the AP of `hoicli.evaluation.ranking`.
-        """
+        of 1 it is the AP of `hoicli.evaluation.ranking`."""
         (ap_and_truth,) = self._prepared.ap(Times(weights))
         return ap_and_truth
 
@@ -101,8 +99,7 @@ class RankedLists(ListColumns):
 
         The other model's images come after this one's N: image i is N + i. Predictions of the same place are ordered by
         image, this model's first. With weight 1 for one model's images and 0 for the other's, the result is that
-        model's lists again.
-        """
+        model's lists again."""
         longest = max(len(self.hit), len(other.hit))
         # one number that sorts by class, then place, then image; each model's predictions are in this order already
         keys = [(model._class_of * longest + model._place) * self.images + model.image for model in (self, other)]
@@ -175,8 +172,7 @@ class RankedLists(ListColumns):
         """Return [N] for each image, the mean AP over the classes numbered `members` if that image is left out.
 
         A class whose ground truth is all in the image is left out with it; a class without any ground truth counts 0.
-        None if a class has more images than MOST_LEFT_OUT.
-        """
+        None if a class has more images than MOST_LEFT_OUT."""
         observed_ap, positives = self.ap(np.ones((self.images, 1), dtype=np.int32))
         change, classes_lost = np.zeros(self.images), np.zeros(self.images, dtype=np.int64)
         for number in members[positives[members, 0] > 0].tolist():
@@ -357,8 +353,7 @@ class Prepared:
         or 1, and with the weights 1 - coins. annotated: the result of `positives` for the weights `coins`, if it is
         known.
 
-        The counts of the second system are those of all images minus those of the first system.
-        """
+        The counts of the second system are those of all images minus those of the first system."""
         first = self.positives(coins) if annotated is None else annotated[: len(self._truths)]
         second = [total - positives for (_, total), positives in zip(self._truths, first, strict=True)]
         first_aps, second_aps = ([np.zeros(positives.shape) for positives in side] for side in (first, second))

@@ -105,8 +105,7 @@ class Rounds:
         members: the numbers of the classes. unannotated: [C] a mask of the classes without ground truth in the test
         set; they count 0, as they do in the protocol's own mean. For resamples, the value of each class is corrected by
         `Observed.spread`, where `hidden` is explained; a class of which the round has no ground truth takes part there,
-        with the mean of all.
-        """
+        with the mean of all."""
         values, usable = self.ap[members], self._has_truth[members]
         if self.observed is None:
             defined = usable | unannotated[members][:, np.newaxis]
@@ -152,8 +151,7 @@ def swap_outputs(first: Weighted, second: Weighted, resampling: Resampling, labe
     model's output (approximate randomisation). label: of the progress bar.
 
     The models' scores need not be on one scale: predictions are ranked by their places in the models' ranked lists
-    (`RankedLists.interleave`).
-    """
+    (`RankedLists.interleave`)."""
     if not resampling.rounds:
         return [Rounds.none(first)] * 2
     mixed = first.interleave(second)

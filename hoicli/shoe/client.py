@@ -1,8 +1,7 @@
 """The server of language models: its address and key, and the requests to it, with retries.
 
 The key is checked before use and never shown. A server, or a proxy before it, may repeat it in an error, a header or an
-answer, so every text from a server goes through `Endpoint.hide_key` before it is printed or stored.
-"""
+answer, so every text from a server goes through `Endpoint.hide_key` before it is printed or stored."""
 
 from __future__ import annotations
 
@@ -168,8 +167,7 @@ class Client:
         """Return the model's reply to a conversation, a sequence of {"role", "content"}. A request that fails for a
         temporary reason is repeated after growing pauses.
 
-        Raises `DataError` when the server refuses (a wrong key, an unknown model) or has failed `RETRIES` times.
-        """
+        Raises `DataError` when the server refuses (a wrong key, an unknown model) or has failed `RETRIES` times."""
         wait, reason = FIRST_WAIT, ""
         for attempt in range(RETRIES):
             if attempt:  # the server's Retry-After (`_not_before`) holds for all threads, this pause for this one

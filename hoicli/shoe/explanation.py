@@ -31,8 +31,7 @@ def explain(shoe: Shoe, matching: Matching) -> Iterator[Record]:
     - better_prediction, better_similarity, better_taken_by: a prediction on the boxes of this ground truth that is more
       similar than its own, and the other ground truth that took it (under the greedy assignment, an earlier one).
 
-    Predictions that `--min-score` or `--min-rank` left out have no record.
-    """
+    Predictions that `--min-score` or `--min-rank` left out have no record."""
     truths, predictions = shoe.truth, shoe.predictions
     truth_places, _ = shoe.places  # of each triplet in its record
     # Ground truth and predictions number the images separately.

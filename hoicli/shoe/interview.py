@@ -7,8 +7,7 @@ The wording is ours. Answers are kept on disk, one per line, so that nothing is 
 A line is {"model", "setup", "pos", "a", "b", "rating", "answer", "date"}: `setup` identifies the wording; `rating` is
 0..4, or null if the text in `answer` has none; `date` is the day of the answer (UTC); unknown values are left out.
 Lines are only appended, and an answer counts once its line is on disk. A line that was cut off is ended before the next
-one is appended, and ignored: its question is asked again. One run at a time has the file.
-"""
+one is appended, and ignored: its question is asked again. One run at a time has the file."""
 
 from __future__ import annotations
 
@@ -91,8 +90,7 @@ def parse_rating(text: str) -> int | None:
     or with several different ones.
 
     A model's reasoning (`<think>` to `</think>`), code fences and words around the object are ignored; "3" and 3.0 are
-    3.
-    """
+    3."""
     text = text.rsplit("</think>", 1)[-1]
     if "<think>" in text:  # the reasoning was cut off before an answer
         return None
@@ -266,11 +264,12 @@ class Interview:
 
     def ratings(self, questions_asked: Sequence[Question]) -> list[dict[str, int]]:
         """Return, for each question, {model: its rating} of the models that gave one; ask those that are still to be
-        asked. What the screening model rates 0 (unrelated) is not asked of the others, and keeps that rating alone."""
+        asked. What the screening model rates 0 (unrelated) is not asked of the others, and keeps that rating alone;
+        what it gives no rating is."""
         screen, related = self._screen, questions_asked
         if screen is not None:
             self._ask([(screen, question) for question in questions_asked], f"screening with {screen}")
-            related = [question for question in questions_asked if self._cached_rating(screen, question)]
+            related = [question for question in questions_asked if self._cached_rating(screen, question) != 0]
         self._ask([(model, question) for question, model in product(related, self.models) if model != screen], "asking")
         table = []
         for question in questions_asked:

@@ -53,8 +53,7 @@ class TruthClasses:
     classes [C]: (verb, object), sorted, with the object "" for an action without one; class_of [G]: the number of each
     triplet's class. verbs, objects: the different (label, sense or None) that occur; verb_row, object_row [G]: the
     place of each triplet's verb and object in these lists. compared: the dataset's classes, None if they are not asked
-    for; their names are among verbs and objects, too.
-    """
+    for; their names are among verbs and objects, too."""
 
     classes: list[tuple[str, str]]
     class_of: Ints
@@ -164,8 +163,7 @@ class Likeness:
 
     Call `rate` with the table of similarities first; then `look_up` and `sense` answer. asked: the pairs of senses that
     are needed, sorted; missing: those of them that the table lacks, which count 0; senseless: the labels without a
-    sense, which are compared by spelling.
-    """
+    sense, which are compared by spelling."""
 
     def __init__(
         self,
@@ -314,7 +312,7 @@ def _distinct_pairs(truth: Triplets, predictions: Triplets, row: Ints, column: I
     width, height = int(row.max(initial=0)) + 1, int(column.max(initial=0)) + 1
     # (image, row) and (image, column) as one number each, which sort by image; each different one once
     truth_codes = distinct(truth.image_of_hoi * width + row)
-    codes = distinct(image[predictions.image_of_hoi] * height + column, below=len(truth.image_ids) * height)
+    codes = distinct(image[predictions.image_of_hoi] * height + column)
     truth_image = truth_codes // width
     starts = np.searchsorted(codes, truth_image * height)
     counts = np.searchsorted(codes, (truth_image + 1) * height) - starts  # the predicted names of each one's image

@@ -6,8 +6,7 @@ collected with the same code (`labels.Likeness`), so none is missing, and spelli
 has the ground truth's spelling, or can have its sense, nothing is looked up.
 
 Ratings without a network are a measure on WordNet's hierarchy (`wordnet:path`), or hoicli's own from its graph and
-glosses (`lexical`). A sense is 1 with itself and never asked about.
-"""
+glosses (`lexical`). A sense is 1 with itself and never asked about."""
 
 from __future__ import annotations
 
@@ -82,8 +81,7 @@ def evaluation_pairs(
     """Return the pairs of senses that `shoe-eval` looks up to evaluate each of these models' predictions against this
     ground truth. against: its option.
 
-    Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have.
-    """
+    Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have."""
     vocabulary = load(dataset)
     dataset_classes = compared_classes(vocabulary, against)
     truth = merge(triplet_batches(gt, policy=policy, truth=True))
@@ -242,8 +240,7 @@ class PairLines(TableWork):
 
     The similarity of two words is that of their most similar senses (`lexical` has its own measure of words); equal
     words, and words that share a sense, have 1. If a word has no sense, the similarity is null, and a note names the
-    first such word. A WordNet measure compares in the order of the line, as in nltk.
-    """
+    first such word. A WordNet measure compares in the order of the line, as in nltk."""
 
     def __init__(self, lines: Iterable[Line], policy: ErrorPolicy, backend: str | None = None) -> None:
         """Read the lines, and find the pairs to rate. backend: the one of OFFLINE that will rate, None for language

@@ -7,8 +7,7 @@ resampled images, with 95 % intervals.
 - The small constant in the denominators only avoids 0; here 0 / 0 is 0 instead, so that a perfect result is 100.
 - Algorithm 1's recall is over the number of ground truth, Algorithm 2's over TP + FN, where a match of similarity 0.4
   adds 0.4 to TP and nothing to FN. Both are followed.
-- Matching is within an image, so a resampled image brings its matches along; only lists and sums change.
-"""
+- Matching is within an image, so a resampled image brings its matches along; only lists and sums change."""
 
 from __future__ import annotations
 
@@ -57,8 +56,7 @@ class Scores:
     """The numbers of an evaluation, as fractions, None where there is nothing to average: means over the classes that
     have ground truth, and the shares of ground truth and of predictions that match nothing.
 
-    truths: the number of ground-truth triplets; predictions: the number of predictions that mF1 is over.
-    """
+    truths: the number of ground-truth triplets; predictions: the number of predictions that mF1 is over."""
 
     classes: list[ClassScores]
     soft_map: float | None
@@ -134,8 +132,7 @@ def plain_entries(shoe: Shoe, keep: Bools) -> Entries:
     a gain of UNIT for a true positive. keep [P]: the predictions that are ranked.
 
     A prediction belongs to the ground truth of its class with the largest min(IoU), the first of equally large ones. Of
-    the predictions that belong to a ground truth, the one with the highest score is the true positive.
-    """
+    the predictions that belong to a ground truth, the one with the highest score is the true positive."""
     class_of = np.where(keep, predicted_classes(shoe.predictions, shoe.classes.classes), -1)
     pairs = shoe.overlapping_pairs
     same_class = np.flatnonzero(class_of[pairs.prediction] == shoe.classes.class_of[pairs.truth])
@@ -383,8 +380,7 @@ def evaluation_rows(
     deltas, the column `delta` is added. resampling: what intervals are computed from, None for rows without.
 
     `n` is the count behind a value: classes for a mean, ground truth or predictions for a rate, ground truth for a
-    class. A value is null where there is nothing to average, or no scores to rank by.
-    """
+    class. A value is null where there is nothing to average, or no scores to rank by."""
     resampling_settings = {} if resampling is None else resampling.signature()
     for delta, run_at_delta in run.runs_by_delta():
         intervals = None if resampling is None else intervals_of(run_at_delta, resampling)

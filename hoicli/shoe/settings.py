@@ -63,8 +63,7 @@ class ShoeOptions:
     min_similarity: the least similarity of a match. min_score, min_rank: which predictions mF1 and the miss rates are
     over; filter_map: whether soft mAP and mAP are, too. single_hoi: use only images with one human-object pair.
     ignore_no_interaction: leave out triplets of that verb, of ground truth and predictions. allow_missing: count pairs
-    of senses that the table of similarities lacks as 0; otherwise they are an error.
-    """
+    of senses that the table of similarities lacks as 0; otherwise they are an error."""
 
     delta: str = "0.5"
     against: str = "image"

@@ -11,8 +11,7 @@ HICO-DET's annotators drew a pair's boxes again for each of its interactions, so
 The definition below gives 4,054 images of HICO-DET's test set with exactly the 575 classes of Table 2's caption,
 including no_interaction. Other definitions give other numbers: overlaps above 0.75 580 classes, above 0.85 562, boxes
 that all overlap each other 571, no boxes taken as one 424. (Boxes that overlap the first one drawn have 575 classes
-too, over 3,899 images, but depend on the order of boxes.)
-"""
+too, over 3,899 images, but depend on the order of boxes.)"""
 
 from __future__ import annotations
 
@@ -65,11 +64,12 @@ class Evaluation:
     """The ground truth and the similarities by which one model or several are evaluated."""
 
     def __init__(
-        self, gt: Stream, sim: Stream | str, options: ShoeOptions, policy: ErrorPolicy, *, dataset: str
-    ) -> None:
-        """Read the ground truth and the tables of similarities. sim: the stream of tables, or the name of an offline
-        backend, which then rates the pairs that each model's predictions need. Raises `DataError` for a bad line or
-        empty ground truth."""
+        self, gt: Stream, sim: Stream | SimilarityTable | str, options: ShoeOptions, policy: ErrorPolicy, *,
+        dataset: str,
+    ) -> None:  # fmt: skip
+        """Read the ground truth and the tables of similarities. sim: the stream of tables; a table that is read
+        already; or the name of an offline backend, which then rates the pairs that each model's predictions need.
+        Raises `DataError` for a bad line or empty ground truth."""
         self._vocabulary, self._options, self._policy, self._sim = load(dataset), options, policy, sim
         self._compared_classes = compared_classes(self._vocabulary, options.against)
         if self._compared_classes and options.ignore_no_interaction:
@@ -77,7 +77,7 @@ class Evaluation:
             self._compared_classes = [names for names in self._compared_classes if names[0] != nothing]
         with no_garbage_collection():
             # None if one process is to read both, which then reads the tables only if the ground truth is usable
-            truth_and_table = None if isinstance(sim, str) else _read_in_parallel(gt, sim)
+            truth_and_table = _read_in_parallel(gt, sim) if isinstance(sim, Stream) else None
             if truth_and_table is not None:
                 self._truth, self._table = truth_and_table
             else:
@@ -85,7 +85,9 @@ class Evaluation:
             if not self._truth.image_ids:
                 raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name, code="empty")
             check_annotated(self._truth, gt.name)
-            if truth_and_table is None and not isinstance(sim, str):
+            if isinstance(sim, SimilarityTable):
+                self._table = sim
+            elif truth_and_table is None and isinstance(sim, Stream):
                 self._table = SimilarityTable.read(sim, policy, open_wordnet().canonical)
         self._known = dict.fromkeys(self._truth.image_ids)  # not a set: a message names the first one
         self._truth_signature = {"data": self._vocabulary.signed, **truth_settings(total_of(self._truth.hashes))}
@@ -367,8 +369,7 @@ def single_pair_images(truth: Triplets) -> Bools:
 
     Boxes of an image that have the same label and an IoU above ONE_BOX_IOU (x2, y2 as far edges, as everywhere in SHOE)
     count as one, and so do two boxes that a chain of such overlaps connects, so the order of boxes does not matter. A
-    box that no triplet uses connects nothing.
-    """
+    box that no triplet uses connects nothing."""
     instance = np.append(_instances(truth), -1)  # NO_BOX, as an index, is the last one
     # One number for each (subject, object); an image has as many pairs as different numbers.
     pair = instance[truth.subject] * (len(instance) + 1) + instance[truth.object] + 1

@@ -4,8 +4,7 @@ A line is `{"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.625}
 `scores` has each model's rating, `measure` names an offline backend, `prompt` is the digest of what models were asked,
 `date` when, `merge` the rule that combined several raters, if not the mean (formats/similarity.schema.json). Similarity
 is symmetric, and 1 of a sense with itself, so each pair has one line; two lines that rate a pair differently are an
-error, unless tables are joined.
-"""
+error, unless tables are joined."""
 
 from __future__ import annotations
 
@@ -60,8 +59,7 @@ class Rated:
 
     The other fields say where it is from. scores: {model: its rating, 0 to 4}; measure: the name of an offline backend;
     prompt: the digest of what the models were asked; date: the day or days (DATES) on which they answered; merge: the
-    rule that combined several raters, if not the mean.
-    """
+    rule that combined several raters, if not the mean."""
 
     similarity: float | None
     scores: Mapping[str, int] | None = None
@@ -364,8 +362,7 @@ def merged_rows(lines: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterat
     A line with `scores` gives one rating per model; the same rating of a model on several lines counts once. A line
     without scores counts as one more rater. Raters are ordered by model name, as in the supplement's Table 1, then
     those without a name by value; a vote breaks ties in this order. Senses stay under the names they have. A bad line,
-    or a second, different rating of a pair by one model, goes to the policy.
-    """
+    or a second, different rating of a pair by one model, goes to the policy."""
     entries: dict[Pair, _Entry] = {}
     for line in lines:
         with policy.item(line.place):

@@ -20,8 +20,7 @@ Where the supplement leaves a choice, or its parts disagree:
 similarity that one-to-one matches can have, and with it the most matches. Between equally good assignments the
 predictions that come first in the same order are preferred.
 
-Similarities are whole numbers of UNIT, a billionth: sums are exact in any order, and 0.1 + 0.7 ties with 0.3 + 0.5.
-"""
+Similarities are whole numbers of UNIT, a billionth: sums are exact in any order, and 0.1 + 0.7 ties with 0.3 + 0.5."""
 
 from __future__ import annotations
 
@@ -335,8 +334,7 @@ def greedy(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, turn: In
     order, each the most similar free prediction; of equally similar ones, the one of the lowest rank.
 
     truth, prediction, similarity [K]: the pairs that overlap enough; rank [P]: the place of each prediction in
-    `Shoe.ranking`, or at least among those of its image; turn [G]: the place of each ground truth in its image.
-    """
+    `Shoe.ranking`, or at least among those of its image; turn [G]: the place of each ground truth in its image."""
     count = max(len(rank), 1)
     # One number that sorts by similarity, then by rank, and from which the rank can be read again.
     worth = similarity * count + (count - 1 - rank[prediction])

@@ -2,8 +2,7 @@
 near duplicates merged, or with missing triplets added.
 
 HICO-DET was annotated class by class, so that who rides a horse and also holds it often has two boxes. Authors merge
-them before training: at IoU 0.6 (vt-vl-lab/iCAN#24) or 0.7 (Transferable-Interactiveness-Network#5).
-"""
+them before training: at IoU 0.6 (vt-vl-lab/iCAN#24) or 0.7 (Transferable-Interactiveness-Network#5)."""
 
 from __future__ import annotations
 

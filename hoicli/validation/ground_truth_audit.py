@@ -1,8 +1,7 @@
 """An audit of the ground truth: which annotations to look at, what mAP would be if they were changed, and the rows of
 both.
 
-Every finding is a candidate: whether it is an error is for a person to say, with the image.
-"""
+Every finding is a candidate: whether it is an error is for a person to say, with the image."""
 
 from __future__ import annotations
 

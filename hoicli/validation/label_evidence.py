@@ -5,8 +5,7 @@ Two kinds of evidence. Without ground truth: how many of its triplets are intera
 order leaves few (one in sixteen of HICO-DET's 117 x 80 pairs is an interaction). With ground truth: how often the best
 prediction of an image names a class that is annotated there. Another reading is reported when it explains at least half
 of the triplets, or a fifth of the images, and at least twice as many as the labels do as they are (or nine tenths of
-the triplets, and they at most three quarters).
-"""
+the triplets, and they at most three quarters)."""
 
 from __future__ import annotations
 
@@ -127,9 +126,10 @@ class LabelEvidence:
             if not annotated:
                 continue
             compared.append(hoi)
-            numbers_by_class = self._meanings(names[int(place[hoi])])  # the readings by which it means each class
-            for class_ in annotated & numbers_by_class.keys():
-                self.counts.matched.update(numbers_by_class[class_])
+            # {class that it may mean: indices of the readings by which it means that}
+            readings_by_class = self._meanings(names[int(place[hoi])])
+            for class_ in annotated & readings_by_class.keys():
+                self.counts.matched.update(readings_by_class[class_])
         self.counts.images += len(compared)
         return np.array(compared, dtype=np.int64)
 

@@ -1,8 +1,7 @@
 """The checking of a stream of records by `hoicli validate`, alone or against ground truth.
 
 A batch of lines is checked as columns; where one of its lines is bad, they are checked one by one. A large file is
-checked in parts, by several processes, and what they find is merged.
-"""
+checked in parts, by several processes, and what they find is merged."""
 
 from __future__ import annotations
 

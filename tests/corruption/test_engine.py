@@ -324,6 +324,8 @@ OUT = ("--save-images", "out")
         ((), "corrupt: give the folder to write the images to with --save-images DIR, or --records-only (not both)"),
         ((*OUT, "--records-only"), "--save-images DIR, or --records-only (not both)"),
         ((*OUT, "--corruption", "mist,zzz"), "--corruption mist: no corruption; hoicli corrupt --list shows them"),
+        ((*OUT, "--corruption", "noise"), "no corruption; choose one of gaussian_noise, shot_noise, "),
+        ((*OUT, "--corruption", "JPEG"), "no corruption; did you mean 'jpeg'?"),
         ((*OUT, "--severity", "6"), "--severity 6: give 1 to 5, several with commas, a range like 2-4, or all"),
         ((*OUT, "--shard", "3"), "--shard 3: write K/N, K from 1 to N, for example 3/16"),
         ((*OUT, "--shard", "4/3"), "--shard 4/3: write K/N"),
@@ -541,11 +543,11 @@ def test_the_preview_is_a_picture_of_what_was_asked_for(
     image, sheet = np.asarray(PIL.Image.open(source)), np.asarray(PIL.Image.open(path)).astype(int)
     height = round(image.shape[0] * width / image.shape[1])
     row, block, rows = 22 + 2 * (height + 4), (1 + len(severities)) * (width + 4) + 12, len(names) // blocks
-    assert sheet.shape == (rows * row, blocks * block, 3)
+    assert sheet.shape == (22 + rows * row + 22, blocks * block, 3)  # between a line of heads and one of explanation
 
     def shown(number: int, column: int, below: int) -> NDArray[np.int_]:
         """The tile of a corruption, the clean one in column 0; below: 1 for the middle at full size."""
-        y, x = number % rows * row + 22 + below * (height + 4), number // rows * block + column * (width + 4)
+        y, x = 22 + number % rows * row + 22 + below * (height + 4), number // rows * block + column * (width + 4)
         tile: NDArray[np.int_] = sheet[y : y + height, x : x + width]
         return tile
 
