@@ -207,8 +207,7 @@ def share(columns: Floats, weights: Floats) -> Floats:
 
 
 def _count_values(ratings: Floats) -> tuple[Floats, Floats]:
-    """Return the values [V] that occur in ratings [items, raters], rising, and [items, V]: how often each item has each
-    value."""
+    """Return the values [V] that occur in ratings, rising, and [items, V]: how often each item has each value."""
     rated = ~np.isnan(ratings)
     values, code = np.unique(ratings[rated], return_inverse=True)
     counts = np.zeros((len(ratings), len(values)))
@@ -242,8 +241,7 @@ def mean_rating(ratings: Floats) -> Floats:
 
 
 def merged_rating(ratings: Floats, rule: str) -> Floats:
-    """Return [items]: one rating made of the ratings [items, models] of several models, NaN for an item without
-    ratings.
+    """Return [items]: one rating made of the ratings [items, models] of several models, NaN without ratings.
 
     rule: "mean", "median", or "majority", the rating that most models gave; of equally frequent ratings the one of the
     model in the first column. A model that did not rate an item has no part in it: of two models the first decides, and

@@ -123,8 +123,7 @@ def _match_raters(patterns: Sequence[str], raters: Sequence[str]) -> list[str]:
 
 
 def _problems(record: Record, levels: int, group: str) -> Iterator[tuple[str, str]]:
-    """Yield (field, what is wrong with it and what to do) for each problem of a record. group: the key of groups, ""
-    for none."""
+    """Yield (field, what is wrong with it and what to do) for each problem of a record."""
     has_ratings = "ratings" in record
     if type(record.get("item")) not in (str, int):
         yield "item", "missing or no name; every line says which item is rated, by a string or an integer"
@@ -168,16 +167,14 @@ def _check_given_once(facts: Mapping[Fact, Any], given_values: GivenValues, plac
 
 
 def _records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator[tuple[str, Record]]:
-    """Yield (place, record) for each line of JSONL files, and for each row of CSV files as a record that says the same;
-    errors go to the policy."""
+    """Yield (place, record) for each line of JSONL files, and for each row of CSV files; errors go to the policy."""
     for _, file_lines in groupby(lines, key=lambda line: line.file):
         yield from _file_records(file_lines, policy, group)
 
 
 def _file_records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator[tuple[str, Record]]:
     """Yield (place, record) for the lines of one file. A first line that is no JSON is the header of a CSV, or Excel's
-    `sep=;` before it; bad lines go to the policy, and rows of empty cells are passed over. group: the key of groups, ""
-    for none."""
+    `sep=;` before it; bad lines go to the policy, and rows of empty cells are passed over."""
     sheet, delimiter, header = None, None, 0  # sheet stays None in a JSONL file
     for number, line in enumerate(lines):
         with policy.item():
@@ -210,8 +207,7 @@ class _Sheet:
             raise DataError(f"{problem}the name of each rater, every name once", place=header.place)
 
     def record(self, line: Line) -> Record | None:
-        """Return a row as the record that says the same, None for a row of empty cells; raise `DataError` if it does
-        not fit the columns."""
+        """Return a row as a record, None for a row of empty cells; raise `DataError` if it does not fit the columns."""
         cells = cells_of(line, self._delimiter)
         if not any(cells):
             return None
@@ -229,8 +225,7 @@ class _Sheet:
 
 
 def _number(text: str) -> Any:
-    """Return the number that a cell holds, as JSON writes numbers or with a comma for the point; any other text
-    unchanged."""
+    """Return the number in a cell, as JSON writes it or with a comma for the point; any other text unchanged."""
     try:
         return orjson.loads(text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text) else text)
     except orjson.JSONDecodeError:

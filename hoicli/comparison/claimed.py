@@ -42,8 +42,8 @@ class Claim:
 
     @classmethod
     def parse(cls, text: str) -> Claim:
-        """Return the claim in a text like `46.06/43.72/46.76`, or with subsets `full=46.06/rare=43.72`. Any other text
-        raises `UsageError`."""
+        """Return the claim in a text like `46.06/43.72/46.76`, or `full=46.06/rare=43.72`. Any other raises
+        `UsageError`."""
         numbers: list[tuple[str, Decimal]] = []
         for part in text.split("/"):
             name, equals, number = part.strip().rpartition("=")
@@ -137,8 +137,8 @@ class Tried:
         return names.index(self.rounding), option_count, max(self.off.values())
 
     def text(self, more: int = 0) -> str:
-        """Return the values with slashes between them, each with as many decimal places as the claimed number has, and
-        `more` further ones."""
+        """Return the values with slashes between them, each with the claimed number's decimal places and `more` further
+        ones."""
         printed = self.printed.items()
         return "/".join(f"{self.values[subset]:.{_decimal_places(number) + more}f}" for subset, number in printed)
 
@@ -163,8 +163,7 @@ class Tried:
 
 
 def settings_tried(protocols: Sequence[Protocol], nms: Sequence[str], top_k: Sequence[int]) -> list[Protocol]:
-    """Return each protocol with each combination of filters, as a view of it: a copy that is matched with these filters
-    and is named by them.
+    """Return each protocol with each combination of filters, as a view of it that is matched with these filters.
 
     nms: thresholds of pair NMS to try, besides none. top_k: how many best triplets of an image to keep, besides all; a
     number that a protocol's own cap does not exceed is left out for it, since it removes nothing."""
@@ -195,8 +194,7 @@ def search(
     allow_uncounted: bool,
     tags: Mapping[str, str],
 ) -> list[Tried]:
-    """Evaluate the predictions under every setting, and return the settings: those that give the claimed numbers first,
-    then the nearest.
+    """Evaluate the predictions under every setting; return the settings: first those that give the claimed numbers.
 
     protocols, nms, top_k: the protocols and filters to try; classes with and without no_interaction are tried, too.
     split: a zero-shot split, a key of `vocabulary.unseen`. named: the names of the protocols that the user asked for,

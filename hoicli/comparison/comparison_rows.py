@@ -19,7 +19,7 @@ from hoicli.diagnosis.error_types import ERRORS, MISSED
 from hoicli.diagnosis.repairs import Diagnosis
 from hoicli.evaluation.coverage import choose_computable, tell_absent
 from hoicli.evaluation.evaluating import read_truth
-from hoicli.evaluation.evaluation_rows import Evaluated, Wanted, class_subsets
+from hoicli.evaluation.evaluation_rows import Evaluated, Wanted, class_keys
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
@@ -79,8 +79,7 @@ class Comparison:
 
     def last_keys(self, protocol: str, baseline: str, model: str, settings: Settings, view: Mapping[str, str]) -> Row:
         """Return the keys that a row about a difference ends with: protocol, tags and signature. baseline, model: their
-        names; settings: what the signature states of both models; view: the fields for IoU threshold, slice and
-        part."""
+        names; view: the fields for IoU threshold, slice and part."""
         tags = {"model": model, "baseline": baseline, **self.tags, **view}
         return row_ends(protocol, tags, {**settings, **self.resampling.signature()})
 
@@ -213,8 +212,7 @@ def _class_rows(
     each class, the most certain first. Classes without a difference are left out unless rows for each class are
     requested. paired: both models on resamples and after swaps of their outputs."""
     evaluated = baseline.evaluated
-    vocabulary, results = evaluated.classes, evaluated.results
-    subset = class_subsets(vocabulary, evaluated.protocol)
+    vocabulary, keys_of_class = evaluated.classes, class_keys(evaluated.classes, evaluated.protocol)
     resamples, _ = paired.differences(Rounds.classes)
     changes = _class_changes(baseline, model, resamples)
     testable = {number: change.value or 0.0 for number, change in changes.items() if change.p_bootstrap is not None}
@@ -232,10 +230,8 @@ def _class_rows(
     if not evaluated.requested.per_class:
         numbers = [number for number in numbers if changes[number].value]
     for number in numbers:
-        verb, name = vocabulary.interactions[number]
-        # qualifier: "object" or "role", the key that names a class together with the verb
-        about = {"subset": subset.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
-        row = difference_row("AP_diff", about, changes[number], int(results.positives[number]), last_keys)
+        positives = int(evaluated.results.positives[number])
+        row = difference_row("AP_diff", keys_of_class[number], changes[number], positives, last_keys)
         # p from swaps, and its q, go before the unit, which is put at the end
         row |= {"p": p_values.get(number), "q": q_values.get(number), "unit": row.pop("unit")}
         yield row
@@ -243,8 +239,7 @@ def _class_rows(
 
 def _class_changes(baseline: Compared, model: Compared, resamples: Floats) -> dict[int, Difference]:
     """Return the difference in AP of each annotated class that the protocol averages, by the class's number, ascending.
-    The differences have intervals but no p from swaps yet. resamples [C, R]: the difference of each class on each of R
-    resamples."""
+    The differences have intervals but no p from swaps yet. resamples [C, R]: the differences on R resamples."""
     results, after = baseline.evaluated.results, model.evaluated.results.ap
     images = baseline.lists.truth_images
     changes = {}
@@ -350,7 +345,8 @@ def _gain_rows(models: Sequence[Diagnosis], shared: Comparison, last_keys: Seque
         swapped_gains = repaired.swaps[number - 1] - plain.swaps[number - 1]
         for index, subset in enumerate(subsets):
             before, after = (
-                _gain(plain.estimates[model][index].ap, repaired.estimates[model][index].ap) for model in (0, number)
+                Difference(plain.estimates[model][index].ap, repaired.estimates[model][index].ap).value
+                for model in (0, number)
             )
             rounds = gains[index] - first_gains[index], swapped_gains[1, index] - swapped_gains[0, index]
             # a gain lies between -1 and 1, and so two of them are 2 apart at most
@@ -358,8 +354,3 @@ def _gain_rows(models: Sequence[Diagnosis], shared: Comparison, last_keys: Seque
             about, classes = {"subset": subset, "oracle": oracle}, repaired.estimates[0][index].classes
             rows[number - 1].append(difference_row("delta_mAP_diff", about, change, classes, last_keys[number - 1]))
     return rows
-
-
-def _gain(before: float | None, after: float | None) -> float | None:
-    """Return after - before, None if one of them is."""
-    return None if before is None or after is None else after - before

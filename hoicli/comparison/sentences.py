@@ -104,14 +104,12 @@ def _less_is_better(row: AnyRow) -> bool:
 
 
 def _protocol_and_tags(row: AnyRow) -> tuple[Any, Any]:
-    """Return a row's protocol and tags. They are equal for rows about the same models, threshold and part of the
-    data."""
+    """Return a row's protocol and tags: equal for rows about the same models, threshold and part of the data."""
     return row.get("protocol"), row.get("tags")
 
 
 def _verdict(model: str, baseline: str, row: AnyRow) -> str:
-    """Return the sentence that says whether a model is better than the baseline. row: the row of their difference in
-    one metric."""
+    """Return the sentence that says whether a model is better than the baseline. row: of their difference in a metric."""
     value, low = row["value"], row["ci_low"]
     subset_text = _subset_text(row)
     metric, less_is_better = NAMES[row["metric"]], _less_is_better(row)
@@ -276,8 +274,7 @@ def _costliest_error(mean: AnyRow, related: Sequence[AnyRow]) -> Iterator[Findin
 
 def _foremost_classes(mean: AnyRow, rows: Sequence[AnyRow]) -> Iterator[Finding]:
     """Yield how much of a difference of mAP the ten classes with the largest difference in the same direction account
-    for. A class accounts for its difference divided by the number of classes. mean: the row of the difference of mAP;
-    rows: all rows."""
+    for. A class accounts for its difference divided by the number of classes. mean: the row of the difference."""
     class_rows = [row for row in rows if row["metric"] == "AP_diff" and row["tags"] == mean["tags"]]
     class_rows = [row for row in class_rows if row["protocol"] == mean["protocol"] and row["value"] * mean["value"] > 0]
     if largest := sorted(class_rows, key=lambda row: -abs(row["value"]))[:10]:

@@ -53,9 +53,8 @@ class Inverted:
 
     def report(self, name: str, *, shard: bool = False, cause: str = "") -> None:
         """Print a note about the inverted boxes, if there are any. Raises `DataError` if their share is above
-        MOST_INVERTED, unless this is a `shard` (some images only), where a single box may be a large share.
-
-        name: the stream's name; cause: why the boxes may be inverted, for the middle of the message."""
+        MOST_INVERTED, unless this is a `shard` (some images only), where a single box may be a large share. cause: why
+        the boxes may be inverted, for the middle of the message."""
         if self.first is None:
             return
         image_id, row, box = self.first
@@ -86,8 +85,7 @@ class Fit:
     best: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
 
     def add(self, images: Images, image: Ints) -> Fit:
-        """Add the predictions of some images; return this collection. image [N]: the images' rows in the ground
-        truth."""
+        """Add the predictions of some images, which are rows `image` [N] of the ground truth; return this collection."""
         self.inverted.add(images)
         self.largest = max(self.largest, float(np.abs(images.boxes).max(initial=0.0)))
         scores = np.where(np.isnan(images.score), -np.inf, images.score)
@@ -103,9 +101,8 @@ class Fit:
         self.best += other.best
 
     def misfit_text(self, truth: Images) -> str:
-        """Return in words what is wrong with the predicted boxes if they do not fit the annotated ones; "" if they do.
-        Boxes that cannot be pixels are looked for in all images, others in a SAMPLE of images that have annotated
-        boxes."""
+        """Return in words what is wrong with the predicted boxes if they do not fit the annotated ones, else "". Boxes
+        that cannot be pixels are looked for in all images, others in a SAMPLE of images that have annotated boxes."""
         if not self.best:
             return ""
         image, subject, object_ = map(np.concatenate, zip(*self.best, strict=True))

@@ -98,8 +98,7 @@ class Grouping:
         """For each model the name of its stream, and its lines by group."""
 
     def add_truth(self, stream: Stream) -> None:
-        """Divide the ground truth; its groups are those that predictions may be of. Raises `DataError` for an empty
-        stream."""
+        """Divide the ground truth; predictions may be of its groups. Raises `DataError` for an empty stream."""
         stored = StoredLines(stream)
         for number, line in enumerate(stored):
             with self._policy.item():
@@ -138,8 +137,7 @@ class Grouping:
         self._models.append((stream.name, lines_by_key))
 
     def _register_group(self, record: Record, line: Line) -> Key:
-        """Return the group that a record's fields name, which is made if it is new. Raises `DataError` if it lacks a
-        field."""
+        """Return the group that a record's fields name, made if it is new. Raises `DataError` if it lacks a field."""
         fields = _group_fields(record, self._by, line)
         key = tuple(map(_text, fields.values()))
         if key not in self._groups:
@@ -179,7 +177,7 @@ class Grouping:
     @cached_property
     def _places(self) -> dict[str, tuple[str, Key] | None]:
         """The image id and the group of each record of the ground truth, by its file name without picture ending; None
-        for a name that several have."""
+        if several have it."""
         places: dict[str, tuple[str, Key] | None] = {}
         for file_name, image_id, key in self._paths:
             path = path_of(file_name)
@@ -187,8 +185,8 @@ class Grouping:
         return places
 
     def finish(self, *, lacking_allowed: bool = False) -> list[Group]:
-        """Return the groups in the order of their values. lacking_allowed: whether groups without predictions are left
-        out in silence.
+        """Return the groups in the order of their values. lacking_allowed: leave out groups without predictions in
+        silence.
 
         Raises `DataError` for groups that have no predictions of a model, or leaves them out with a note if the policy
         skips what is bad: a group without any prediction is more likely a run of the detector that is missing."""

@@ -56,10 +56,8 @@ tells whether a value is allowed). None, which no function allows, makes a key r
 def match_problems(
     record: Record, vocabulary: Vocabulary, protocols: Mapping[str, Protocol] | None = None
 ) -> Iterator[Problem]:
-    """Yield every problem of a match record that keeps it from being evaluated; what `match` writes has none.
-
-    vocabulary: of the dataset that is evaluated. protocols: those of the dataset by name, which the record may name
-    besides the published ones."""
+    """Yield every problem of a match record that keeps it from being evaluated. vocabulary: of the dataset that is
+    evaluated. protocols: those that the record may name besides the published ones, by name."""
     if not {"protocol", "predictions", "gt"} <= record.keys():
         hint = f"give the ground truth with {arg('gt')}" if "hois" in record else "hoicli match writes them"
         yield Problem("", f"not a match record; {hint}")

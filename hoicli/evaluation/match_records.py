@@ -89,8 +89,8 @@ class MatchWriter:
         self, batch: Batch, outcomes: Outcomes, protocol: Protocol, predicted: Sequence[Texts]
     ) -> list[list[bytes]]:
         """Return, for each image, the pieces of JSON text of its predictions with their outcomes. predicted: the
-        beginnings that `_prediction_texts` returns. Under a person-first protocol, each prediction also states the
-        annotated person that its subject belongs to, as `person`."""
+        beginnings that `_prediction_texts` returns. Under a person-first protocol, each also states the annotated
+        person that its subject belongs to, as `person`."""
         outcome_texts = [b',"outcome":"%b","gt":' % name.encode() for name in OUTCOMES]
         unmatched = _texts(text + b'null,"iou_subject":null,"iou_object":null}' for text in outcome_texts)
         ends = unmatched[outcomes.code]

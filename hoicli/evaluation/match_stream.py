@@ -30,8 +30,7 @@ from hoicli.vocabulary.labels import Vocabulary
 
 
 class Origin(NamedTuple):
-    """The ground truth that match records were made with: its digest, how many images it has, and whether images
-    without predictions have no records (`partial`)."""
+    """The ground truth that match records were made with. partial: images without predictions have no records."""
 
     digest: str
     images: int
@@ -103,8 +102,7 @@ class MatchedView:
 
         Records must be there for all images of the ground truth that they were made with, and of `truth`, if it is
         given. If they are partial (made without the images that have no predictions), `truth` must be given instead,
-        and supplies the missing images. unread: how many lines were skipped as bad, so that as many images may be
-        missing."""
+        and supplies the missing images. unread: how many lines were skipped as bad; as many images may be missing."""
         name = self.row.key
         images_seen = sum(count for count, _ in self.origins.values())
         partial = any(origin.partial for origin in self.origins)
@@ -128,7 +126,7 @@ class MatchedView:
     def add_missed(self, truth: GroundTruth, row: Protocol) -> None:
         """Add the ground truth of images without records to the tally, so that it counts as missed. row: the view as
         requested, which knows the images or triplets of its part of the data. Raises `UsageError` if it knows only the
-        name of that part."""
+        part's name."""
         tally = self.tally
         check_part(row)
         image_ids, image, missed = truth.unseen(row, tally.listed.image_ids)
@@ -145,7 +143,7 @@ class MatchedView:
 
 def _check_count(what: str, count: int, images: int, allowed_missing: int, place: str) -> None:
     """Raise `DataError` if the `count` of images that are there is above `images`, or more than `allowed_missing` below
-    it. what: how the message begins; place: what it calls the stream."""
+    it. what: how the message begins."""
     if not images - allowed_missing <= count <= images:
         problem = f"{what}: {count:,} of {images:,} images are there, {images - count:,} missing"
         raise DataError(f"{problem}; the stream is not whole, match again", place=place, code="not-whole")
@@ -153,8 +151,7 @@ def _check_count(what: str, count: int, images: int, allowed_missing: int, place
 
 @dataclass
 class MatchStream:
-    """All match records of a stream, gathered by view. A view is a protocol, perhaps at another threshold or on a part
-    of the data.
+    """All match records of a stream, by view: a protocol, perhaps at another threshold or on a part of the data.
 
     protocols: those that records may name besides the published ones, by name. truth: the ground truth that the user
     gives with the stream; all records must have been made with the same annotations. views: by `Protocol.key`. unread:
@@ -172,10 +169,9 @@ class MatchStream:
         """Read and check match records; yield them in batches, each of records of one view, with that view. What the
         records say about their ground truth is added to the view; the caller gathers the predictions.
 
-        check: a further check of a record and its line, which raises `DataError`. policy: whether a bad line is an
-        error or is skipped. Bad are lines that are no match records, an image that occurs twice for one view, records
-        made with different settings, and an image that `truth` does not have, or has with other annotations;
-        `DataError`."""
+        check: a further check of a record and its line, which raises `DataError`. Bad are also an image that occurs
+        twice for one view, records made with different settings, and an image that `truth` does not have, or has with
+        other annotations."""
         lines = iter(lines)
         while chunk := list(islice(lines, BATCH)):
             records_by_view: dict[str, list[Record]] = {}
@@ -199,9 +195,8 @@ class MatchStream:
 
     def _register_record(self, record: Record, line: Line) -> MatchedView:
         """Check a match record and register its image with the view that it belongs to: its protocol, threshold and
-        part of the data. Return that view, which is made if it is new. line: where the record is from. Raises
-        `DataError` that names the field if the record is bad, or does not go together with the lines before it or with
-        `truth`."""
+        part of the data. Return that view, which is made if it is new. Raises `DataError` that names the field if the
+        record is bad, or does not go together with the lines before it or with `truth`."""
         problem = next(match_problems(record, self.vocabulary, self.protocols), None)
         if problem is not None:
             raise problem.error(line.place)
@@ -246,8 +241,7 @@ def _check_annotations(record: Record, truth: GroundTruth, row: Protocol, line: 
 
 
 def read_matches(lines: Iterable[Line], stream: MatchStream, policy: ErrorPolicy) -> None:
-    """Read match records and add their outcomes and ground truth to the tallies of the stream's views. policy: whether
-    a bad line is an error (`DataError`) or is skipped."""
+    """Read match records and add their outcomes and ground truth to the tallies of the stream's views."""
     for view, records in stream.batches(lines, policy):
         _add_to_tally(view, records, stream.vocabulary)
     for view in stream.views.values():
@@ -275,15 +269,14 @@ def _add_to_tally(view: MatchedView, records: Sequence[Record], vocabulary: Voca
 
 
 def _join_items(records: Sequence[Record], key: str) -> tuple[list[Record], Ints]:
-    """Return (the items of all records, the index of each item's record). key: `predictions` or `gt`, the field of the
-    records that lists their items."""
+    """Return (the items of all records in the field `predictions` or `gt`, the index of each item's record)."""
     items = list(chain.from_iterable(record[key] for record in records))
     return items, np.repeat(np.arange(len(records)), [len(record[key]) for record in records])
 
 
 def interactions(items: list[Record], vocabulary: Vocabulary) -> Ints:
-    """Return [M] the class number of each of M predictions or ground-truth triplets of checked match records, -1 for
-    a verb and object that are no class."""
+    """Return [M] the class number of each of M predictions or ground-truth triplets, -1 for a verb and object that are
+    none."""
     ids = vocabulary.interaction_ids
     if vocabulary.roles:
         return np.array([ids[item["verb"], item.get("role") or ""] for item in items], dtype=np.int64)

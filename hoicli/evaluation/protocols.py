@@ -30,8 +30,7 @@ FAR_EDGES: Shift = (0.0, 0.0, 1.0, 1.0)
 
 @dataclass(frozen=True)
 class Protocol:
-    """What one released evaluator does (or a paper's text says), as data. Defaults are the most common choices, so a
-    row shows what is special.
+    """What one released evaluator does (or a paper's text says), as data. Defaults are the most common choices.
 
     A "view" of a protocol is the protocol with another IoU threshold, or on one part of the data (`--iou`, `--slice`);
     it is a `Protocol`, too, and sets the last five fields.
@@ -169,8 +168,8 @@ class Protocol:
 
 
 def view_key(name: str, view: Mapping[str, str]) -> str:
-    """Return the `Protocol.key` of a view: its protocol's name and the values of its tags (iou, slice, part), with |
-    between them."""
+    """Return the `Protocol.key` of a view: its protocol's name and the values of its tags (iou, slice, part), joined by
+    |."""
     return "|".join([name, *view.values()])
 
 

@@ -45,8 +45,7 @@ def widening(images: int) -> float:
 
 def _distances(rounds: Floats, images: int) -> Floats | None:
     """Return the distances of the rounds' estimates from their mean, times `widening`, ascending. rounds: [R] the
-    estimate on each resample; rounds without one (NaN) are left out. None with fewer than two estimates, or fewer than
-    FEWEST_IMAGES images."""
+    estimate on each resample; NaN is left out. None with fewer than two estimates, or FEWEST_IMAGES images."""
     estimates = np.sort(rounds[~np.isnan(rounds)])
     if len(estimates) < 2 or images < FEWEST_IMAGES:
         return None
@@ -78,20 +77,16 @@ def interval(
 
 def p_resampled(estimate: float, rounds: Floats, images: int) -> float | None:
     """Return the two-sided p-value of "no difference", from resamples: the share of them that are as far from their
-    mean as the estimate is from 0 (the bootstrap; Efron and Tibshirani 1993, chapter 16).
-
-    estimate: the difference; rounds: [R] the difference on each resample, NaN without one; images: how many it comes
-    from. None if `interval` is None."""
+    mean as the estimate is from 0 (the bootstrap; Efron and Tibshirani 1993, chapter 16). None if `interval` is None.
+    """
     distances = _distances(rounds, images)
     return None if distances is None else _share_at_least(distances, abs(estimate))
 
 
 def p_swapped(estimate: float, rounds: Floats) -> float | None:
     """Return the two-sided p-value of "no difference", from swaps: the share of them with as large a difference
-    (approximate randomisation, Noreen 1989).
-
-    estimate: the difference; rounds: [R] the difference between two systems that the models' outputs are swapped
-    between at random, NaN without one. None if no round has one."""
+    (approximate randomisation, Noreen 1989). rounds: [R] the difference between two systems that the models' outputs
+    are swapped between at random, NaN without one. None if no round has one."""
     defined = rounds[~np.isnan(rounds)]
     return _share_at_least(np.abs(defined), abs(estimate)) if len(defined) else None
 
@@ -105,8 +100,8 @@ def false_discovery(p: Sequence[float]) -> list[float]:
     """Return Benjamini and Hochberg's q of each p-value: the share of false alarms to expect among all differences
     whose p is at most as large.
 
-    SciPy's `false_discovery_control` divides before it multiplies, which gives other last digits, and takes half a
-    second to import."""
+    SciPy's `false_discovery_control` divides first, which gives other last digits, and takes half a second to import.
+    """
     p_values = np.asarray(p, dtype=np.float64)
     order = np.argsort(-p_values, kind="stable")  # from the largest p, whose rank is len(p), to the smallest
     q = np.empty(len(p_values))

@@ -155,8 +155,7 @@ class Client:
     """Sends conversations to an `Endpoint`, with retries; used from many threads."""
 
     def __init__(self, endpoint: Endpoint, stop: threading.Event) -> None:
-        """Make a client of a server. stop: once it is set, nothing more is sent or waited for, and `send` raises
-        `StoppedError`."""
+        """Make a client of a server. stop: once it is set, nothing more is sent, and `send` raises `StoppedError`."""
         self._endpoint = endpoint
         self._stop = stop
         self._opener = opener()

@@ -70,8 +70,8 @@ SETUP = hashlib.sha256(json.dumps([SYSTEM, TASK, {}], sort_keys=True).encode()).
 
 @dataclass(frozen=True)
 class Question:
-    """A question about two senses of one part of speech (pos), `a` before `b` in alphabetical order, with their glosses
-    (WordNet's definitions)."""
+    """A question about two senses of one part of speech (pos), `a` before `b` alphabetically, with WordNet's
+    definitions."""
 
     pos: str
     a: str
@@ -104,8 +104,7 @@ _RATING = re.compile(r"""["']rating["']\s*:\s*(?:["']([0-4](?:\.0+)?)["']|([0-4]
 
 
 def questions(pairs: Sequence[Pair]) -> list[Question]:
-    """Return a question for each pair of senses, with their glosses. Raises `DataError` for a sense that WordNet does
-    not have."""
+    """Return a question for each pair of senses. Raises `DataError` for a sense that WordNet does not have."""
     wordnet = open_wordnet()
     canonical_names = {sense: wordnet.graph.names[row] for sense, row in synsets_of(pairs).items()}
     gloss = {sense: wordnet.reader.synset(name).definition() for sense, name in canonical_names.items()}
@@ -376,8 +375,7 @@ class Interview:
                 self.failures.append((question, f"{model} on {question.a} and {question.b} ({reason})"))
 
     def _rate(self, client: Client, model: str, question: Question) -> str:
-        """Ask a model one question, up to ASKS times, until there is a rating. Return why there is none, or "" if there
-        is one."""
+        """Ask a model one question, up to ASKS times, until there is a rating. Return why there is none, else ""."""
         messages, text = question.messages(), ""
         for _ in range(ASKS):
             try:

@@ -324,8 +324,7 @@ def _distinct_pairs(truth: Triplets, predictions: Triplets, row: Ints, column: I
 
 
 def pool_of(name: Name, pos: str, candidates: Candidates) -> tuple[str, ...]:
-    """Return the senses that a predicted name (label, sense) may have: the one that it states, else all candidates of
-    its label."""
+    """Return the senses that a predicted name (label, sense) may have: the one it states, else all of its label's."""
     label, sense = name
     if sense:
         return tuple(candidates(sense, pos)) or (sense,)

@@ -178,15 +178,14 @@ def rate(backend: str, pairs: Sequence[Pair]) -> list[Rated]:
 
 
 def measure_of(backend: str) -> str:
-    """Return how lines and signatures name an offline backend: the backend alone, with @ and the WordNet's name if that
-    is not the embedded one."""
+    """Return how lines and signatures name an offline backend: with @ and the WordNet's name if that is not the
+    embedded one."""
     signature = open_wordnet().signature
     return backend if signature is None else f"{backend}@{signature}"
 
 
 def signed_measure(backend: str) -> str:
-    """Return how a signature identifies the similarities of an offline backend: by its name and by the WordNet, with a
-    digest, that it reads."""
+    """Return how a signature identifies the similarities of an offline backend: by its name and the WordNet's digest."""
     return f"{backend}@{open_wordnet().content_name}"
 
 
@@ -243,8 +242,7 @@ class PairLines(TableWork):
     first such word. A WordNet measure compares in the order of the line, as in nltk."""
 
     def __init__(self, lines: Iterable[Line], policy: ErrorPolicy, backend: str | None = None) -> None:
-        """Read the lines, and find the pairs to rate. backend: the one of OFFLINE that will rate, None for language
-        models."""
+        """Read the lines, and find the pairs to rate. backend: of OFFLINE, None for language models."""
         self._lexical = backend == "lexical"
         self._keeps_order = backend is not None and not self._lexical
         self._senseless: dict[str, str] = {}  # {word without a sense: the place of its first line}
@@ -256,8 +254,8 @@ class PairLines(TableWork):
         super().__init__(set(chain.from_iterable(needs for _, needs in self._lines if isinstance(needs, list))))
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
-        """Yield the user's lines with their similarities, given a rating for each of `pairs`; print a note if words
-        have no sense."""
+        """Yield the user's lines with their similarities, given a rating for each of `pairs`; note words without a
+        sense."""
         rating_of = dict(zip(self.pairs, rated, strict=True))
         word_pairs = list(dict.fromkeys(needs for _, needs in self._lines if isinstance(needs, tuple)))
         similarity_of_words: dict[WordPair, float] = {}

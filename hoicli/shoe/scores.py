@@ -68,8 +68,7 @@ class Scores:
     predictions: int
 
     def count(self, metric: str) -> int:
-        """Return how many things a metric's value is over: ground truth or predictions for a miss rate, else
-        classes."""
+        """Return how many things a metric is over: ground truth or predictions for a miss rate, else classes."""
         return {"gt_miss_rate": self.truths, "prediction_miss_rate": self.predictions}.get(metric, len(self.classes))
 
 
@@ -148,8 +147,7 @@ def plain_entries(shoe: Shoe, keep: Bools) -> Entries:
 
 
 def _rank_entries(shoe: Shoe, class_of: Ints, gain: Ints) -> Entries:
-    """Return the ranked list of each class. class_of [P]: the class in whose list each prediction stands, -1 for none;
-    gain [P]: in UNITs."""
+    """Return the ranked list of each class. class_of [P]: in whose list each prediction stands, -1: in none."""
     ranked = shoe.ranking[class_of[shoe.ranking] >= 0]
     prediction = order_by_class(class_of, ranked)
     bounds = np.searchsorted(class_of[prediction], np.arange(len(shoe.classes.classes) + 1))
@@ -182,8 +180,8 @@ def outcomes(shoe: Shoe, matching: Matching) -> tuple[Ints, Ints, Ints]:
 
 
 def false_positives(shoe: Shoe, matching: Matching) -> Ints:
-    """Return the rows of the predictions that pass the filters, are unmatched, and are similar enough to some class to
-    count against it."""
+    """Return the rows of the unmatched predictions that pass the filters and are similar enough to a class to count
+    against it."""
     return np.flatnonzero(matching.keep & (matching.truth_of < 0) & shoe.counts_against)
 
 
@@ -198,8 +196,8 @@ def f1_of(true: Floats, false: Floats, missed: Floats) -> Floats:
 
 
 def _f1(shoe: Shoe, matching: Matching, class_count: int) -> list[float]:
-    """Return [C]: the F1 of each class by Algorithm 2, from the sums of its true positives, false positives and missed
-    ground truth."""
+    """Return [C]: the F1 of each class by Algorithm 2, from its true positives, false positives and missed ground
+    truth."""
     classes, true, false = outcomes(shoe, matching)
     missed = np.where(matching.prediction_of < 0, UNIT, 0)
     columns = (classes, true), (classes, false), (shoe.classes.class_of, missed)
@@ -280,9 +278,11 @@ def weighted_metrics(run: Run) -> dict[str, Weighted]:
         metrics["soft_map"] = weighting.ranked_lists(soft_entries(shoe, run.loose))
     if has_classes:
         metrics["mf1"] = weighting.mf1()
-        metrics["gt_miss_rate"] = weighting.truth_miss_rate()
+        metrics["gt_miss_rate"] = weighting.share(weighting.truth_image, run.matching.prediction_of < 0)
     if run.matching.keep.any():
-        metrics["prediction_miss_rate"] = weighting.prediction_miss_rate()
+        rows = np.flatnonzero(run.matching.keep)
+        is_missed = run.matching.truth_of[rows] < 0
+        metrics["prediction_miss_rate"] = weighting.share(weighting.prediction_image[rows], is_missed)
     if has_classes and shoe.scored and not shoe.unlabelled:
         metrics["map"] = weighting.ranked_lists(plain_entries(shoe, run.loose.keep))
     return metrics
@@ -296,8 +296,8 @@ class _Weighting:
         self._shoe, self._matching = run.shoe, run.matching
         rank = rank_by_id(run.shoe.truth.image_ids)
         self._images = len(rank)
-        self._truth_image = rank[run.shoe.truth.image_of_hoi]
-        self._prediction_image = rank[run.shoe.image[run.shoe.predictions.image_of_hoi]]
+        self.truth_image = rank[run.shoe.truth.image_of_hoi]
+        self.prediction_image = rank[run.shoe.image[run.shoe.predictions.image_of_hoi]]
 
     def ranked_lists(self, entries: Entries) -> RankedLists:
         """Return the lists of all classes, whose mean of average precisions is soft mAP or plain mAP."""
@@ -305,9 +305,9 @@ class _Weighting:
         grid = GRID_TENTHS if shoe.options.ap == "11-point" else ()
         return RankedLists(
             hit=entries.gain > 0,
-            image=self._prediction_image[entries.prediction],
+            image=self.prediction_image[entries.prediction],
             bounds=entries.bounds,
-            truth_image=self._truth_image,
+            truth_image=self.truth_image,
             truth_class=shoe.classes.class_of,
             images=self._images,
             grid=grid,
@@ -320,10 +320,10 @@ class _Weighting:
     def mf1(self) -> ImageSums:
         """Return the mean F1 over classes, as the sums for each class and image that F1 is made of: TP, FP (both of
         `outcomes`) and missed ground truth, in UNITs (one UNIT is a perfect match)."""
-        shoe, matching, truth_image = self._shoe, self._matching, self._truth_image
+        shoe, matching, truth_image = self._shoe, self._matching, self.truth_image
         truth_class, shape = shoe.classes.class_of, (len(shoe.classes.classes), self._images)
         outcome_class, true, false = outcomes(shoe, matching)
-        outcome_image = np.concatenate([truth_image, self._prediction_image[false_positives(shoe, matching)]])
+        outcome_image = np.concatenate([truth_image, self.prediction_image[false_positives(shoe, matching)]])
         missed = np.where(matching.prediction_of < 0, UNIT, 0)
         parts = [
             sum_by_image(outcome_class, outcome_image, true, shape),
@@ -333,18 +333,8 @@ class _Weighting:
         positives = sum_by_image(truth_class, truth_image, np.ones_like(truth_image), shape)
         return ImageSums(parts, positives, f1_of)
 
-    def truth_miss_rate(self) -> ImageSums:
-        """Return the share of the ground truth that no prediction is matched to."""
-        return self._share(self._truth_image, self._matching.prediction_of < 0)
-
-    def prediction_miss_rate(self) -> ImageSums:
-        """Return the share of the predictions that were kept which are matched to no ground truth."""
-        rows = np.flatnonzero(self._matching.keep)
-        return self._share(self._prediction_image[rows], self._matching.truth_of[rows] < 0)
-
-    def _share(self, image: Ints, is_counted: Bools) -> ImageSums:
-        """Return the share of items that count. image: the image number of each item; is_counted: whether the item
-        counts."""
+    def share(self, image: Ints, is_counted: Bools) -> ImageSums:
+        """Return the share of items that count, given the image number of each."""
         one_class, shape = np.zeros_like(image), (1, self._images)
         totals = sum_by_image(one_class, image, np.ones_like(image), shape)
         counts = sum_by_image(one_class, image, np.where(is_counted, 1, 0), shape)

@@ -127,8 +127,8 @@ class ShoeOptions:
         return signed | ({"minsim": write_number(self.min_similarity)} if self.min_similarity else {})
 
     def filter_signature(self) -> dict[str, str]:
-        """Return {name: text} of the settings that say which predictions count; a rank is marked "a-reading", as the
-        paper does not define it."""
+        """Return {name: text} of the settings that say which predictions count; a rank is "a-reading": the paper does
+        not define it."""
         signed = {} if self.min_score is None else {"minscore": write_number(self.min_score)}
         if self.min_rank is not None:
             signed["minrank"] = f"{write_number(self.min_rank)}-{RANKS[self.rank_of]}(a-reading)"

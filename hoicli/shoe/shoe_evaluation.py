@@ -37,14 +37,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, groups, run_starts
 from hoicli.records.triplets import NOTHING, Triplets, merge, triplet_batches
 from hoicli.shoe.likenesses import Likeness, classes_of, likenesses, normalise, pool_of
-from hoicli.shoe.rating import (
-    backend_of,
-    compared_classes,
-    note_senseless,
-    rate,
-    read_predictions,
-    signed_measure,
-)
+from hoicli.shoe.rating import backend_of, compared_classes, note_senseless, rate, read_predictions, signed_measure
 from hoicli.shoe.scores import Run
 from hoicli.shoe.settings import RANKS, ShoeOptions
 from hoicli.shoe.similarity_table import SimilarityTable
@@ -64,8 +57,8 @@ class Evaluation:
         self, gt: Stream, sim: Stream | str, options: ShoeOptions, policy: ErrorPolicy, *, dataset: str
     ) -> None:
         """Read the ground truth and the tables of similarities. sim: the stream of tables, or the name of an offline
-        backend, which then rates the pairs that each model's predictions need. Raises `DataError` for a bad line or
-        empty ground truth."""
+        backend, which then rates the pairs that each model's predictions need. Raises `DataError` for bad or no ground
+        truth."""
         self._vocabulary, self._options, self._policy, self._sim = load(dataset), options, policy, sim
         self._compared_classes = compared_classes(self._vocabulary, options.against)
         if self._compared_classes and options.ignore_no_interaction:
@@ -245,7 +238,10 @@ def _read_in_parallel(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTabl
     def read_truth() -> Triplets:
         """Return the ground truth."""
         truth = merge(triplet_batches(gt, policy=ErrorPolicy(), truth=True))
-        _remember_senses(truth)
+        # so that `candidates` caches the senses of these labels, which most predictions have, too
+        for pos, names in (("v", truth.verbs), ("n", truth.objects)):
+            for name in names:
+                pool_of(name, pos, candidates)
         return truth
 
     def read_table() -> SimilarityTable:
@@ -261,13 +257,6 @@ def _read_in_parallel(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTabl
 
 _CAVEATS = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_TOKENS, caveats.ALL_ONES])
 """The caveats that SHOE's numbers depend on: which triplets there are, where they are, and what ranks them."""
-
-
-def _remember_senses(truth: Triplets) -> None:
-    """Make `candidates` cache the senses of all labels of the ground truth: most predictions have these labels, too."""
-    for pos, names in (("v", truth.verbs), ("n", truth.objects)):
-        for name in names:
-            _ = pool_of(name, pos, candidates)  # only the cache is wanted
 
 
 def _report(shoe: Shoe, unscored: int) -> None:
@@ -349,8 +338,7 @@ def single_pair_images(truth: Triplets) -> Bools:
 
 
 def _instances(truth: Triplets) -> Ints:
-    """Return [B]: the number of the person or object that each box shows, equal for boxes of an image that count as one
-    (`single_pair_images`)."""
+    """Return [B]: the number of the person or object that each box shows, equal for boxes that count as one."""
     boxes = np.union1d(truth.subject, truth.object[truth.object != NO_BOX])
     image = truth.image_of_box[boxes]
     labels = np.array([normalise(label) for label in truth.labels], dtype=object)

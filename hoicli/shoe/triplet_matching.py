@@ -163,8 +163,7 @@ class Shoe:
         return self.verb_and_object_of(*names, prediction)
 
     def verb_and_object_of(self, truth_verb: Ints, truth_label: Ints, prediction: Ints) -> tuple[Floats, Floats]:
-        """Return what `verb_and_object` does, of classes that are given by their verbs [M] and objects [M] as rows of
-        `TruthClasses`."""
+        """Return what `verb_and_object` does, of classes given by their verbs and objects as rows of `TruthClasses`."""
         label = self.predictions.label[prediction]
         verb = self.verbs.look_up(truth_verb, self.predictions.verb[prediction])
         object_ = self.objects.look_up(truth_label, label)
@@ -232,8 +231,8 @@ class Shoe:
         return counts
 
     def _compare_with_dataset(self, compared: ComparedClasses) -> tuple[Ints, Ints]:
-        """Return [P] the place of the class that is most similar to each prediction, of equals the first, and [P] how
-        similar it is, in UNITs."""
+        """Return [P] the class (its place) most similar to each prediction, of equals the first, and [P] their
+        similarity."""
         codes = self.predictions.verb * max(len(self.predictions.objects), 1) + self.predictions.label
         _, first, names_number = np.unique(codes, return_index=True, return_inverse=True)
         place, similarity = np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=np.int64)

@@ -157,8 +157,8 @@ def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bo
 
 def _cases(check: str, batch: Checked, kind: str, rows: Ints, describe: Callable[[Record, int, int], str]) -> Cases:
     """Return the cases of a check about boxes or triplets. kind: "boxes" or "hois"; rows: the boxes or triplets that
-    fail the check; describe: takes a record, its number in the batch, and the index of the first such box or triplet in
-    it, and returns a text."""
+    fail the check; describe: makes the text, from a record, its number in the batch, and the index of the first such
+    box or triplet."""
     is_boxes = kind == "boxes"
     image, start = (batch.image_of_box, batch.box_start) if is_boxes else (batch.image_of_hoi, batch.hoi_start)
 
@@ -177,8 +177,7 @@ def _triplet_text(hoi: Record, labels: list[str | None]) -> str:
 
 
 def _no_interactions(batch: Checked, vocabulary: Vocabulary) -> Bools:
-    """Return [T] whether each triplet has a verb and an object that the vocabulary knows, but not as one
-    interaction."""
+    """Return [T] whether the vocabulary knows the verb and the object of each triplet, but not as one interaction."""
     names, place = batch.classes
     return np.fromiter((_is_no_interaction(name, vocabulary) for name in names), dtype=bool)[place]
 

@@ -152,8 +152,8 @@ class Facts:
 
     @cached_property
     def classes(self) -> tuple[list[int], list[int]]:
-        """Where the classes of each row begin, [N + 1], and the class numbers of all rows. Only to be read when all
-        images are added."""
+        """Where the classes of each row begin, [N + 1], and the class numbers of all rows. To be read once all are
+        added."""
         return starts_of(self.columns["class_count"]).tolist(), self.columns["classes"].tolist()
 
 
@@ -221,8 +221,7 @@ class _RecordDetails:
         self._pair_keys = () if vocabulary is None else ("image_hois", "ambiguous_hois")
 
     def add(self, record: Record) -> None:
-        """Add an image record. Raises an exception that `columns.attempt` expects for a bad one, and for a result row
-        or a match record."""
+        """Add an image record. Raises what `columns.attempt` expects for a bad one, a result row and a match record."""
         require("metric" not in record and not ("predictions" in record and "gt" in record))
         self.masks.append(caveats.read_caveats(record.get("caveats")))
         size = _size(record)

@@ -21,8 +21,7 @@ from hoicli.validation.opinions import Opinion
 @dataclass(frozen=True)
 class Rules:
     """What makes a candidate. same: the IoU from which on two boxes of a label are taken for one; votes: how many
-    models must agree, None for at least half of them; sure: how sure each of these models must be (`Opinion.sure`),
-    from 0 to 1."""
+    models must agree, None for at least half of them; sure: how sure each must be (`Opinion.sure`), from 0 to 1."""
 
     same: float = 0.7
     votes: int | None = None
@@ -51,8 +50,7 @@ class Evidence(NamedTuple):
 
     truth [N]: the triplets, as rows of the ground truth. The others are [models, N]. other_class: of the classes that
     are not annotated there, the one that the model is surest of, -1 for none; sure: how sure it is of that class rather
-    than of the annotated one; score: its score; own_score: the score of the annotated class, NaN if the model does not
-    predict it."""
+    than of the annotated one; score: its score; own_score: that of the annotated class, NaN if it is not predicted."""
 
     truth: Ints
     other_class: Ints
@@ -257,8 +255,8 @@ def find_missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) 
 
 
 def _strays(opinions: Sequence[Opinion], rules: Rules) -> Strays:
-    """Return the predictions of all models that each is sure of (`rules.sure`), and near which nothing of their class
-    is annotated."""
+    """Return the predictions that each model is sure of (`rules.sure`) and near which nothing of their class is
+    annotated."""
     parts = []
     for model, opinion in enumerate(opinions):
         scenes, row = opinion.scenes, np.flatnonzero(opinion.stray & (opinion.sure >= rules.sure))

@@ -105,13 +105,9 @@ def merge_duplicates(scenes: Scenes, duplicates: Duplicates) -> Scenes:
         subject=moved[scenes.subject],
         object=moved[scenes.object],
     )
-    return merged.only(_distinct(merged))
-
-
-def _distinct(scenes: Scenes) -> Ints:
-    """Return the rows of the triplets, ascending, without those that repeat an earlier one."""
-    columns = np.stack([scenes.subject, scenes.object, scenes.verb, scenes.interaction])
-    return np.sort(np.unique(columns, axis=1, return_index=True)[1])
+    columns = np.stack([merged.subject, merged.object, merged.verb, merged.interaction])
+    _, first = np.unique(columns, axis=1, return_index=True)
+    return merged.only(np.sort(first))
 
 
 def add_missing(scenes: Scenes, missing: Missing, vocabulary: Vocabulary, protocol: Protocol, same: float) -> Scenes:

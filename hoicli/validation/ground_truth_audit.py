@@ -57,8 +57,8 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
 
 
 class Audit:
-    """The candidates for errors in one ground truth, with the models that point at them, as rows; and mAP if the ground
-    truth is changed."""
+    """The candidates for errors in a ground truth, with the models that point at them, as rows; and mAP if it is
+    changed."""
 
     def __init__(
         self,
@@ -140,8 +140,8 @@ class Audit:
 
     @property
     def signed(self) -> dict[str, str]:
-        """The settings that predictions add to signatures: how they were filtered, and whether most of a model's
-        predictions do not count."""
+        """The settings that predictions add to signatures: how they were filtered, and whether most of a model's do not
+        count."""
         leave = dict(chain.from_iterable(opinion.tally.leave.items() for opinion in self.opinions))
         return self.filters.signature() | leave
 
@@ -173,8 +173,7 @@ class Audit:
     # Rows
 
     def candidates(self, top: int | None) -> Iterator[Row]:
-        """Yield, for each kind, a row with the number of candidates, then a row for each of the first `top`, surest
-        first (None: for all)."""
+        """Yield, for each kind, a row with the number of candidates, then one for each of the first `top` (None: all)."""
         row_makers = {
             DUPLICATE: self._duplicate_rows,
             CONTRADICTED: self._contradicted_rows,
@@ -299,7 +298,7 @@ class Audit:
         return {"verb": verb, "object": name}
 
     def means(self) -> Iterator[Row]:
-        """Yield the rows of the mAP of every model on the annotations as given and on each of CHANGES, with the
+        """Yield the rows of the mAP of every model on the annotations as given and on each of CHANGES, with
         differences."""
         rows_as_given = self._mean_rows([opinion.tally for opinion in self.opinions], "as_given", ())
         if not rows_as_given:  # no models

@@ -65,8 +65,7 @@ that this is about."""
 
 @dataclass
 class ClassCounts:
-    """How often the classes of a stream occur. All counts are whole numbers, so that their sums do not depend on the
-    order.
+    """How often the classes of a stream occur, in whole numbers, whose sums do not depend on the order.
 
     weights: for each class (of the first DISTINCT that occur) the sum over its triplets of 1 + 1000 * score, since the
     classes that a detector is sure of tell more. triplets: how many there are. images: how many were compared with the
@@ -93,8 +92,8 @@ class ClassCounts:
 
 
 class LabelEvidence:
-    """Gathers the classes of a stream in `counts`; then `doubt` and `verdict` say which dataset and which order of
-    labels they fit best."""
+    """Gathers the classes of a stream in `counts`; `doubt` and `verdict` say which dataset and order of labels they
+    fit."""
 
     def __init__(self, vocabulary: Vocabulary, counts: ClassCounts, truth: Facts | None = None) -> None:
         """vocabulary: the dataset that the labels should be of; counts: what to add to; truth: the ground truth that
@@ -163,8 +162,7 @@ class LabelEvidence:
 
     def doubt(self, name: str) -> tuple[str, str, int, str] | None:
         """Return what is doubtful about the labels of a stream, as the parameters of `Findings.add`: the code of a
-        check, a text, the number of cases, and what to do ("" for what CHECKS says). None if nothing is. name: the name
-        of the stream."""
+        check, a text, the number of cases, and what to do ("" for what CHECKS says). None if nothing is."""
         if not self._total:
             return None
         if self._other_dataset is not None:
@@ -185,8 +183,8 @@ class LabelEvidence:
         return None
 
     def verdict(self) -> str:
-        """Return in a few words which dataset the labels most likely are of, and in which order they were read; "" if
-        there are no labels."""
+        """Return in a few words which dataset the labels most likely are of, and in which order they were read; ""
+        without any."""
         if not self._total:
             return ""
         if self._other_dataset is not None:
@@ -275,8 +273,8 @@ def _scores(batch: Checked) -> Floats:
 
 
 def comparable(name: TripletClass, vocabulary: Vocabulary) -> TripletClass:
-    """Return a class without what evaluation does not compare: the object's label in a dataset with roles, the role in
-    one without."""
+    """Return a class without what evaluation does not compare: in a dataset with roles the object's label, else the
+    role."""
     return TripletClass(name.verb, name.role) if vocabulary.roles else TripletClass(name.verb, "", name.label)
 
 

@@ -24,8 +24,7 @@ BACKGROUND = 0.1
 class Opinion:
     """The predictions of a model for all images, matched by a protocol, with how sure the model is of each.
 
-    name: the model. batch, outcomes: the predictions, and the result of matching them. tally: these outcomes, as for
-    mAP."""
+    name: the model. batch, outcomes: the predictions, and how they match. tally: these outcomes, as for mAP."""
 
     name: str
     batch: Batch
@@ -60,7 +59,7 @@ class Opinion:
     @cached_property
     def _higher_wrong(self) -> tuple[Ints, Ints]:
         """For each prediction [T], how many false positives of its class score higher or the same, and how many there
-        are in its class."""
+        are."""
         return self._count_higher(self.outcomes.code == FALSE_POSITIVE, equal=True)
 
     def _count_higher(self, counted: Bools, *, equal: bool) -> tuple[Ints, Ints]:
@@ -86,8 +85,7 @@ class Opinion:
 
     @cached_property
     def _matched(self) -> tuple[Ints, Ints]:
-        """Every predicted box with every ground-truth box that it overlaps enough, whatever their labels, as two
-        columns."""
+        """Two columns: every predicted box with every ground-truth box that it overlaps enough, whatever their labels."""
         return self.batch.matched_boxes(self.protocol, any_label=True)
 
     def overlapping_predictions(self, subject: Ints, object_: Ints) -> tuple[Ints, Ints]:

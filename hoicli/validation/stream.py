@@ -41,11 +41,7 @@ MANY_IMAGES = 20
 
 
 def validate_images(
-    stream: Stream,
-    vocabulary: Vocabulary | None,
-    *,
-    truth: Facts | None = None,
-    facts: bool = False,
+    stream: Stream, vocabulary: Vocabulary | None, *, truth: Facts | None = None, facts: bool = False
 ) -> Checking:
     """Check a stream of records to its end, a large plain file in several processes, and return what is found.
 
@@ -54,7 +50,9 @@ def validate_images(
 
     def check(part: Stream, _: ErrorPolicy) -> Checking:
         """Return what is found in a part of the stream, read in batches of lines."""
-        checker, following = Checker(vocabulary, truth, facts=facts), iter(_number_lines(part))
+        checker, before = Checker(vocabulary, truth, facts=facts), part.lines_before()
+        # lines have their number in the whole file
+        following = (replace(line, number=line.number + before) for line in part) if before else iter(part)
         with no_garbage_collection():
             while batch := list(islice(following, BATCH)):
                 checker.add(batch)
@@ -65,12 +63,6 @@ def validate_images(
     for other in others:
         checking.merge(other)
     return _conclude(checking, vocabulary, stream.name, truth, facts=facts)
-
-
-def _number_lines(part: Stream) -> Iterable[Line]:
-    """Return the lines of a part of a file, with their line numbers in the whole file."""
-    before = part.lines_before()
-    return (replace(line, number=line.number + before) for line in part) if before else part
 
 
 @dataclass
@@ -237,8 +229,7 @@ class Checker:
             checking.facts.add(batch)
 
     def _add_images(self, batch: Checked) -> None:
-        """Add the ids of a batch's images; for an image that occurs twice, or that the ground truth does not have, add
-        a finding instead."""
+        """Add the ids of a batch's images; for one that occurs twice, or that the ground truth lacks, add a finding."""
         if self._register.add_all(batch.image_ids, list(batch.lines)):
             self.found.images += batch.image_ids
             return
@@ -333,8 +324,7 @@ def _weigh_box_findings(findings: Findings, boxes: int) -> None:
 
 
 def _box_evidence(truth: Facts, compared: Growing) -> BoxEvidence:
-    """Return the boxes of the best predictions together with those annotated in the same images. compared: the columns
-    `Checking.compared`."""
+    """Return the boxes of the best predictions (`Checking.compared`) with those annotated in the same images."""
     rows, (subject, object_) = compared["row"], (compared[side].reshape(-1, 4) for side in ("subject", "object"))
     size = pixels(truth.sizes[row] for row in rows.tolist())
     count = truth.columns["box_count"]
@@ -343,8 +333,7 @@ def _box_evidence(truth: Facts, compared: Growing) -> BoxEvidence:
 
 
 def _are_predictions(lines: list[Line]) -> bool | None:
-    """Return whether lines of image records are predictions, which the first record with triplets shows; None if there
-    is none."""
+    """Return whether lines of image records are predictions, which the first with triplets shows; None without any."""
     for line in lines:
         record = attempt(lambda lines: orjson.loads(lines[0].data), [line])  # None for a line that is no JSON
         says_scores = _says_scores(record) if type(record) is dict else None

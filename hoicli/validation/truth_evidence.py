@@ -25,8 +25,7 @@ ENOUGH_COPIES, ENOUGH_RANKED = 5, 20
 
 @dataclass
 class TruthCounts:
-    """What is counted of predictions beside their ground truth. All are whole numbers, so that the order of the images
-    is no matter.
+    """What is counted of predictions beside their ground truth, in whole numbers: the order of images is no matter.
 
     images: how many are in the ground truth; copied: in how many of them a predicted box equals an annotated one;
     ranked: how many have predictions of annotated and of other classes; pairs: how many pairs these are; ordered: twice
