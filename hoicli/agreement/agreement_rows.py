@@ -102,8 +102,8 @@ class _Rows:
 
     def row(self, metric: str, subset: str, value: float | None, n: int, unit: str, rule: str = "", **more: Any) -> Row:
         """Return a result row with its signature. subset: what the value is of, such as a rater or a level; n: how many
-        items (or what else) it is over; rule: how the models' ratings were merged, "" if they were not; more: further
-        keys of the row."""
+        items (or what else) it is over; rule: how the models' ratings were merged, if they were; more: keys of the row.
+        """
         settings: dict[str, Setting] = {"levels": self.settings.levels}
         if metric in ("spearman", "p"):
             settings |= {"permutations": PERMUTATIONS, "seed": self.settings.seed}
@@ -137,8 +137,7 @@ class _Rows:
         return self.row(metric, subset, value, n, unit, rule, **more, **interval)
 
     def rows_among_raters(self, *, pairs: bool) -> Iterator[Row]:
-        """Yield how well people agree with each other; without people, how well models do. pairs: also each pair's
-        kappa."""
+        """Yield how well people agree with each other; without people, models. pairs: also each pair's kappa."""
         values, levels = self.values, self.settings.levels
         rater_pairs = list(combinations(range(len(self.raters)), 2))
         # The `n` of rows: pairs of raters that have a kappa, items that both rated, or items rated twice or more.
@@ -163,8 +162,8 @@ class _Rows:
             yield self.row(metric, "humans" if self.people else "models", value, items, "levels")
 
     def model_rows(self) -> Iterator[Row]:
-        """Yield how well models agree with the mean of people: all models merged into one, and each model. Yield
-        nothing without people or without models."""
+        """Yield how well models agree with the mean of people: all models merged into one, and each; nothing without
+        both."""
         ratings, models, row, settings = self.ratings, self.models, self.row, self.settings
         if not self.people or not models:
             return
@@ -266,8 +265,7 @@ def _encode_name(name: str) -> str:
 
 def blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Yield the result rows as small tables for reading, each a list of lines {column: text or number}. A table has a
-    line for each subset (raters, a level, a size) and a column for each of its metrics; metrics that belong together
-    share a table. Numbers are rounded."""
+    line for each subset (raters, a level, a size) and a column for each of its metrics; some share one."""
     tables: dict[str, dict[str, Row]] = {}
     for row in rows:
         metric = str(row["metric"])

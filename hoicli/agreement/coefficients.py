@@ -51,8 +51,8 @@ def estimate_of(
 
     fewest: only items with at least so many ratings are resampled; the others say nothing, and would make each
     resample's number of items a matter of chance. lowest, highest: the range of the measure. There is no interval
-    without a resampling, with fewer than two such items, and if all resamples give the same number: items that are all
-    alike do not say how much others might differ."""
+    without a resampling, with fewer than two such items, and if all resamples give the same number: such items do not
+    say how others might differ."""
     value = value_of(measure, ratings)
     ratings = ratings[(~np.isnan(ratings)).sum(axis=1) >= fewest]
     if resampling is None or value is None or len(ratings) < FEWEST_IMAGES:
@@ -224,8 +224,8 @@ def _ratio(part: Floats, whole: Floats | Ints, where: Bools, otherwise: float = 
 def _sum_drawn(values: Floats | Bools, weights: Floats) -> Floats:
     """Return [R]: the sums of values [items] in R resamples, each value counted as often as weights [items, R] say.
 
-    Sums of whole numbers are exact; others are added one after the other in the items' order, so that the last digit
-    does not depend on how a processor adds."""
+    Sums of whole numbers are exact; others are added in the items' order: the last digit is the same on any processor.
+    """
     values = values.astype(np.float64)
     if not len(values):
         return np.zeros(weights.shape[1])
@@ -295,8 +295,7 @@ def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "ma
 
 
 def mean_and_deviation(subsets: Subsets) -> tuple[float | None, float | None]:
-    """Return the mean and the sample standard deviation of the subsets' agreement, None where too few are defined: one
-    for the mean, two for the deviation."""
+    """Return the mean and the sample standard deviation of the subsets' agreement, None where too few are defined."""
     values = [value for value, _ in subsets.values() if value is not None]
     return fmean(values) if values else None, stdev(values) if len(values) > 1 else None
 

@@ -65,8 +65,7 @@ def read_ratings(
 
     A line is `{"item", "rater", "rating"}` (and perhaps `kind`: human or model) or `{"item", "ratings": {rater:
     rating}}`; a file may be a CSV of either instead. models: names or patterns (`gpt*`) of the raters that are models;
-    without any `kind` decides, and a rater of unknown kind is human. group: the key whose value is the group of a
-    line's item.
+    without any `kind` decides, and a rater of unknown kind is human. group: the key of an item's group.
 
     Raises `DataError` with file and line for a bad line, a rating given twice, a rater of two kinds and an item of two
     groups, and when there is no rating at all; `UsageError` for a pattern that names nobody."""
@@ -112,7 +111,7 @@ def _collect_facts(lines: Iterable[Line], levels: int, policy: ErrorPolicy, grou
 
 def _match_raters(patterns: Sequence[str], raters: Sequence[str]) -> list[str]:
     """Return the raters that match the patterns, pattern by pattern; those of one pattern are sorted by name. Raises
-    `UsageError` for a pattern that matches nobody."""
+    `UsageError` if one matches nobody."""
     names: dict[str, None] = {}
     for pattern in patterns:
         matching = [rater for rater in raters if fnmatchcase(rater, pattern)]

@@ -42,8 +42,7 @@ class Claim:
 
     @classmethod
     def parse(cls, text: str) -> Claim:
-        """Return the claim in a text like `46.06/43.72/46.76`, or `full=46.06/rare=43.72`. Any other raises
-        `UsageError`."""
+        """Return the claim in a text like `46.06/43.72/46.76`, or `full=46.06/rare=43.72`. Raises `UsageError`."""
         numbers: list[tuple[str, Decimal]] = []
         for part in text.split("/"):
             name, equals, number = part.strip().rpartition("=")
@@ -130,15 +129,13 @@ class Tried:
 
     @property
     def order(self) -> tuple[int, int, float]:
-        """The key to sort tried settings by: those that fit first, the more usual rounding and the fewer options
-        before; then the others, the nearest first."""
+        """The key to sort tried settings by: those that fit, usual rounding and few options first; then the nearest."""
         names = [*(name for _, name in _ROUNDINGS), ""]
         option_count = self.options.count("--") if self.rounding else 0
         return names.index(self.rounding), option_count, max(self.off.values())
 
     def text(self, more: int = 0) -> str:
-        """Return the values with slashes between them, each with the claimed number's decimal places and `more` further
-        ones."""
+        """Return the values with slashes between them, each with the claimed number's decimal places and `more`."""
         printed = self.printed.items()
         return "/".join(f"{self.values[subset]:.{_decimal_places(number) + more}f}" for subset, number in printed)
 

@@ -302,8 +302,7 @@ def error_rows(
 
 
 def _error_count_rows(baseline: Diagnosis, model: Diagnosis, shared: Comparison, last_keys: Row) -> Iterator[Row]:
-    """Yield a row count_diff for each type of error and subset: how many more such errors the model makes than the
-    baseline. `n` is the number of errors of both."""
+    """Yield a row count_diff for each type of error and subset: how many more the model makes. `n` counts both's."""
     subsets = subset_classes(shared.vocabulary, baseline.protocol)
     errors_and_subsets = list(product((*ERRORS, MISSED), subsets))
 

@@ -109,7 +109,7 @@ def _protocol_and_tags(row: AnyRow) -> tuple[Any, Any]:
 
 
 def _verdict(model: str, baseline: str, row: AnyRow) -> str:
-    """Return the sentence that says whether a model is better than the baseline. row: of their difference in a metric."""
+    """Return the sentence that says whether a model is better than the baseline. row: their difference in a metric."""
     value, low = row["value"], row["ci_low"]
     subset_text = _subset_text(row)
     metric, less_is_better = NAMES[row["metric"]], _less_is_better(row)
@@ -153,8 +153,7 @@ def _test_text(row: AnyRow, chance_name: str) -> str:
 
 
 def _subset_text(row: AnyRow) -> str:
-    """Return in words what a row is about: its protocol, its subset unless that is full, and its threshold or part of
-    the data (`hico, rare, IoU 0.75`)."""
+    """Return in words what a row is about: its protocol, subset and threshold or part (`hico, rare, IoU 0.75`)."""
     subset = [] if row["subset"] == "full" else [str(row["subset"])]
     return ", ".join([str(row["protocol"]), *subset, *_limit_texts(row)])
 
@@ -254,8 +253,8 @@ def _recall_and_order(mean: AnyRow, rows: Sequence[AnyRow], related: Sequence[An
 
 def _costliest_error(mean: AnyRow, related: Sequence[AnyRow]) -> Iterator[Finding]:
     """Yield the type of error that costs the worse model most mAP, compared with the better one. Types whose difference
-    was tested and is not significant are left out. mean: the row of the difference of mAP; related: the rows about the
-    same models, part of the data and subset."""
+    was tested and is not significant are left out. mean: the row of the difference; related: the rows about the same
+    models, part and subset."""
     # oracles of one type of errors, not those that repair all false positives or all false negatives (OF_A_SIDE)
     costs = [row for row in related if row["metric"] == "delta_mAP_diff" and row["oracle"] not in OF_A_SIDE]
     costs = [row for row in costs if row["value"] is not None]

@@ -127,7 +127,7 @@ class Repaired:
         return ranked_ap(self._hit_rank, self._hit_bounds, self._positives, self._protocol)[0]
 
     def cells(self, confusions: KindConfusions, names: int) -> Cells:
-        """Return the cells of the confusion matrix, with the gain of repairing each. names: how many names there are."""
+        """Return the cells of the confusion matrix, with the gain of repairing each. names: how many there are."""
         width = names + 1
 
         def key_of(true: Ints, predicted: Ints) -> Ints:

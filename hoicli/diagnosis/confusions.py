@@ -82,8 +82,7 @@ class ConfusionColumns:
     """The confusions of a model in some images.
 
     counted, hit [T]: whether each prediction counts, and whether it is a true positive; truth_class [G]: the class of
-    each ground truth; true_positive [G]: the prediction that is its true positive, else -1. kinds: "verb" and perhaps
-    "object"."""
+    each ground truth; true_positive [G]: its true positive, else -1. kinds: "verb" and perhaps "object"."""
 
     counted: Bools
     hit: Bools
@@ -135,8 +134,7 @@ class ConfusionColumns:
 
     @classmethod
     def unseen(cls, truth: GroundTruth, protocol: Protocol, images_seen: Iterable[str]) -> ConfusionColumns:
-        """Return the confusions of the images without predictions (not among `images_seen`): all ground truth is
-        missed."""
+        """Return the confusions of the images without predictions (not among `images_seen`): all is missed."""
         scenes, (image_ids, image, rows) = truth.scenes, truth.unseen(protocol, images_seen)
         none, never = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
         located = Located(  # matched images with ground truth and no predictions
@@ -388,7 +386,7 @@ def _object_fixes(located: Located, confusing: _Drops, units: _Units) -> _Fixes:
 
 
 def _stray_pairs(predicted: _PredictedPairs, claims: _Claims) -> _Strays:
-    """Return the predicted pairs (and their predictions) whose object box is wrong and confused with no annotated one."""
+    """Return the predicted pairs, with their predictions, whose wrong object is confused with no annotated one."""
     claiming = np.zeros(len(predicted.best), dtype=bool)
     claiming[claims.group] = True
     stray = np.flatnonzero(predicted.is_astray & ~claiming)

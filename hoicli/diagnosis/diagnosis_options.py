@@ -78,8 +78,7 @@ def _check_diagnosable(protocol: Protocol, dataset: str | None, *, as_released: 
 
 
 def progressive_order(text: str) -> tuple[str, ...]:
-    """Return the oracles that a comma-separated list names; for `all`, all. Raises `UsageError` for a bad or repeated
-    name."""
+    """Return the oracles that a comma-separated list or `all` names. Raises `UsageError` for a bad or repeated name."""
     if text.strip() == "all":
         return IN_TURN
     names = tuple(name.strip() for name in text.split(","))

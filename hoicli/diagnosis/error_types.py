@@ -166,8 +166,8 @@ class _GroupFit(NamedTuple):
     """How each group of V-COCO predictions fits each ground truth of its image, K combinations in all.
 
     group [K]: the group. same_person [K]: whether it belongs to the person of the ground truth; same_object: whether
-    its object box matches (where neither has an object: whether the action is the same); same_action: whether it has
-    that action."""
+    its object box matches (where neither has an object: the action is the same); same_action: whether it has that
+    action."""
 
     group: Ints
     same_person: Bools
@@ -240,8 +240,7 @@ def _foremost_predictions(located: Located) -> Bools:
 
 
 def _each_error(located: Located, type_of_boxes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return [T] the type of each prediction. type_of_boxes [T]: its type if it belongs to no ground truth of its
-    class."""
+    """Return [T] the type of each prediction. type_of_boxes [T]: if it belongs to no ground truth."""
     error = type_of_boxes.copy()
     error[located.truth >= 0] = DUPLICATE
     error[located.hit] = HIT

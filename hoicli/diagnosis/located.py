@@ -82,8 +82,7 @@ class Located:
 
 
 def locate(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
-    """Return the columns that error types are computed from, for a batch of predictions and its outcomes under a
-    protocol."""
+    """Return the columns that error types are computed from, for a batch and its outcomes under a protocol."""
     scenes, truth = batch.predictions, batch.truth.scenes
     image, rows = counted_truth(batch, protocol)
     box, truth_box = batch.matched_boxes(protocol)
@@ -186,8 +185,7 @@ def each_match(
 
 
 def _refuse_earlier_options(settled: Settled, filters: Filters) -> None:
-    """Raise `UsageError` for options that act before or while predictions are matched: match records are matched
-    already."""
+    """Raise `UsageError` for options that act before or while predictions are matched, which match records are."""
     if "noint" in settled.protocol.settings():  # the setting of `--with-no-interaction`
         problem = f"match records leave them out; give the predictions, with {arg('gt')}"
         raise UsageError(f"{arg('with_no_interaction')}: {problem}")
@@ -201,7 +199,7 @@ def _refuse_earlier_options(settled: Settled, filters: Filters) -> None:
 
 
 def _view_settings(view: MatchedView, settled: Settled, name: str, filters: Filters) -> dict[str, str]:
-    """Check that the errors of a view can be diagnosed, and return the settings of its signature. name: of the stream."""
+    """Check that the errors of a view can be diagnosed, and return the settings of its signature."""
     check_diagnosed(view.row)
     view.check_counted(settled.vocabulary, name, allowed=filters.allow_uncounted)
     if settled.truth is not None:
@@ -211,7 +209,7 @@ def _view_settings(view: MatchedView, settled: Settled, name: str, filters: Filt
 
 
 def _is_of_another_protocol(line: Line, protocol: Protocol) -> bool:
-    """Return whether a line is seen, without parsing it, to be of another protocol, whose name is near its beginning."""
+    """Return whether a line is seen, without parsing it, to be of another protocol, which it names at its beginning."""
     head = line.data[:400]
     start = head.find(b'"protocol":"')
     return start > 0 and not head.startswith(f'"protocol":"{protocol.name}"'.encode(), start)
@@ -282,5 +280,5 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
 
 
 def _shift_index(index: int | None, base: int) -> int:
-    """Return the index in the batch of an item with this index in its image, whose first item has `base`; -1 for None."""
+    """Return the index in the batch of an item with this index in its image, whose first one is `base`; -1 for None."""
     return -1 if index is None else index + base

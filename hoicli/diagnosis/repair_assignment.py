@@ -70,7 +70,7 @@ class ErrorTypes:
 
     @property
     def repair(self) -> Ints:
-        """The prediction [G] that repairs each ground truth, else -1; one of several (which only `independent` allows)."""
+        """The prediction [G] that repairs each ground truth, else -1; of several (by `independent`) one."""
         repair = np.full(len(self.true_positive), -1, dtype=np.int64)
         repairing = np.flatnonzero(self.repairs >= 0)
         repair[self.repairs[repairing]] = repairing

@@ -75,8 +75,8 @@ class Corrections:
     """A ranking of all predictions that mAP counts, in which each prediction with a repair stands twice: in its own
     class and in the class that it is corrected to. It is ranked once; each oracle chooses which of both to count.
 
-    row [M]: the ranked predictions as rows of `listed`; class c has row[bounds[c]:bounds[c + 1]]. image [M]: the image
-    of each."""
+    row [M]: the ranked predictions as rows of `listed`; class c has row[bounds[c]:bounds[c + 1]]. image [M]: their
+    images."""
 
     def __init__(self, listed: Listed, columns: Growing, classes: int, *, as_listed: bool) -> None:
         """Rank the predictions. columns: their errors, the COLUMNS. Equal scores rank by image id and then by predicted
@@ -177,8 +177,7 @@ class Diagnosis:
     """The error types of one model, gathered batch by batch in any order, and mAP with each oracle."""
 
     def __init__(self, protocol: Protocol, classes: int, listed: Listed, reading: Reading = "shared") -> None:
-        """Start with no image. listed: the predictions of a tally, to which each batch is added before it is added
-        here."""
+        """Start with no image. listed: the predictions of a tally, to which each batch is added first."""
         self.reading, self.protocol = reading, protocol
         self._classes, self._listed = classes, listed
         self._unseen: list[str] = []  # the ids of images without predictions
@@ -288,8 +287,7 @@ class Diagnosis:
         return iter(self._results)
 
     def progressive(self, vocabulary: Vocabulary, order: Sequence[str]) -> Iterator[OracleResult]:
-        """Yield the results under the first oracle of `order`, its first two, and so on, each named after the one it
-        adds."""
+        """Yield the results under the first oracle of `order`, its first two, and so on, named after the last."""
         for step, oracle in enumerate(order, start=1):
             yield self._result(oracle, self._corrections.after(order[:step]), vocabulary)
 
@@ -301,8 +299,7 @@ class Diagnosis:
         return self._made
 
     def make_list_ranker(self, image_ids: Sequence[str]) -> Callable[[Sequence[str]], Iterator[RankedLists]]:
-        """Return a function that takes names of oracles and yields, for each one applied alone, the ranked lists of all
-        classes.
+        """Return a function that takes names of oracles and yields the ranked lists under each one alone.
 
         image_ids: all images of predictions and of ground truth; the lists number images by their places in it.
         Neighbouring oracles that leave the same predictions (TRUTH_ORACLES) share arrays."""

@@ -85,8 +85,7 @@ class Curve:
 
     @cached_property
     def best(self) -> int | None:
-        """The reachable point with the highest F1, of equal ones the highest threshold; None if there is no true
-        positive."""
+        """The reachable point with the highest F1, of equals the highest threshold; None without true positives."""
         points = np.flatnonzero(self.reachable)
         if self.positives == 0 or not self.hit.any():
             return None
@@ -136,8 +135,8 @@ def recall_levels(grid: Sequence[float], steps: int) -> tuple[float, ...]:
 @dataclass(frozen=True)
 class Calibration:
     """How scores compare with the share of right predictions, in B bins of equal width. count [B]: how many predictions
-    each bin has; right, confidence [B]: the share of true positives among them, and their mean score, both NaN for an
-    empty bin."""
+    each bin has; right, confidence [B]: the share of true positives among them, and their mean score; NaN for an empty
+    bin."""
 
     count: Ints
     right: Floats
@@ -174,8 +173,7 @@ def calibration(score: Floats, hit: Bools) -> Calibration | None:
 
 
 def classes_named(names: Sequence[str], vocabulary: Vocabulary) -> Ints:
-    """Return the numbers, ascending, of the classes "VERB OBJECT" or "VERB ROLE". Raises `UsageError` for an unknown
-    name."""
+    """Return the numbers, ascending, of the classes "VERB OBJECT" or "VERB ROLE". Raises `UsageError` for others."""
     class_of = {" ".join(filter(None, pair)): number for number, pair in enumerate(vocabulary.interactions)}
     for name in names:
         if name not in class_of:

@@ -32,8 +32,7 @@ class BoxPairs(NamedTuple):
 
 def match_best(pairs: BoxPairs, rank: Ints, crowd: Bools) -> Codes:
     """Return the outcome codes [1, D] of D detections by PASCAL VOC's rule, at one IoU threshold. Each detection claims
-    the annotated box that it overlaps most; of the claims on a box the best-scored is true, and those on a crowd are
-    ignored.
+    the annotated box that it overlaps most; of the claims on a box the best is true; those on a crowd are ignored.
 
     pairs: those that overlap enough; rank [D]: the rank of each detection among those of its image and label by
     descending score, from 0; crowd [G]: whether each annotated box is a crowd."""

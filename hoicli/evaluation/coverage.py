@@ -46,8 +46,8 @@ def classless_problem(tally: Tally, vocabulary: Vocabulary) -> str:
     """Return a message if most predictions have no class in the vocabulary, "" if not.
 
     Most means more than half of all predictions, and also of the best predictions of each image: a detector that scores
-    every verb for every pair has many predictions without a class, but not at the top. Fewer than ENOUGH_IMAGES images
-    show nothing."""
+    every verb for every pair has many without a class, but not at the top. Fewer than ENOUGH_IMAGES images show
+    nothing."""
     classless, total = tally.listed.classless(), len(tally.listed)
     if 2 * classless <= total:
         return ""

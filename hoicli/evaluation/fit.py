@@ -85,7 +85,7 @@ class Fit:
     best: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
 
     def add(self, images: Images, image: Ints) -> Fit:
-        """Add the predictions of some images, which are rows `image` [N] of the ground truth; return this collection."""
+        """Add the predictions of some images, rows `image` [N] of the ground truth; return this collection."""
         self.inverted.add(images)
         self.largest = max(self.largest, float(np.abs(images.boxes).max(initial=0.0)))
         scores = np.where(np.isnan(images.score), -np.inf, images.score)

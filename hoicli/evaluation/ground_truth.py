@@ -147,16 +147,14 @@ class GroundTruth:
 
     @cached_property
     def _orders_of_triplets(self) -> Hashes:
-        """[N] for each image, a hash of the order in which it lists triplets of one class with different boxes; 0
-        without any."""
+        """[N] for each image, a hash of the order in which it lists triplets of one class on different boxes, or 0."""
         rows = np.flatnonzero(self.scenes.interaction >= 0)
         box_hashes = row_hashes(*self._corners(rows).T)
         return hash_order(self.scenes.image_of_hoi[rows], self.scenes.interaction[rows], box_hashes, self.scenes.hashes)
 
     @cached_property
     def _orders_of_people(self) -> Hashes:
-        """[N] for each image, a hash of the order in which it lists people who differ by their boxes or actions; 0
-        without any."""
+        """[N] for each image, a hash of the order in which it lists people of different boxes or actions, or 0."""
         scenes, (rows, _) = self.scenes, self.people
         actions = np.zeros(len(scenes.boxes), dtype=np.uint64)  # by box: the sum of the hashes of the person's triplets
         every_triplet = np.arange(len(scenes.subject))
@@ -265,8 +263,7 @@ class GroundTruth:
 
     @_cache_columns
     def members(self, part: Part) -> Bools:
-        """Return a mask of the T triplets that are in one part of a slice: by their image in a slice of images, else by
-        their boxes."""
+        """Return a mask of the T triplets that are in one part of a slice: by their image, or else by their boxes."""
         members: Bools = self.slice_members(part.slice)[part.number]
         return members[self.scenes.image_of_hoi] if part.slice.of == IMAGES else members
 

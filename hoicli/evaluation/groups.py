@@ -185,8 +185,7 @@ class Grouping:
         return places
 
     def finish(self, *, lacking_allowed: bool = False) -> list[Group]:
-        """Return the groups in the order of their values. lacking_allowed: leave out groups without predictions in
-        silence.
+        """Return the groups in the order of their values. lacking_allowed: leave groups without predictions out.
 
         Raises `DataError` for groups that have no predictions of a model, or leaves them out with a note if the policy
         skips what is bad: a group without any prediction is more likely a run of the detector that is missing."""

@@ -124,9 +124,8 @@ class MatchedView:
             _check_count(f"{name}: of {truth.name}", images_seen, len(truth.position), unread, place)
 
     def add_missed(self, truth: GroundTruth, row: Protocol) -> None:
-        """Add the ground truth of images without records to the tally, so that it counts as missed. row: the view as
-        requested, which knows the images or triplets of its part of the data. Raises `UsageError` if it knows only the
-        part's name."""
+        """Add the ground truth of images without records to the tally, as missed. row: the view as requested, which
+        knows the images or triplets of its part of the data. Raises `UsageError` if it knows only the part's name."""
         tally = self.tally
         check_part(row)
         image_ids, image, missed = truth.unseen(row, tally.listed.image_ids)
@@ -275,8 +274,7 @@ def _join_items(records: Sequence[Record], key: str) -> tuple[list[Record], Ints
 
 
 def interactions(items: list[Record], vocabulary: Vocabulary) -> Ints:
-    """Return [M] the class number of each of M predictions or ground-truth triplets, -1 for a verb and object that are
-    none."""
+    """Return [M] the class number of each of M predictions or ground-truth triplets, -1 for none."""
     ids = vocabulary.interaction_ids
     if vocabulary.roles:
         return np.array([ids[item["verb"], item.get("role") or ""] for item in items], dtype=np.int64)

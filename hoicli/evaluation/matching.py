@@ -133,8 +133,7 @@ class Batch(Pairing):
         return code
 
     def _best_of_images(self, count: int, among: Bools | None) -> Bools:
-        """Return a mask [T] of the `count` best-scored predictions of each image. among [T]: only these are ranked,
-        None for all."""
+        """Return a mask [T] of the `count` best-scored predictions of each image, of those `among` [T] (None: all)."""
         if among is not None:
             return best_per_image(self.predictions, count, among)
         if count not in self._filtered:
@@ -146,8 +145,8 @@ class Batch(Pairing):
 
         A triplet is removed only because of a better-scored one of the same labels and verb. So it does not matter for
         the others whether whole verbs, or the worst of an image, were dropped before, and one result on all predictions
-        serves every protocol. few: a cap left few predictions, whose NMS alone is faster, unless that result is there
-        already."""
+        serves every protocol. few: a cap left few predictions, whose NMS alone is faster unless that is there already.
+        """
         if few and nms not in self._filtered:
             return pair_nms(self.predictions, among, **nms._asdict())
         if nms not in self._filtered:
@@ -156,8 +155,7 @@ class Batch(Pairing):
         return self._filtered[nms]
 
     def _match_all(self, protocol: Protocol, filters: Filters) -> Outcomes:
-        """Return the outcomes by a protocol's rules and threshold on all images, even if it is a view on a part of the
-        data."""
+        """Return the outcomes by a protocol's rules and threshold on all images, even if it is a view on a part."""
         if protocol.whole_image:
             return self._match_labels(self.drop_reasons(protocol, filters))
         if protocol.every_overlap or protocol.first_free:
@@ -265,8 +263,7 @@ class Batch(Pairing):
         return Outcomes(code, row=none, truth=none, iou_subject=no_overlaps, iou_object=no_overlaps, enough=nowhere)
 
     def check_serves(self, protocol: Protocol) -> None:
-        """Raise `DataError` if a caveat of the predictions rules the protocol out (scores of whole images, for
-        example)."""
+        """Raise `DataError` if a caveat of the predictions rules the protocol out (as scores of whole images)."""
         if not protocol.refuses & self.predictions.every_caveat:
             return
         refused = self.predictions.caveats & protocol.refuses

@@ -50,8 +50,7 @@ _TOGETHER = {
 
 def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -> str:
     """Return in words what a protocol does, as `eval --explain` prints it: a line each for its name and source, boxes,
-    matching, what counts and how results are averaged, and perhaps its remark. subjects: the labels that a subject may
-    have."""
+    matching, what counts and how results are averaged, and perhaps its remark. subjects: labels of subjects."""
     width = "x2 - x1 + 1 (inclusive pixels)" if protocol.inclusive else "x2 - x1 (edges)"
     touch = "" if protocol.touching_overlap else ", 0 where boxes only touch"
     if protocol.union_margin:
@@ -101,8 +100,8 @@ def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -
 
 
 def _match_rule(protocol: Protocol, enough: str) -> str:
-    """Return in words which ground truth a prediction is matched with and when it is true. enough: the overlap (`>=
-    0.5`)."""
+    """Return in words which ground truth a prediction is matched with and when it is true. enough: the overlap that it
+    needs, as text."""
     if protocol.whole_image:
         return (
             "the best triplet of a class in an image is the image's score of the class; true if the image has the "
@@ -148,8 +147,7 @@ def _grid_name(grid: tuple[float, ...]) -> str:
 
 
 def protocol_record(row: Protocol) -> Record:
-    """Return the protocol as the JSON object that a protocol file would have for it, the grid by its name if it has
-    one."""
+    """Return the protocol as the JSON object that a protocol file would have for it, the grid by its name if it can."""
     record: Record = {name: getattr(row, name) for name in _file_fields() if name not in _unused_later_fields(row)}
     grids: dict[tuple[float, ...], Any] = {grid: name for name, grid in GRIDS.items()} | {EVERY_RECALL: EVERY}
     return {**record, "grid": grids.get(row.grid, list(row.grid))}

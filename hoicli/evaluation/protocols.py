@@ -168,8 +168,7 @@ class Protocol:
 
 
 def view_key(name: str, view: Mapping[str, str]) -> str:
-    """Return the `Protocol.key` of a view: its protocol's name and the values of its tags (iou, slice, part), joined by
-    |."""
+    """Return the `Protocol.key` of a view: its protocol's name and the values of iou, slice and part, joined by |."""
     return "|".join([name, *view.values()])
 
 

@@ -135,7 +135,7 @@ def order_by_score(score: Floats, ties: Ties = lambda _: ()) -> Ints:
 
 
 def order_by_class(classes: NDArray[np.signedinteger[Any]], order: Ints) -> Ints:
-    """Return the rows `order` stably sorted by class: rows of one class keep their sequence. classes [T]: of all rows."""
+    """Return the rows `order` sorted by class: rows of one class keep their sequence. classes [T]: of all rows."""
     return order[np.argsort(_to_fast_type(classes)[order], kind="stable")]
 
 
@@ -193,8 +193,7 @@ def precision_from(rank: Ints, bounds: Ints, positives: Ints, recalls: Sequence[
 
 def interpolated_ap(rank: Ints, bounds: Ints, positives: Ints, grid: tuple[float, ...]) -> Floats:
     """Return [C] the mean, over the values of `grid`, of each class's largest precision at that recall or more, in [0,
-    1]; 0 without ground truth or true positives, as in every released evaluator. rank, bounds, positives: as in
-    `ranked_ap`."""
+    1]; 0 without true positives, as in every released evaluator. rank, bounds, positives: as in `ranked_ap`."""
     ap = np.zeros(len(positives))
     for largest in precision_from(rank, bounds, positives, grid):
         ap += largest

@@ -101,8 +101,7 @@ class Found:
         return images
 
     def rank(self, constraint: str, triplets: int) -> Ints:
-        """Return [triplets] for each ground-truth triplet the rank of the best prediction that finds it, NEVER if none
-        does."""
+        """Return [triplets] for each ground-truth triplet the rank of the best prediction that finds it, or NEVER."""
         rank = np.full(triplets, NEVER)
         rank[self._found["triplet"]] = self._found[constraint]
         return rank

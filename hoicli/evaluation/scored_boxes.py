@@ -37,8 +37,7 @@ def detected_boxes(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBox
 
     A box has the score that its record's `scores` states. In a record without `scores`, a box has the best score of the
     triplets that name it, boxes that no triplet names are left out, and of boxes with equal label and corners only the
-    best-scored stays. For a bad record this raises any of the exceptions after which `columns.attempt` looks for the
-    bad line."""
+    best-scored stays. For a bad record this raises what makes `columns.attempt` look for the bad line."""
     raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores",))  # with each record's scores of boxes
     scenes = numbered_scenes(raw, vocabulary, scored=True)
     score = scores_by_box(raw, scenes)
@@ -69,8 +68,7 @@ def _best_triplet_scores(raw: RawImages, scenes: Scenes) -> Floats:
 
 
 def _repeated_boxes(scenes: Scenes, score: Floats, candidates: Ints) -> Ints:
-    """Return those of the `candidates` (indices of boxes) that repeat a better-scored one of the same image, label,
-    corners."""
+    """Return those of the `candidates` (boxes) that repeat a better-scored one of the same image, label and corners."""
     boxes = np.column_stack([scenes.image_of_box[candidates], scenes.labels[candidates], scenes.boxes[candidates]])
     order = np.lexsort((-score[candidates], *boxes.T))
     # equal boxes stand together, the best-scored first: a box that equals its predecessor repeats it

@@ -65,8 +65,7 @@ def adapt_protocol(row: Protocol, vocabulary: Vocabulary) -> Protocol:
 
 
 def _dataset_to_follow(vocabulary: Vocabulary) -> str:
-    """Return the dataset whose protocols apply to one that has none of its own: V-COCO if its verbs have roles, else
-    HICO-DET."""
+    """Return the dataset whose protocols apply to one without its own: V-COCO for verbs with roles, else HICO-DET."""
     return "vcoco" if vocabulary.roles else "hico"
 
 

@@ -190,8 +190,7 @@ def _classes_of_parts(text: str, cuts: Sequence[float], vocabulary: Vocabulary) 
     """Return the class numbers in each part, by the part's name, for a slice that divides the classes.
 
     text: `verb` or `object` for a part for each of these, `frequency` for the dataset's groups (rare, non_rare). cuts:
-    numbers of training triplets; with any, the parts are the ranges between them. Raises `UsageError` if the dataset
-    lacks them."""
+    numbers of training triplets; with any, the parts are the ranges between them. Raises `UsageError` without any."""
     pairs, counts = list(enumerate(vocabulary.interactions)), vocabulary.training_counts
     if cuts and not counts:
         problem = f"{vocabulary.name} has no training counts, only groups"
@@ -246,8 +245,7 @@ def _read_slice(path: str) -> Slice:
 
 
 def _read_image_parts(path: str) -> set[tuple[str, str]]:
-    """Return every (image id, part) in a file of `image_id<TAB>part` lines, or a CSV. Raises `DataError` for a bad
-    line."""
+    """Return every (image id, part) in a file of `image_id<TAB>part` lines, or a CSV. Raises `DataError` for others."""
     image_part_pairs, delimiter = set(), None
     for number, line in enumerate(Stream([path], "slices")):
         if number == 0 and (delimiter := announced_delimiter(line)):

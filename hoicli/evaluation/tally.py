@@ -54,8 +54,7 @@ class ClassResults:
 
 
 class Mean(NamedTuple):
-    """The mean over one subset of classes. ap, max_recall: in [0, 1], None if the subset is empty; classes: how many it
-    has."""
+    """The mean over one subset of classes. ap, max_recall: in [0, 1], None if it is empty; classes: how many it has."""
 
     subset: str
     ap: float | None
@@ -194,8 +193,7 @@ class Tally:
 
     @property
     def leave(self) -> dict[str, str]:
-        """The setting UNCOUNTED if most triplets have no class, so that the user had to allow results of the others;
-        else none."""
+        """The setting UNCOUNTED if most triplets have no class, so that the user had to allow results; else none."""
         return dict(UNCOUNTED) if self.uncounted else {}
 
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
@@ -308,7 +306,7 @@ def class_vocabulary(vocabulary: Vocabulary, protocol: Protocol) -> Vocabulary:
 
 
 def classes_in_mean(positives: Ints, vocabulary: Vocabulary, protocol: Protocol) -> Bools:
-    """Return a mask [C] of the classes that a protocol's mean includes. positives [C]: the ground truth of each class."""
+    """Return a mask [C] of the classes that a protocol's mean includes. positives [C]: their ground truth."""
     vocabulary = class_vocabulary(vocabulary, protocol)
     in_mean = positives > 0 if protocol.only_annotated_classes else np.ones(len(positives), dtype=bool)
     if protocol.drop_no_interaction:

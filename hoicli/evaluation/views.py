@@ -149,7 +149,7 @@ class Views:
 
     def _protocol_views(self, protocol: Protocol) -> Iterator[Protocol]:
         """Yield all views of a protocol at every threshold: first on all data, then on each part of the slices that
-        apply to it."""
+        apply."""
         yield from _threshold_views(protocol, protocol.threshold, self.thresholds)
         for slice_ in self.of_data:
             if slice_applies(slice_, protocol):

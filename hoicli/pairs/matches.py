@@ -81,7 +81,7 @@ class AnnotatedPairs:
 
     @cached_property
     def rank(self) -> Ints:
-        """The place [N] of each image when all are sorted by id, which orders equal scores whatever the order of lines."""
+        """The place [N] of each image when all are sorted by id, which orders equal scores."""
         return rank_by_id(self.ground_truth.scenes.image_ids)
 
     def match_detections(

@@ -63,8 +63,7 @@ class PairBatch:
 
     @cached_property
     def mark(self) -> Floats:
-        """A number [P] made of the corners and the object label of each detected pair, which orders pairs of equal
-        score."""
+        """A number [P] made of the corners and the object label of each detected pair, for ties of score."""
         # an irrational factor, so that different corners and labels hardly ever give the same sum
         mark: Floats = hash_corners(self.pairs) + np.sqrt(11.0) * self.pairs.object_label
         return mark
@@ -106,7 +105,7 @@ def read_pair_batches(
 
     The pairs of a record are its `pairs`; without that key, the distinct (subject, object) of its triplets, those of
     no_interaction included: whether a pair is detected does not depend on its label (Diag-HOI 2.4, 4.1). By protocol
-    `diag`, pairs without a person as subject and triplets without a class are left out; in V-COCO, triplets without an
+    `diag`, pairs without a person as subject and triplets without a class are left out; in V-COCO, those without
     object.
 
     protocol: which triplets count (None: the dataset's usual protocol). known_ids: the images of the ground truth;
@@ -154,8 +153,7 @@ def _listed_pairs(raw: RawImages, scenes: Scenes) -> PairRows:
 
 def _all_pairs(raw: RawImages, scenes: Scenes, vocabulary: Vocabulary, first: Ints) -> PairRows:
     """Return the pairs of all records, image by image: those that a record lists and that can be pairs; for a record
-    without a list those of its triplets, in the order in which they occur first. first [U]: the first triplet of each
-    pair."""
+    without a list those of its triplets, in the order of their `first` [U] triplets."""
     without_list = np.array([pairs is None for pairs in raw.each("pairs")], dtype=bool)
     triplet = np.sort(first[without_list[scenes.image_of_hoi[first]]])
     no_interactiveness = np.full(len(triplet), np.nan)
@@ -179,7 +177,7 @@ def distinct_pairs(scenes: Scenes, rows: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def pair_key(scenes: Scenes, subject: Ints, object_: Ints) -> Ints:
-    """Return one number for each pair (subject, object) of rows of the boxes; a greater subject gives a greater number."""
+    """Return one number for each pair (subject, object) of rows of the boxes; a greater subject gives a greater one."""
     return subject.astype(np.int64) * len(scenes.boxes) + object_
 
 

@@ -75,8 +75,7 @@ def _row_settings(metric: str, setting: Sweep, statistics: PairStatistics) -> di
 
 
 def _recall_values(metric: str, statistics: PairStatistics) -> str:
-    """Return at which recalls a metric reads precision, as signatures state it ("11-points"); "" if it is no AP, or
-    mAP."""
+    """Return at which recalls a metric reads precision, as signatures state it ("11-points"); "" for mAP and no AP."""
     if metric not in ("neg_ap", "inter_map"):
         return "11-points" if metric == "interactiveness_ap" else ""
     grid = statistics.negative_grid if metric == "neg_ap" else statistics.protocol.grid

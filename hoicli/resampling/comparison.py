@@ -91,8 +91,7 @@ def class_chances(
 ) -> dict[int, float]:
     """Return the p-value of the difference in AP of each class, by class number, from swaps of two models' output.
 
-    differences: by class number, second minus first; resampling: how many swaps the user asked for, and their seed;
-    label: what the progress bar is called.
+    differences: by class number, second minus first; resampling: how many swaps the user asked for, and their seed.
 
     Every class gets FIRST_SWAPS swaps. If more than OFTEN of them make a difference as large as the class's own, they
     are enough; otherwise it gets all swaps that the user asked for. It then gets even more, twice as many each time, as

@@ -36,8 +36,8 @@ TOLERANCE = 1e-12
 def widening(images: int) -> float:
     """Return the factor by which an interval must be wider than the spread of resamples of so many images (at least 2).
 
-    Resamples of n images show only (n - 1) / n of their variance. And the variance of a few images is itself uncertain,
-    which Student's t makes up for."""
+    Resamples of n images show only (n - 1) / n of their variance. That the variance of a few is itself uncertain,
+    Student's t makes up for."""
     degrees = images - 1
     student = FEW[degrees - 1] if degrees <= len(FEW) else float(np.polyval(STUDENT, 1 / degrees))
     return student / STUDENT[-1] * math.sqrt(images / degrees)  # STUDENT[-1]: of infinitely many images
@@ -59,8 +59,7 @@ def _distances(rounds: Floats, images: int) -> Floats | None:
 def interval(
     estimate: float, rounds: Floats, images: int, *, lowest: float, highest: float
 ) -> tuple[float, float] | None:
-    """Return the 95 % interval of an estimate as (lower end, upper end), cut off at `lowest` and `highest`, the least
-    and the largest value there can be.
+    """Return the 95 % interval of an estimate as (lower end, upper end), cut off at `lowest` and `highest`.
 
     rounds: [R] the estimate on each resample, NaN without one; images: how many the estimate comes from. None if fewer
     than two rounds have an estimate, or with fewer than FEWEST_IMAGES images. From 20 rounds on, the interval excludes
@@ -97,8 +96,7 @@ def _share_at_least(distances: Floats, observed: float) -> float:
 
 
 def false_discovery(p: Sequence[float]) -> list[float]:
-    """Return Benjamini and Hochberg's q of each p-value: the share of false alarms to expect among all differences
-    whose p is at most as large.
+    """Return Benjamini and Hochberg's q of each p-value: the share of false alarms among all with at most that p.
 
     SciPy's `false_discovery_control` divides first, which gives other last digits, and takes half a second to import.
     """

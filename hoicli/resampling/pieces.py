@@ -178,8 +178,7 @@ class Piece:
     have true positives, and so rows (`ListColumns.rows`)."""
 
     def __init__(self, lists: ListColumns, numbers: Ints, *, weighted: bool = True) -> None:
-        """Prepare some classes. numbers: of the classes, those with more rows first; weighted: whether `count` will be
-        called, and not only `alone`."""
+        """Prepare some classes. numbers: of those with more rows first; weighted: whether `count` will be called."""
         all_rows = lists.rows
         counts = np.diff(all_rows.bounds)[numbers]
         self.classes: Ints = numbers[counts > 0]
@@ -263,7 +262,7 @@ class Piece:
         return copies if self._gain is None else copies * self._gain
 
     def _copies(self, worth: NDArray[Any]) -> NDArray[Any]:
-        """Return [layers, S, R] how many copies of each row's true positives are worth so much (inverse of `_worth`)."""
+        """Return [layers, S, R] how many copies of each row's true positives are worth that (inverse of `_worth`)."""
         return worth if self._gain is None else worth // np.maximum(self._gain, 1)
 
     def rate(self, counts: Counts, positives: Sequence[NDArray[Any]], aps: Sequence[Floats]) -> None:
@@ -336,8 +335,7 @@ def _hits_for_recall(grid: Sequence[float], annotated: Floats, dtype: np.dtype[A
 
 @lru_cache(maxsize=8)
 def _table_of_hits(grid: Sequence[float], unit: int, end: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return [levels above 0, end] the result of `_hits_for_recall` for each amount of ground truth 0, 1, ..., end - 1
-    (for 0 as for 1), in units of 1 / unit."""
+    """Return [levels above 0, end] the result of `_hits_for_recall` for each amount below `end` (for 0 as for 1)."""
     return _hits_for_recall(grid, np.maximum(np.arange(float(end)), 1) * unit, dtype)
 
 

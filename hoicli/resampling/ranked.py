@@ -116,8 +116,7 @@ class RankedLists(ListColumns):
 
     @property
     def _place(self) -> Ints:
-        """Return [T] the place of each prediction, from 0, in the ranking of all by score; without `score`, of its
-        class."""
+        """Return [T] the place of each prediction, from 0, in the ranking of all by score, or else of its class."""
         if self.place is not None:
             return self.place
         position = np.arange(len(self.hit))
@@ -191,8 +190,7 @@ class RankedLists(ListColumns):
         return means
 
     def _select_class(self, number: int) -> tuple[RankedLists, Ints]:
-        """Return the list of one class on those M images without which its AP may change, numbered anew; and [M] their
-        numbers."""
+        """Return the list of one class on those images that may change its AP, numbered anew; and their numbers."""
         positions = slice(int(self.bounds[number]), int(self.bounds[number + 1]))
         hit, image = self.hit[positions], self.image[positions]
         # predictions after the last true positive do not change AP; argmax of the reversed list is their number
@@ -279,8 +277,7 @@ class AveragedLists(RankedLists):
         return AveragedLists.average([lists.select_classes(numbers, images) for lists in self.lists])
 
     def without_each_image(self, members: Ints) -> Floats | None:
-        """Return [N] the mean over the thresholds of what `RankedLists.without_each_image` returns, None if that is at
-        any."""
+        """Return [N] the mean over the thresholds of what `RankedLists.without_each_image` returns, or None."""
         results = []
         for lists in self.lists:
             means = lists.without_each_image(members)
@@ -292,7 +289,7 @@ class AveragedLists(RankedLists):
 
 
 def _mean_ap(several: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
-    """Return the mean of the APs [C, R] at several thresholds, and the ground truth [C, R], which is the same at all."""
+    """Return the mean of the APs [C, R] at several thresholds, and the ground truth [C, R], the same at all."""
     aps, positives = zip(*several, strict=True)
     mean: Floats = np.mean(aps, axis=0)
     return mean, positives[0]
@@ -335,8 +332,7 @@ class Prepared:
     def ap(self, times: Times, annotated: Sequence[Ints] | None = None) -> list[tuple[Floats, Ints]]:
         """Return ([C, R] the AP; [C, R] the ground truth) of each class in each round, for each of the lists.
 
-        times: how often each image counts. annotated: the result of `positives` for the same weights, if it is known,
-        perhaps with further arrays after it."""
+        times: how often each image counts. annotated: the result of `positives`, perhaps with more behind."""
         positives = self.positives(times) if annotated is None else annotated[: len(self._truths)]
         aps = [np.zeros(counts.shape) for counts in positives]
         for piece in self.pieces:

@@ -58,8 +58,8 @@ class Observed(NamedTuple):
     images: Ints
 
     def spread(self, values: Floats, usable: Bools, hidden: Sequence[float]) -> Floats:
-        """Return [C, R] the values of resamples, each moved away from the class's value on the test set to where the
-        value of another test set might be.
+        """Return [C, R] the values of resamples, each moved away from the class's value on the test set, as another
+        test set's might be.
 
         values: [C, R] the metric on each resample. usable: [C, R] whether a resample has ground truth of the class; if
         not, the mean over all classes stands for its value. hidden: HIDDEN or HIDDEN_OF_MEANS, the measured factor
@@ -97,8 +97,7 @@ class Rounds:
 
         members: the numbers of the classes. unannotated: [C] a mask of the classes without ground truth in the test
         set; they count 0, as they do in the protocol's own mean. For resamples, the value of each class is corrected by
-        `Observed.spread`, where `hidden` is explained; a class without ground truth in the round takes part there, with
-        the mean of all."""
+        `Observed.spread`, where `hidden` is explained; without ground truth in the round it has the mean of all."""
         values, usable = self.ap[members], self.positives[members] > 0
         if self.observed is None:
             defined = usable | unannotated[members][:, np.newaxis]

@@ -246,8 +246,7 @@ class Client:
 
 
 def _reply(data: bytes) -> str:
-    """Return the text in the JSON of a chat completion, "" if its content is no text. Raises `_TemporaryError` for
-    anything but a chat completion."""
+    """Return the text in the JSON of a chat completion, "" if it has none. Raises `_TemporaryError` for others."""
     try:
         text = json.loads(data)["choices"][0]["message"]["content"]
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):

@@ -30,8 +30,8 @@ NONE = -1
 
 
 def normalise(label: str) -> str:
-    """Return a label in the form in which labels are compared: lower case, one underscore between words, typographic
-    characters as a keyboard has them."""
+    """Return a label in the form in which labels are compared: lower case, one underscore between words, plain
+    characters."""
     return normalise_spelling(label).lower()
 
 

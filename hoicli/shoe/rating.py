@@ -65,8 +65,7 @@ def read_predictions(
 
 def compared_classes(vocabulary: Vocabulary, against: str) -> list[tuple[str, str]] | None:
     """Return the (verb, object) of each class of a dataset, with which unmatched predictions are compared; None if they
-    are compared with their image's alone. against: a key of AGAINST. Raises `UsageError` for a dataset without such
-    classes, V-COCO."""
+    are compared with their image's alone. against: a key of AGAINST. Raises `UsageError` for V-COCO, which has none."""
     if against == "image":
         return None
     if vocabulary.roles:
@@ -124,8 +123,7 @@ def dataset_pairs(dataset: str, *, all_senses: bool = False) -> list[Pair]:
 def possible_senses(pos: str, senses: Sequence[str], labels: Set[str]) -> set[str]:
     """Return the senses of predictions for which a table of a dataset is made (SHOE supplement, section 3). Verbs: all
     of the WordNet in use (the paper's choice of some 7,150 is not published). Objects: the dataset's own senses, those
-    that its labels may have, and the neighbourhood of all these: what is above them, and what is one step below.
-    senses: the dataset's; labels: its labels."""
+    that its labels may have, and the neighbourhood of all these: what is above them, and what is one step below."""
     wordnet = open_wordnet()
     graph = wordnet.graph
     if pos == "v":
@@ -178,14 +176,13 @@ def rate(backend: str, pairs: Sequence[Pair]) -> list[Rated]:
 
 
 def measure_of(backend: str) -> str:
-    """Return how lines and signatures name an offline backend: with @ and the WordNet's name if that is not the
-    embedded one."""
+    """Return how lines and signatures name an offline backend: with @ and the WordNet's name if it is not embedded."""
     signature = open_wordnet().signature
     return backend if signature is None else f"{backend}@{signature}"
 
 
 def signed_measure(backend: str) -> str:
-    """Return how a signature identifies the similarities of an offline backend: by its name and the WordNet's digest."""
+    """Return how a signature identifies the similarities of an offline backend: by name and the WordNet's digest."""
     return f"{backend}@{open_wordnet().content_name}"
 
 
@@ -254,8 +251,7 @@ class PairLines(TableWork):
         super().__init__(set(chain.from_iterable(needs for _, needs in self._lines if isinstance(needs, list))))
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
-        """Yield the user's lines with their similarities, given a rating for each of `pairs`; note words without a
-        sense."""
+        """Yield the user's lines with their similarities, given a rating for each of `pairs`; note senseless words."""
         rating_of = dict(zip(self.pairs, rated, strict=True))
         word_pairs = list(dict.fromkeys(needs for _, needs in self._lines if isinstance(needs, tuple)))
         similarity_of_words: dict[WordPair, float] = {}

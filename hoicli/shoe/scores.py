@@ -164,10 +164,10 @@ def _areas(shoe: Shoe, entries: Entries, positives: Ints) -> list[float]:
 
 
 def outcomes(shoe: Shoe, matching: Matching) -> tuple[Ints, Ints, Ints]:
-    """Return three columns (class, true, false): what each row adds to the TP and the FP of its class, in UNITs, of
-    which one is a perfect match (Algorithm 2, lines 15 to 28). There is a row for each ground truth, in order, and then
-    one for each unmatched prediction that counts against a class. A match of similarity s adds s to TP and 1 - s to FP;
-    missed ground truth adds to neither."""
+    """Return three columns (class, true, false): what each row adds to the TP and the FP of its class, in UNITs,
+    (Algorithm 2, lines 15 to 28). There is a row for each ground truth, in order, and then one for each unmatched
+    prediction that counts against a class. A match of similarity s adds s to TP and 1 - s to FP; missed ground truth
+    adds to neither."""
     truth_class = shoe.classes.class_of
     true = np.zeros(len(truth_class), dtype=np.int64)
     matched = np.flatnonzero(matching.prediction_of >= 0)
@@ -180,8 +180,7 @@ def outcomes(shoe: Shoe, matching: Matching) -> tuple[Ints, Ints, Ints]:
 
 
 def false_positives(shoe: Shoe, matching: Matching) -> Ints:
-    """Return the rows of the unmatched predictions that pass the filters and are similar enough to a class to count
-    against it."""
+    """Return the rows of the unmatched predictions that pass the filters and are similar enough to a class to count."""
     return np.flatnonzero(matching.keep & (matching.truth_of < 0) & shoe.counts_against)
 
 
@@ -196,8 +195,7 @@ def f1_of(true: Floats, false: Floats, missed: Floats) -> Floats:
 
 
 def _f1(shoe: Shoe, matching: Matching, class_count: int) -> list[float]:
-    """Return [C]: the F1 of each class by Algorithm 2, from its true positives, false positives and missed ground
-    truth."""
+    """Return [C]: the F1 of each class by Algorithm 2."""
     classes, true, false = outcomes(shoe, matching)
     missed = np.where(matching.prediction_of < 0, UNIT, 0)
     columns = (classes, true), (classes, false), (shoe.classes.class_of, missed)
@@ -234,8 +232,7 @@ def _mean(values: list[float] | None) -> float | None:
 @dataclass(frozen=True)
 class Run:
     """The evaluation of one model. matching: that of the predictions which pass the filters (for mF1 and the miss
-    rates); loose: that of the predictions which soft mAP ranks; subset: "single_hoi" or "full"; signature: {setting:
-    text}."""
+    rates); loose: that of the predictions which soft mAP ranks; subset: "single_hoi" or "full"."""
 
     shoe: Shoe
     matching: Matching
@@ -269,8 +266,7 @@ class Run:
 
 def weighted_metrics(run: Run) -> dict[str, Weighted]:
     """Return {metric: it in a form that can be computed again with weights of the images}, for each metric that has a
-    value. Images are in the order of their ids. A mean over classes has the run's classes, in their order; a miss rate
-    is treated as one class."""
+    value. Images are in the order of their ids. A mean has the run's classes, in their order; a miss rate has one."""
     shoe, weighting = run.shoe, _Weighting(run)
     has_classes = bool(shoe.classes.classes)
     metrics: dict[str, Weighted] = {}

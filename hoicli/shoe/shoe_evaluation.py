@@ -57,8 +57,7 @@ class Evaluation:
         self, gt: Stream, sim: Stream | str, options: ShoeOptions, policy: ErrorPolicy, *, dataset: str
     ) -> None:
         """Read the ground truth and the tables of similarities. sim: the stream of tables, or the name of an offline
-        backend, which then rates the pairs that each model's predictions need. Raises `DataError` for bad or no ground
-        truth."""
+        backend, which then rates the pairs that each model's predictions need. Raises `DataError` for bad lines."""
         self._vocabulary, self._options, self._policy, self._sim = load(dataset), options, policy, sim
         self._compared_classes = compared_classes(self._vocabulary, options.against)
         if self._compared_classes and options.ignore_no_interaction:
@@ -120,8 +119,7 @@ class Evaluation:
         return Run(shoe, matching, loose, "single_hoi" if options.single_hoi else "full", signature)
 
     def _check_fit(self, predictions: Triplets, name: str) -> None:
-        """Raise `DataError` if the predictions cannot be of the ground truth's images; print a note if that is
-        doubtful. name: of the predictions' stream."""
+        """Raise `DataError` if the predictions cannot be of the ground truth's images; a note tells of doubts."""
         position = {image_id: number for number, image_id in enumerate(self._truth.image_ids)}
         image = np.array([position[image_id] for image_id in predictions.image_ids], dtype=np.int64)
         fit = Fit().add(predictions, image)
@@ -160,8 +158,8 @@ class Evaluation:
         return signature | ({"unlabelled": "by-verb"} if shoe.unlabelled else {})
 
     def _count_missing_pairs(self, shoe: Shoe) -> int:
-        """Return how many of the needed pairs of senses the table lacks. If it lacks any, print a note if the options
-        allow that, else raise `DataError`."""
+        """Return how many of the needed pairs of senses the table lacks. If any, print a note if the options allow it,
+        else raise `DataError`."""
         asked_count = len(shoe.verbs.asked) + len(shoe.objects.asked)
         missing = shoe.verbs.missing + shoe.objects.missing
         if missing:

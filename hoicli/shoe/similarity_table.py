@@ -98,8 +98,7 @@ def is_rating(value: object) -> bool:
 
 
 class SimilarityTable:
-    """Similarities of pairs of senses, made by `read` or `from_pairs`; `values` looks pairs up; `digest` identifies
-    them."""
+    """Similarities of pairs of senses, made by `read` or `from_pairs`; `values` looks pairs up."""
 
     def __init__(self, senses: Numbered[str], key: Ints, similarity: Floats, **sources: set[str]) -> None:
         """Make a table of P pairs. senses: {name: number}; key [P]: the numbers of two senses as one (`_keys`), each
@@ -145,8 +144,7 @@ class SimilarityTable:
         return self._sources["raters"]
 
     def values(self, first: Sequence[str], second: Sequence[str]) -> Floats:
-        """Return [M]: the similarity of each sense first[i] to second[i], 1 for equal senses, NaN if the table lacks
-        the pair."""
+        """Return [M]: the similarity of each sense first[i] to second[i], 1 for equal senses, NaN for unknown pairs."""
         similarity = self.look_up(self.numbers(first), self.numbers(second))
         similarity[np.fromiter(map(eq, first, second), dtype=bool, count=len(first))] = 1.0
         return similarity
@@ -373,7 +371,7 @@ def merged_rows(lines: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterat
 
 
 def combine(values: Sequence[float], rule: str) -> float:
-    """Return the mean, median or most frequent of several values, as a rule of RULES says; of equally frequent values
-    the first listed. Zero has no sign."""
+    """Return the mean, median or most frequent of several values, as a rule of RULES says; of equally frequent ones the
+    first. Zero has no sign."""
     rules: dict[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "median": median, "majority": mode}
     return rules[rule](values) + 0.0

@@ -75,8 +75,7 @@ class OverlappingPairs(NamedTuple):
 @dataclass(frozen=True)
 class Matching:
     """The outcome of Algorithm 1, lines 5 to 31. prediction_of [G]: the prediction that each ground truth took, -1 for
-    none; truth_of [P]: the ground truth that took each prediction, -1 for none; keep [P]: whether a prediction took
-    part."""
+    none; truth_of [P]: the ground truth that took each prediction, -1 for none; keep [P]: which took part."""
 
     prediction_of: Ints
     truth_of: Ints
@@ -175,8 +174,7 @@ class Shoe:
         return verb, object_
 
     def allowed_rows(self, keep: Bools) -> Bools:
-        """Return [K]: whether each of the overlapping pairs is similar enough for a match. keep [P]:
-        the predictions that may take part."""
+        """Return [K]: whether each overlapping pair is similar enough for a match, of the predictions in `keep` [P]."""
         threshold = round(self.options.min_similarity * UNIT)
         allowed: Bools = keep[self.overlapping_pairs.prediction] & (self.overlapping_pairs.similarity >= threshold)
         return allowed
@@ -198,8 +196,7 @@ class Shoe:
         return Matching(prediction_of, truth_of, keep)
 
     def change_delta(self, delta: float) -> Shoe:
-        """Return a copy of this evaluation with another delta. Only what counts against a class depends on it, so the
-        copy shares everything else."""
+        """Return a copy of this evaluation with another delta. Only what counts against a class depends on it."""
         changed = copy(self)
         changed.delta = delta
         return changed
@@ -231,8 +228,8 @@ class Shoe:
         return counts
 
     def _compare_with_dataset(self, compared: ComparedClasses) -> tuple[Ints, Ints]:
-        """Return [P] the class (its place) most similar to each prediction, of equals the first, and [P] their
-        similarity."""
+        """Return [P] the place of the class that is most similar to each prediction, of equals the first; and how
+        similar."""
         codes = self.predictions.verb * max(len(self.predictions.objects), 1) + self.predictions.label
         _, first, names_number = np.unique(codes, return_index=True, return_inverse=True)
         place, similarity = np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=np.int64)

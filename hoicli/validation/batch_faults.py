@@ -125,8 +125,7 @@ def _leaves_image(boxes: Floats, size: Floats) -> Bools:
 
 
 def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Cases]:
-    """Yield each check for triplets that count for nothing, or against the detector, with its cases in the batch.
-    scored: whether the records are predictions."""
+    """Yield each check for triplets that count for nothing, or against the detector, with its cases in the batch."""
 
     def cases(check: str, is_faulty: Bools, describe: Callable[[Record, list[str | None]], str]) -> Cases:
         """Return the cases of a check. is_faulty [T]: which triplets fail it; describe: takes the first such triplet
@@ -157,8 +156,8 @@ def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bo
 
 def _cases(check: str, batch: Checked, kind: str, rows: Ints, describe: Callable[[Record, int, int], str]) -> Cases:
     """Return the cases of a check about boxes or triplets. kind: "boxes" or "hois"; rows: the boxes or triplets that
-    fail the check; describe: makes the text, from a record, its number in the batch, and the index of the first such
-    box or triplet."""
+    fail the check; describe: makes the text from a record, its number, and the index of the first such box or triplet.
+    """
     is_boxes = kind == "boxes"
     image, start = (batch.image_of_box, batch.box_start) if is_boxes else (batch.image_of_hoi, batch.hoi_start)
 

@@ -255,8 +255,7 @@ def find_missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) 
 
 
 def _strays(opinions: Sequence[Opinion], rules: Rules) -> Strays:
-    """Return the predictions that each model is sure of (`rules.sure`) and near which nothing of their class is
-    annotated."""
+    """Return the predictions that a model is sure of (`rules.sure`) with nothing of their class annotated near."""
     parts = []
     for model, opinion in enumerate(opinions):
         scenes, row = opinion.scenes, np.flatnonzero(opinion.stray & (opinion.sure >= rules.sure))

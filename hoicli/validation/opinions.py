@@ -76,8 +76,7 @@ class Opinion:
 
     @cached_property
     def _ranking(self) -> tuple[Ranked, Ints]:
-        """The predictions ranked by class and descending score; and for each ranked one the number of its run, that is
-        of its group of equal scores in one class."""
+        """The predictions ranked by class and descending score; and of each the number of its run of equal scores."""
         ranked = self.tally.listed.rank_by_class(self.scenes.interaction, len(self.batch.truth.vocabulary.interactions))
         class_, score = self.scenes.interaction[ranked.order], self.scenes.score[ranked.order]
         starts_run = (class_[1:] != class_[:-1]) | (score[1:] != score[:-1])
@@ -85,7 +84,7 @@ class Opinion:
 
     @cached_property
     def _matched(self) -> tuple[Ints, Ints]:
-        """Two columns: every predicted box with every ground-truth box that it overlaps enough, whatever their labels."""
+        """Two columns: each predicted box with each ground-truth box that it overlaps enough, whatever their labels."""
         return self.batch.matched_boxes(self.protocol, any_label=True)
 
     def overlapping_predictions(self, subject: Ints, object_: Ints) -> tuple[Ints, Ints]:

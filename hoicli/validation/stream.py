@@ -310,8 +310,7 @@ def _check_classes(findings: Findings, counts: ClassCounts, vocabulary: Vocabula
 
 
 def _weigh_box_findings(findings: Findings, boxes: int) -> None:
-    """Drop findings about boxes that a few boxes have by chance, and make those an error that no metric could use.
-    boxes: how many boxes were checked."""
+    """Drop findings about boxes that a few boxes have by chance, and make those an error that no metric could use."""
     if findings.count("inverted-box") > MOST_INVERTED * boxes:
         findings.refuse("inverted-box")
     for check in ("looks-like-xywh", "box-without-area"):
@@ -351,8 +350,7 @@ def _says_scores(record: Record) -> bool | None:
 
 
 def _without_other_scores(line: Line, record: Record) -> Line:
-    """Return the line of a record with null in place of scores that are no numbers: in ground truth, which needs no
-    scores, a score may be anything."""
+    """Return the line of a record with null in place of scores that are no numbers: ground truth needs none."""
     hois: list[dict[str, Any]] = record["hois"]
     if all(hoi.get("score") is None or is_number(hoi["score"]) for hoi in hois):
         return line

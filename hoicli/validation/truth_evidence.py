@@ -88,8 +88,7 @@ class TruthEvidence:
         return starts_of(self._truth.columns["box_count"])
 
     def _find_annotated(self, batch: Checked, row: Ints) -> Bools:
-        """Return [T] whether each triplet is of a class that is annotated in its image. row [N]: the images' rows in
-        the ground truth, -1 for none."""
+        """Return [T] whether each triplet is of a class that is annotated in its image. row: as in `_count_copied`."""
         names, place = batch.classes
         numbers = self._class_numbers
         number = np.array([numbers.get(self._class_of(name), -1) for name in names], dtype=np.int64)[place]
