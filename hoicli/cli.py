@@ -180,8 +180,12 @@ def _call_problem(error: Any) -> str:
 
 def _commands_with(option: str) -> list[str]:
     """Return the first three commands that have an option. option: its name in Python, without a `_` at its end."""
-    pages = {name: _load_page(name) for name in COMMANDS}
-    names_by_command = {name: {each.name.strip("_") for each in page.parameters} for name, page in pages.items()}
+    from hoicli.interface.shell import parameters_in_shell
+
+    parameters_by_command = {name: parameters_in_shell(_load_page(name)) for name in COMMANDS}
+    names_by_command = {
+        name: {each.name.strip("_") for each in parameters} for name, parameters in parameters_by_command.items()
+    }
     return [name for name, option_names in names_by_command.items() if option in option_names][:3]
 
 

@@ -108,7 +108,8 @@ def nearest(name: str, names: Collection[str]) -> list[str]:
         return []
     from difflib import get_close_matches
 
-    return get_close_matches(name, [candidate for candidate in names if len(candidate) <= LONGEST_LIKE], n=1)
+    candidates = [candidate for candidate in names if len(candidate) <= LONGEST_LIKE]
+    return get_close_matches(name, candidates, n=1) or get_close_matches(name.lower(), candidates, n=1)
 
 
 def did_you_mean(name: str, names: Collection[str], otherwise: str = "") -> str:

@@ -12,7 +12,7 @@ from hoicli.errors import UsageError, arg
 from hoicli.interface import choices, options
 from hoicli.interface.command import command
 from hoicli.interface.option_values import chosen_of, count_of, names_of, tags_of, text_of
-from hoicli.interface.options import Names, Option, Piped, Streams, Unpack, Viewed
+from hoicli.interface.options import GroupedViewed, Names, Option, Piped, Streams, Unpack
 from hoicli.interface.results import Result
 from hoicli.vocabulary.datasets import load
 
@@ -52,7 +52,7 @@ def compare(
     fail_if_worse: bool = False,
     margin: Annotated[float | None, Option("POINTS")] = None,
     tag: options.Tag = None,
-    **shared: Unpack[Viewed],
+    **shared: Unpack[GroupedViewed],
 ) -> Result:
     """Is the difference between two detectors real, and where does it come from?
 
@@ -108,7 +108,7 @@ def compare(
             problem = f"SHOE has no protocols, splits, {arg('iou')}, {arg('slice')} or filters of compare's"
             raise UsageError(f"{arg('metric')}: {problem}; leave them out")
         from hoicli.comparison.shoe import compare_shoe
-        from hoicli.interface.inputs import similarities
+        from hoicli.interface.inputs import similarities_or_table
         from hoicli.shoe.settings import METRICS, ShoeOptions
         from hoicli.shoe.shoe_evaluation import Evaluation
 
@@ -116,7 +116,7 @@ def compare(
         shoe_options = ShoeOptions(ignore_no_interaction=ignore_no_interaction)
         tags = tags_of(tag, "model", "baseline", *shoe_options.tags)
         evaluation = Evaluation(
-            truth, similarities(sim, "compare --metric"), shoe_options, policy, dataset=dataset_name or "hico"
+            truth, similarities_or_table(sim, "compare --metric"), shoe_options, policy, dataset=dataset_name or "hico"
         )
         streams = [(model.model, model) for model in models]
         rows = list(compare_shoe(streams, evaluation, metrics, resampling, tags))
@@ -150,7 +150,7 @@ def compare(
     return Result(
         rows,
         above=above,
-        blocks=lambda notation: [rows if notation in ("jsonl", "csv") else readable(rows)],
+        readable=readable,
         failed=failure(rows, margin or 0.0) if fail_if_worse else None,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from hoicli.errors import UsageError, arg
@@ -11,6 +12,7 @@ from hoicli.interface.option_values import names_of, tags_of
 from hoicli.interface.options import Given, Names, Option, Piped
 from hoicli.interface.results import Result
 from hoicli.io.messages import note
+from hoicli.records.result_rows import Row
 
 
 @command(
@@ -34,6 +36,7 @@ def robust(
     protocol: Annotated[str | None, Option("NAME", offer="evaluation.protocols:PROTOCOLS")] = None,
     corruption: Annotated[Names, Option("NAME", offer=choices.grid_corruptions, several=True)] = None,
     severity: Annotated[Names, Option("N", offer="corruption.catalogue:SEVERITIES", several=True)] = None,
+    by: Annotated[Names, Option("TAG", several=True)] = None,
     unit: Annotated[str | None, Option(one_of=("percent", "fraction"))] = None,
     allow_missing: bool = False,
     plot_kind: Annotated[str, Option(one_of="figures.robustness_plots:PLOTS")] = "curves",
@@ -57,29 +60,39 @@ def robust(
             Default: rohoi if more than half of them occur, else those that occur.
         severity: The severities of a complete grid. Default: 1 to 5 if more than half of rohoi occur, else those that
             occur.
+        by: Make a benchmark of the rows of each value of this tag (camera), several with commas.
         unit: The unit of the values, whatever the rows say.
         allow_missing: Accept an incomplete grid, and say what is missing.
         plot_kind: curves: means by severity, and bars by family; heatmap: every cell, a panel for each model.
     """
+    from hoicli.interface.grouped_calls import collapse_notes
     from hoicli.interface.inputs import lines
     from hoicli.records.intake import policy_of
-    from hoicli.robustness.gathering import Gathering
-    from hoicli.robustness.grids import Benchmark
+    from hoicli.robustness.gathering import Gathering, gather
+    from hoicli.robustness.grids import Benchmark, Grid
     from hoicli.robustness.grids import grids as grids_of
     from hoicli.robustness.robustness_rows import draw, rank_grids, robustness_rows, tables
 
     benchmark = Benchmark.from_options(names_of(corruption), names_of(severity))
-    tags, policy = tags_of(tag), policy_of(on_error)
-    gathering = Gathering(metric, subset, protocol)
-    gathering.read(lines(rows, "rows", "rows", "ROWS"), policy)
+    by_names, policy = names_of(by), policy_of(on_error)
+    tags = tags_of(tag, *by_names)
+    gatherings = gather(
+        lines(rows, "rows", "rows", "ROWS"), by_names, policy,
+        lambda group: Gathering(metric, subset, protocol, group=group),
+    )  # fmt: skip
     policy.report()
-    grids, remarks = grids_of(gathering, benchmark, unit=unit, allow_missing=allow_missing)
-    if len(grids) > 1 and "model" in tags:
-        raise UsageError(f"{arg('tag', 'model')}: would merge the rows of {len(grids)} models; leave it out")
-    grids = rank_grids(grids)
-    for remark in remarks:
+    grids: list[Grid] = []  # of all groups, with their values in the names of models
+    results: list[Row] = []
+    remarks: dict[str, list[str]] = {}
+    for values, gathering in gatherings.items():
+        of_group, remarks[gathering.group] = grids_of(gathering, benchmark, unit=unit, allow_missing=allow_missing)
+        if len(of_group) > 1 and "model" in tags:
+            raise UsageError(f"{arg('tag', 'model')}: would merge the rows of {len(of_group)} models; leave it out")
+        of_group = rank_grids(of_group)
+        results += robustness_rows(of_group, tags=tags)
+        grids += [replace(grid, model=" ".join(filter(None, [grid.model, *values]))) for grid in of_group]
+    for remark in collapse_notes(remarks):
         note(remark)
-    results = robustness_rows(grids, tags=tags)
     return Result(
         results,
         blocks=lambda notation: [results] if notation in ("jsonl", "csv") else tables(grids, results),

@@ -94,7 +94,7 @@ def shoe_eval(
         single_hoi: Only images with one human-object pair, where boxes of one label with IoU > 0.8 count as one (the
             supplement's Table 2).
     """
-    from hoicli.interface.inputs import Inputs, require_truth, similarities
+    from hoicli.interface.inputs import Inputs, require_truth, similarities_or_table
     from hoicli.resampling.draws import Resampling
     from hoicli.shoe.explanation import explain
     from hoicli.shoe.scores import evaluation_rows
@@ -103,7 +103,7 @@ def shoe_eval(
     from hoicli.wordnet.lexicon import choose
 
     gt, dataset_name = require_truth(gt, "shoe-eval"), text_of(dataset)
-    tables = similarities(sim, "shoe-eval")
+    tables = similarities_or_table(sim, "shoe-eval")
     shoe_options = ShoeOptions(
         delta=",".join(texts_of(delta)),
         against=against,

@@ -59,6 +59,9 @@ def chosen_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corr
             added = added_corruption(name)
             if added is None:
                 suggestion = did_you_mean(name, CORRUPTIONS, "hoicli corrupt --list shows them")
+                akin = [each for each in CORRUPTIONS if name.lower() in each.split("_")]  # of a word such as blur
+                if len(akin) > 1:
+                    suggestion = f"choose one of {', '.join(akin)}"
                 raise UsageError(f"{arg(argument, name)}: no corruption; {suggestion}")
             owners[name] = added.owner
             added_levels = added.corruption.published if text == IMAGENET_C else added.corruption.levels

@@ -7,6 +7,7 @@ or elementary operations, so that pixels do not depend on the processor.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import cv2
@@ -148,13 +149,8 @@ def draw_falling(rng: Generator, shape: Shape, _levels: Levels) -> Falling:
     height, width = shape[:2]
     slope = float(rng.uniform(-0.36, 0.36))
     scale = scale_of(height, width)
-    sizes = [(_ceiling(height / (scale * 2**near)), _ceiling(width / (scale * 2**near))) for near in range(LAYERS)]
+    sizes = [(math.ceil(height / (scale * 2**near)), math.ceil(width / (scale * 2**near))) for near in range(LAYERS)]
     return Falling(slope, tuple(random_bits(rng, size) for size in sizes))
-
-
-def _ceiling(value: float) -> int:
-    """Return the value rounded up to a whole number."""
-    return int(np.ceil(value))
 
 
 def rain(image: Image, fall: Falling, share: float, length: int, opacity: float, veil: float) -> Image:

@@ -14,7 +14,7 @@ from hoicli.evaluation.fit import Fit, tells_more
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.selection import distinct
+from hoicli.evaluation.selection import distinct, rows_of
 from hoicli.evaluation.slices import FILE
 from hoicli.evaluation.tally import Tally
 from hoicli.io.messages import note
@@ -254,7 +254,9 @@ def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) ->
 
 def tell_absent(truth: GroundTruth, views: Sequence[Protocol]) -> None:
     """Print a note if most classes have no ground truth and a protocol counts them as 0 in its mean: the data is then
-    only a part of a dataset, and the mean far lower than on all of it. views: the protocols that are evaluated."""
+    only a part of a dataset, and the mean far lower than on all of it. Of a group's ground truth (`--by`) the note is
+    printed for every absent class, since groups that have other classes do not compare. views: the protocols that are
+    evaluated."""
     names_by_counts: dict[tuple[int, int], list[str]] = {}
     for row in distinct(views) if len(truth.scenes.interaction) else ():
         if row.by_verb or row.only_annotated_classes:
@@ -265,7 +267,10 @@ def tell_absent(truth: GroundTruth, views: Sequence[Protocol]) -> None:
         _, annotated = truth.annotated_classes(row)
         counts = np.bincount(annotated, minlength=len(scored))
         absent, total = int((scored & (counts == 0)).sum()), int(scored.sum())
-        if 2 * absent > total:
+        if 2 * absent > total or (absent and truth.is_group):
             names_by_counts.setdefault((absent, total), []).append(row.name)
+    others = [name for name, row in rows_of(truth.vocabulary).items() if row.only_annotated_classes]
+    advice = f"; to compare groups, {arg('protocol', others[0])} leaves them out" if truth.is_group and others else ""
     for (absent, total), names in names_by_counts.items():
-        note(f"{', '.join(names)}: {absent:,} of {total:,} classes have no ground truth and count 0 in the mean")
+        absence = f"{absent:,} of {total:,} classes have no ground truth and count 0 in the mean"
+        note(f"{', '.join(names)}: {absence}{advice}")

@@ -34,6 +34,7 @@ from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.records.columns import BATCH, read_columns
+from hoicli.records.group_lines import GroupLines
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import distinct
 from hoicli.records.parsing import Record, dump
@@ -61,6 +62,7 @@ def read_truth(
         raise DataError(problem, place=stream.name, code="empty")
     check_annotated(scenes, stream.name)
     truth, classless = GroundTruth(scenes, vocabulary, stream.name), int((scenes.interaction < 0).sum())
+    truth.is_group = isinstance(stream.lines_held, GroupLines)
     if truth.uncounted and not allow_uncounted:
         counted = f"{classless:,} of {len(scenes.interaction):,} triplets"
         problem = f"{counted} are {OF_NO_CLASS.format(vocabulary.name)}{allow_hint()}"

@@ -87,6 +87,8 @@ class GroundTruth:
         self.vocabulary = vocabulary
         self.name = name
         self.position = {image_id: place for place, image_id in enumerate(scenes.image_ids)}
+        self.is_group = False
+        """Whether it is a part of the ground truth that was given, a group of `--by`."""
         self.told_of_labels = False
         """Whether the user was told already that image-level labels are derived from triplets."""
         self.cache: dict[tuple[str, Hashable], Any] = {}

@@ -18,12 +18,14 @@ from hoicli.io.messages import note
 from hoicli.io.stored_lines import StoredLines
 from hoicli.io.streams import Line, Stream
 from hoicli.records.group_lines import GroupLines, read_fields
-from hoicli.records.intake import UNKNOWN_IMAGE, ErrorPolicy, unknown_image
+from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE, ErrorPolicy, unknown_image
 from hoicli.records.names import path_of
 from hoicli.records.parsing import Record, json_type
 
 Key = tuple[str, ...]
 """The texts of the fields that name a group, in the order of `--by`."""
+_OF_EVERY_IMAGE = ("image_id", "file_name", "width", "height")
+"""Fields whose values differ between images, so that nobody groups by them."""
 _SHOWN = 5
 """How many groups a message names."""
 
@@ -91,7 +93,8 @@ class Grouping:
         """Start without groups."""
         self._by, self._policy = tuple(by), policy
         self._groups: dict[Key, Group] = {}
-        self._groups_of_image: dict[str, list[Key]] = {}
+        self._groups_of_image: dict[str, dict[Key, int]] = {}
+        """For each image the groups that it is in, each with the number of its line of ground truth."""
         self._paths: list[tuple[str, str, Key]] = []
         """The file name, the image id and the group of each record of the ground truth that has a file name."""
         self._models: list[tuple[str, dict[Key, GroupLines]]] = []
@@ -109,14 +112,27 @@ class Grouping:
                     group.truth = GroupLines(f"{stream.name} ({group.name})", stored)
                 group.truth.numbers.append(number)
                 image_id = str(record["image_id"])
-                keys = self._groups_of_image.setdefault(image_id, [])
-                if key not in keys[-1:]:
-                    keys.append(key)
+                first = self._groups_of_image.setdefault(image_id, {}).setdefault(key, number)
+                if first != number:
+                    self._advise_field(record, line, next(stored.read([first])))
                 if type(record.get("file_name")) is str:
                     self._paths.append((record["file_name"], image_id, key))
         if not self._groups:
             self._policy.report(some_left=False)
             raise DataError("no ground truth in it", place=stream.name, code="empty")
+
+    def _advise_field(self, record: Record, line: Line, first: Line) -> None:
+        """Raise `DataError` for a second record of an image in one group that differs from the first one in a field by
+        which the groups could be told apart. record: the second one's fields."""
+        fields = read_fields(first, ("file_name",))
+        names = [
+            name for name, value in record.items()
+            if name not in _OF_EVERY_IMAGE and isinstance(value, str | int) and fields.get(name, value) != value
+        ]  # fmt: skip
+        if names:
+            problem = f"image {str(record['image_id'])!r} is {first.where} already, with another {names[0]}"
+            advice = f"group by it, too: {arg('by', ','.join([*self._by, names[0]]))}"
+            raise DataError(f"{problem}; {advice}", place=line.place, field="image_id", code=DUPLICATE_IMAGE)
 
     def add_predictions(self, stream: Stream) -> None:
         """Divide the predictions, or the match records, of one model. Raises `DataError` for an empty stream."""
@@ -125,7 +141,11 @@ class Grouping:
         for number, line in enumerate(stored):
             with self._policy.item():
                 record = read_fields(line, self._by)
-                key, image_id = self._join(record, line) if with_truth else (self._register_group(record, line), None)
+                key, image_id = (
+                    self._group_of_prediction(record, line)
+                    if with_truth
+                    else (self._register_group(record, line), None)
+                )
                 if key not in lines_by_key:
                     lines_by_key[key] = GroupLines(f"{stream.name} ({self._groups[key].name})", stored)
                 lines_by_key[key].numbers.append(number)
@@ -144,7 +164,7 @@ class Grouping:
             self._groups[key] = Group(fields)
         return key
 
-    def _join(self, record: Record, line: Line) -> tuple[Key, str | None]:
+    def _group_of_prediction(self, record: Record, line: Line) -> tuple[Key, str | None]:
         """Return the group of a prediction, and the id that the ground truth has for its image if it is another one.
         Raises `DataError` if the record names none of the groups, or may belong to several."""
         stated = {name: _text(record[name]) for name in self._by if record.get(name) is not None}
@@ -153,19 +173,19 @@ class Grouping:
         if len(stated) == len(self._by):
             if key in self._groups:
                 return key, None
-            there = _names(self._groups.values())
+            there = _list_groups(self._groups.values())
             problem = f"no group of the ground truth has {write_fields(stated)}; it has {there}"
             raise DataError(problem, place=line.place, field=self._by[0], code=UNKNOWN_IMAGE)
         file_name = read_fields(line, ["file_name"]).get("file_name")
         if type(file_name) is not str or (place := self._places.get(path_of(file_name))) is None:
             place = self._places.get(path_of(image_id)) if image_id not in self._groups_of_image else None
-        image, keys = (image_id, self._groups_of_image.get(image_id, [])) if place is None else (place[0], [place[1]])
+        image, keys = (image_id, self._groups_of_image.get(image_id, ())) if place is None else (place[0], (place[1],))
         if not keys:
             problem = f"{unknown_image(image_id, self._groups_of_image)}; give the set it belongs to"
             raise DataError(problem, place=line.place, field="image_id", code=UNKNOWN_IMAGE)
         fitting = [key for key in keys if all(key[self._by.index(name)] == text for name, text in stated.items())]
         if not fitting:
-            there = _names(self._groups[key] for key in keys)
+            there = _list_groups(self._groups[key] for key in keys)
             problem = f"{write_fields(stated)}, but its image is in {there}"
             raise DataError(problem, place=line.place, field=next(iter(stated)))
         if len(fitting) > 1:
@@ -191,8 +211,8 @@ class Grouping:
         skips what is bad: a group without any prediction is more likely a run of the detector that is missing."""
         for name, lines_by_key in self._models:
             lacking = [group for key, group in self._groups.items() if key not in lines_by_key]
-            problem = f"no predictions for {len(lacking)} of {len(self._groups)} groups: {_names(lacking)}"
             if lacking and not lacking_allowed:
+                problem = f"no predictions for {len(lacking)} of {len(self._groups)} groups: {_list_groups(lacking)}"
                 if not self._policy.skip:
                     advice = f"run the detector on their images, or pass {arg('on_error', 'skip')} to leave them out"
                     raise DataError(f"{problem}; {advice}", place=name, code="not-whole")
@@ -200,10 +220,14 @@ class Grouping:
         for key, group in self._groups.items():
             group.predictions = [lines_by_key[key] for _, lines_by_key in self._models if key in lines_by_key]
         whole = [group for group in self._groups.values() if len(group.predictions) == len(self._models)]
+        if not whole:
+            names = ", ".join(name for name, _ in self._models)
+            problem = "no group has predictions of every model; give all models the same groups"
+            raise DataError(problem, place=names, code="not-whole")
         return sorted(whole, key=lambda group: group.rank)
 
 
-def _names(groups: Iterable[Group]) -> str:
+def _list_groups(groups: Iterable[Group]) -> str:
     """Return groups in words for a message: the first few in their order, and how many more there are."""
     names = [group.name for group in sorted(groups, key=lambda group: group.rank)]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""

@@ -86,7 +86,7 @@ class Slice:
 
     def classes_of_parts(self, positives: Sequence[int]) -> Sequence[frozenset[int]]:
         """Return the class numbers of each part of a slice of classes. positives: how many triplets each class has."""
-        if self.measure != "test_frequency":
+        if self.classes:
             return self.classes
         parts = [bisect_right(self.cuts, count) for count in positives]
         return [frozenset(i for i, part in enumerate(parts) if part == number) for number in range(len(self.parts))]
@@ -136,7 +136,7 @@ def _measured_slice(text: str, vocabulary: Vocabulary) -> Slice:
         problem = f"{name} has a part for each {name}, without cuts; leave {text.removeprefix(name)!r} out"
         raise UsageError(f"{arg('slice', text)}: {problem}")
     cuts = _parse_cuts(text, cut_texts) or measure.cuts
-    if measure.of == CLASSES and name != "test_frequency":
+    if measure.of == CLASSES and not measure.cuts:  # with usual cuts, it depends on the ground truth
         classes_of_parts = _classes_of_parts(text, cuts, vocabulary)
         return Slice(
             name=_slice_text(name, cuts),

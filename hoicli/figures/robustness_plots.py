@@ -78,7 +78,9 @@ def _draw_lines(ax: Axes, lines: Mapping[str, Sequence[tuple[float, float]]]) ->
     the clean images at severity 0."""
     for (colour, marker, stroke), (name, points) in zip(LINES, lines.items(), strict=False):
         severities, means = zip(*points, strict=True)
-        ax.plot(severities, means, color=colour, marker=marker, ls=stroke, ms=4, lw=1.2, label=name)
+        ax.plot(
+            severities, means, color=colour, marker=marker, ls=stroke, ms=4, lw=1.2, label=name, clip_on=False, zorder=3
+        )
     hide_frame(ax)
     ticks = sorted({severity for severity, _ in chain.from_iterable(lines.values())})
     ax.set_xticks(ticks, [str(severity or "clean") for severity in ticks])

@@ -7,7 +7,6 @@ files are read once more than a single call reads them, to see which line is whe
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,17 +15,15 @@ from typing import Any
 
 import orjson
 
-from hoicli.errors import UsageError, arg
+from hoicli.errors import HoicliError, UsageError, arg
 from hoicli.evaluation.groups import Group, Grouping
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.interface.inputs import IOU_TAG, SLICE_TAGS, Inputs, similarity_stream
+from hoicli.interface.inputs import IOU_TAG, SLICE_TAGS, Inputs, read_similarities
 from hoicli.interface.option_values import names_of, tags_of, text_of
 from hoicli.interface.results import Records, Result
 from hoicli.io.forks import work_in_turns
 from hoicli.io.messages import Progress, kept_notes, note
 from hoicli.io.spawned_workers import processors
-from hoicli.io.stored_lines import StoredLines
-from hoicli.records.group_lines import GroupLines
 from hoicli.records.parsing import dump
 from hoicli.records.result_rows import ROW_KEYS, Row
 
@@ -41,14 +38,19 @@ _ALONE = {
 
 
 @dataclass
-class _Done:
-    """What a call for one group gave: rows, or records as lines of JSON; and its notes. piped: the command's name if
-    the stream of records ends with a line that says whether it is whole."""
+class _GroupResult:
+    """What a call for one group gave: rows, or records as lines of JSON; and its notes. name: of the group; above,
+    failed: the sentences and the error of a `Result`; readable: its function; piped: the command's name if the stream
+    of records ends with a line that says whether it is whole."""
 
+    name: str
     rows: list[Row] | None = None
     lines: bytes = b""
     notes: Sequence[str] = field(default_factory=list)
     hint: str = ""
+    above: Sequence[str] = ()
+    failed: HoicliError | None = None
+    readable: Callable[[Sequence[Row]], Sequence[Row]] | None = None
     piped: str = ""
 
 
@@ -62,21 +64,22 @@ def call_by_group(call: Callable[[Values], Any], values: Values) -> Result | Rec
     for name, reason in _ALONE.items():
         if values.get(name):
             raise UsageError(f"{arg(name)}: {reason}; leave out {arg('by')}")
-    groups, others = _divide(by, values)
-    calls = [(group, {**values, **others, **_arguments(group, values)}) for group in groups]
-    done_calls = _call_all(partial(_call, call), calls)
-    first_group, first = next(done_calls)
-    rest = chain([(first_group, first)], done_calls)
+    groups, others = _divide_inputs(by, values)
+    calls = [(group, {**values, **others, **_arguments_of_group(group, values)}) for group in groups]
+    results = _call_groups(partial(_call_group, call), calls)
+    first = next(results)
+    results = chain([first], results)
     if first.rows is None:
-        return Records(_records(rest), piped=first.piped)
-    rows: list[Row] = []
-    notes: dict[str, Sequence[str]] = {}
-    for group, done in rest:
-        rows += done.rows or []
-        notes[group.name] = done.notes
-    for message in collapse_notes(notes):
-        note(message)
-    return Result(rows, hint=first.hint)
+        return Records(_iterate_records(results), piped=first.piped)
+    of_groups = list(results)
+    _print_notes({result.name: result.notes for result in of_groups})
+    return Result(
+        [row for result in of_groups for row in result.rows or ()],
+        hint=first.hint,
+        above=[f"{result.name}: {sentence}" for result in of_groups for sentence in result.above],
+        failed=_failure_of_groups(of_groups),
+        readable=first.readable,
+    )
 
 
 def _check_fields(values: Values) -> list[str]:
@@ -95,7 +98,7 @@ def _check_fields(values: Values) -> list[str]:
     return by
 
 
-def _divide(by: Sequence[str], values: Values) -> tuple[list[Group], dict[str, Any]]:
+def _divide_inputs(by: Sequence[str], values: Values) -> tuple[list[Group], dict[str, Any]]:
     """Return the groups of the command's ground truth and predictions, and the arguments that are the same for all
     groups but that only one call could read, or whose default depends on the files' names."""
     dataset = text_of(values.get("dataset"))
@@ -111,13 +114,12 @@ def _divide(by: Sequence[str], values: Values) -> tuple[list[Group], dict[str, A
         models = [inputs.predictions(values["predictions"])]
     for model in models:
         grouping.add_predictions(model)
-    if (stream := similarity_stream(values.get("sim"))) is not None:
-        stored = StoredLines(stream)
-        others["sim"] = GroupLines(stream.name, stored, array("q", range(sum(1 for _ in stored))))
+    if values.get("sim") is not None:
+        others["sim"] = read_similarities(values["sim"], values.get("wordnet"), inputs.policy)
     return grouping.finish(lacking_allowed=values.get("only_predicted", False)), others
 
 
-def _arguments(group: Group, values: Values) -> dict[str, Any]:
+def _arguments_of_group(group: Group, values: Values) -> dict[str, Any]:
     """Return the arguments of the call for a group that differ from the command's."""
     arguments: dict[str, Any] = {"by": None, "gt": group.truth, "predictions": group.predictions}
     if "name" not in values:
@@ -127,26 +129,29 @@ def _arguments(group: Group, values: Values) -> dict[str, Any]:
     return arguments
 
 
-def _call_all(
-    work: Callable[[tuple[Group, Values]], _Done], calls: Sequence[tuple[Group, Values]]
-) -> Iterator[tuple[Group, _Done]]:
-    """Yield each group with the result of its call, in order; several processes take turns."""
+def _call_groups(
+    work: Callable[[tuple[Group, Values]], _GroupResult], calls: Sequence[tuple[Group, Values]]
+) -> Iterator[_GroupResult]:
+    """Yield the result of the call for each group, in order; several processes take turns."""
     processes = min(processors(), len(calls))
     with Progress("groups", total=len(calls), unit=" groups") as progress:
-        for (group, _), done in work_in_turns(work, calls, lambda: calls, processes):
-            yield group, done
+        for _, result in work_in_turns(work, calls, lambda: calls, processes):
+            yield result
             progress.advance()
 
 
-def _call(call: Callable[[Values], Any], group_call: tuple[Group, Values]) -> _Done:
+def _call_group(call: Callable[[Values], Any], group_call: tuple[Group, Values]) -> _GroupResult:
     """Call the command for one group, and return what it gave, which can be sent from one process to another."""
     group, values = group_call
     with kept_notes() as notes:
         result = call(values)
         if isinstance(result, Result):
-            return _Done(rows=result.rows, notes=notes, hint=result.hint)
+            return _GroupResult(
+                group.name, result.rows, notes=notes, hint=result.hint, above=result.above, failed=result.failed,
+                readable=result.readable,
+            )  # fmt: skip
         lines = b"".join(line if isinstance(line, bytes) else dump(line) for line in result.lines)
-        return _Done(lines=_add_fields(lines, group), notes=notes, piped=result.piped)
+        return _GroupResult(group.name, lines=_add_fields(lines, group), notes=notes, piped=result.piped)
 
 
 def _add_fields(lines: bytes, group: Group) -> bytes:
@@ -160,12 +165,26 @@ def _add_fields(lines: bytes, group: Group) -> bytes:
     return b"".join(fields + record[1:] for record in records)
 
 
-def _records(done_calls: Iterator[tuple[Group, _Done]]) -> Iterator[bytes]:
+def _iterate_records(results: Iterator[_GroupResult]) -> Iterator[bytes]:
     """Yield the records of all groups, several lines at a time; then print the notes."""
     notes: dict[str, Sequence[str]] = {}
-    for group, done in done_calls:
-        notes[group.name] = done.notes
-        yield done.lines
+    for result in results:
+        notes[result.name] = result.notes
+        yield result.lines
+    _print_notes(notes)
+
+
+def _failure_of_groups(results: Sequence[_GroupResult]) -> HoicliError | None:
+    """Return one error for all groups whose call ended with one, of the kind of the first; None if there is none."""
+    failed = {result.name: result.failed for result in results if result.failed is not None}
+    if not failed:
+        return None
+    first = next((error for error in failed.values() if error.code == "worse"), next(iter(failed.values())))
+    return type(first)("; ".join(f"{name}: {error}" for name, error in failed.items()), code=first.code)
+
+
+def _print_notes(notes: Mapping[str, Sequence[str]]) -> None:
+    """Print the notes of all groups, collapsed. notes: by the name of the group."""
     for message in collapse_notes(notes):
         note(message)
 

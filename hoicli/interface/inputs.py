@@ -28,13 +28,14 @@ from hoicli.io.outputs import temporary_folder
 from hoicli.io.streams import Item, Line, Stream
 from hoicli.records.arrays import plain
 from hoicli.records.group_lines import GroupLines
-from hoicli.records.intake import policy_of
+from hoicli.records.intake import ErrorPolicy, policy_of
 from hoicli.records.parsing import non_finite
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
     from hoicli.evaluation.ground_truth import GroundTruth
     from hoicli.records.detections import ArrayLine, Detections
+    from hoicli.shoe.similarity_table import SimilarityTable
     from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -187,8 +188,6 @@ def lines(source: Given | None, name: str, label: str, what: str) -> Stream:
     """Return a stream of lines that are about no image, such as ratings; without a source, of stdin. source: paths or
     records in memory; name: the parameter that it was given as; label: what messages call the lines; what: what help
     calls the argument (RATINGS)."""
-    if isinstance(source, GroupLines):
-        return Stream([source.name], label, lines_held=source)
     if (paths := piped_paths(source, what, name)) is not None:
         return Stream(paths, label)
     return Stream([name], label, lines_held=list(iterate_items(source, name, None)))
@@ -215,10 +214,24 @@ def similarities(sim: Given | None, command: str) -> Stream | str:
     return backends[0] if backends else lines(sim, "sim", "similarities", "tables")
 
 
-def similarity_stream(sim: Given | None) -> Stream | None:
-    """Return the stream of tables that --sim names; None without it, or if it names a backend."""
-    tables = None if sim is None else similarities(sim, "--by")
-    return tables if isinstance(tables, Stream) else None
+def similarities_or_table(sim: Given | SimilarityTable | None, command: str) -> Stream | SimilarityTable | str:
+    """Return a table that is read already (`--by`) as it is; for anything else do as `similarities`."""
+    from hoicli.shoe.similarity_table import SimilarityTable
+
+    return sim if isinstance(sim, SimilarityTable) else similarities(sim, command)
+
+
+def read_similarities(sim: Given, wordnet: Path | None, policy: ErrorPolicy) -> SimilarityTable | str:
+    """Return the table that --sim names, read for several evaluations, or the name of a backend. wordnet: the value of
+    --wordnet; policy: for bad lines. Raises as `similarities` does, and `DataError` for a bad table."""
+    from hoicli.shoe.similarity_table import SimilarityTable
+    from hoicli.wordnet.lexicon import choose, open_wordnet
+
+    tables = similarities(sim, "--by")
+    if isinstance(tables, str):
+        return tables
+    choose(text_of(wordnet))
+    return SimilarityTable.read(tables, policy, open_wordnet().canonical)
 
 
 def streams_of(sources: Streams | None, what: str, name: str) -> list[Any]:

@@ -55,6 +55,8 @@ class Result:
     blocks: Callable[[str], Iterable[Sequence[Row]]] | None = field(default=None, repr=False, compare=False)
     """Returns the rows of each table for a --format, if there are several tables or if tables have other rows than
     JSONL; None for one table of `rows`."""
+    readable: Callable[[Sequence[Row]], Sequence[Row]] | None = field(default=None, repr=False, compare=False)
+    """Takes `rows` and returns those that a table for people has instead; None if it has the same."""
     rendered: Callable[[str], bytes] | None = field(default=None, repr=False, compare=False)
     """Returns the text to print for a --format, if that is not simply tables of rows."""
     piped: str = field(default="", repr=False, compare=False)
@@ -94,7 +96,7 @@ class Result:
         classes = None if self.classes is None else partial(list[Any], self.classes())
         rendered_by_notation = {notation: self.render_rows(notation) for notation in ("table", "html")}
         rendered = partial(_render_kept, self.rows, rendered_by_notation)
-        return type(self), (self.rows, self.notes, classes, None, (), None, rendered, "", "", self.others)
+        return type(self), (self.rows, self.notes, classes, None, (), None, None, rendered, "", "", self.others)
 
     def to_dict(self, *, drop_none: bool = True) -> dict[str, float | None]:
         """Return the values by name for an experiment tracker: `{"hico/mAP/full": 31.2, ...}`. Values of single classes
@@ -159,7 +161,10 @@ class Result:
             return self.rendered(notation)
         from hoicli.tables.notations import paragraphs_above, render
 
-        blocks = [self.rows] if self.blocks is None else self.blocks(notation)
+        rows: Sequence[Row] = self.rows
+        if self.readable is not None and notation not in ("jsonl", "csv"):
+            rows = self.readable(rows)
+        blocks = [rows] if self.blocks is None else self.blocks(notation)
         return b"\n".join([*paragraphs_above(self.above, notation), *(render(block, notation) for block in blocks)])
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from array import array
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from itertools import groupby
 
 from hoicli.errors import DataError
 from hoicli.io.messages import Progress
@@ -14,7 +14,7 @@ from hoicli.io.streams import BUFFER, Input, Line, Stream, number_lines
 
 
 class StoredLines:
-    """All lines of a stream. Of files, only their positions are kept in memory (26 bytes a line); pipes and compressed
+    """All lines of a stream. Of files, only their positions are kept in memory (20 bytes a line); pipes and compressed
     files are copied to temporary files. Iterate once over all lines, then `read` some of them by their numbers, which
     count from 0."""
 
@@ -22,8 +22,8 @@ class StoredLines:
         """Prepare to read a stream; nothing is read yet, but pipes and compressed files are copied."""
         self._label, self._held = stream.label, None if stream.lines_held is None else list(stream.lines_held)
         self._inputs: list[Input] = [] if self._held is not None else stream.seekable_inputs()
-        self._file, self._number = array("H"), array("q")  # of each line: its input, and its number there
-        self._start, self._length = array("q"), array("q")  # of each line: its first byte, and how many there are
+        self._file, self._number = array("I"), array("I")  # of each line: its input, and its number there
+        self._start, self._length = array("q"), array("I")  # of each line: its first byte, and how many there are
 
     def __iter__(self) -> Iterator[Line]:
         """Yield every line. Raises `DataError` for a file that cannot be read."""
@@ -64,13 +64,13 @@ class StoredLines:
         if self._held is not None:
             yield from map(self._held.__getitem__, numbers)
             return
-        with ExitStack() as closing:
-            files = [closing.enter_context(source.open_unbuffered()) for source in self._inputs]
-            for number in numbers:
-                file, length = self._file[number], self._length[number]
-                files[file].seek(self._start[number])
-                data = files[file].read(length) or b""
-                if len(data) < length:
-                    problem = "changed while it was read: it has become shorter; run again"
-                    raise DataError(problem, place=self._inputs[file].name, code="unreadable")
-                yield Line(self._inputs[file].name, self._number[number], data.removeprefix(MARK))
+        for file, of_file in groupby(numbers, key=self._file.__getitem__):
+            source = self._inputs[file]
+            with source.open_unbuffered() as opened:
+                for number in of_file:
+                    opened.seek(self._start[number])
+                    data = opened.read(self._length[number]) or b""
+                    if len(data) < self._length[number]:
+                        problem = "changed while it was read: it has become shorter; run again"
+                        raise DataError(problem, place=source.name, code="unreadable")
+                    yield Line(source.name, self._number[number], data.removeprefix(MARK))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import orjson
@@ -22,7 +22,7 @@ _TAIL = re.compile(rb"\]((?:,%b)+)\}\s*" % _MEMBER)
 _ID = re.compile(rb'("image_id"\s*:\s*)(?:%b|[-+.\w]+)' % _TEXT)
 
 
-def read_fields(line: Line, names: Iterable[str]) -> Record:
+def read_fields(line: Line, names: Sequence[str]) -> Record:
     """Return the fields of a record that hold no list or object, at least those of `names` that it has.
 
     Nearly all of a line is its boxes and triplets. They are parsed only if a field in `names` may stand between them;
@@ -35,7 +35,9 @@ def read_fields(line: Line, names: Iterable[str]) -> Record:
         fields |= orjson.loads(b"{" + tail[1][1:] + b"}") if tail else {}
     except orjson.JSONDecodeError:
         fields = {}
-    if "image_id" in fields and all(name in fields or b'"%b"' % name.encode() not in line.data for name in names):
+    lacking = [b'"%b"' % name.encode() for name in names if name not in fields]
+    may_be_inside = any(key in line.data for key in lacking) or (lacking and b"\\" in line.data)  # an escaped key
+    if "image_id" in fields and not may_be_inside:
         return fields
     return {key: value for key, value in parse(line).items() if type(value) not in (list, dict) or key in names}
 

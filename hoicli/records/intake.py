@@ -13,7 +13,7 @@ from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
 from hoicli.records.names import ID_RULES
-from hoicli.records.result_rows import Row, also_signed
+from hoicli.records.result_rows import Row, add_to_setting
 
 T = TypeVar("T")
 
@@ -73,10 +73,10 @@ class ErrorPolicy:
 
     def sign_skipped(self, rows: Sequence[Row]) -> list[Row]:
         """Report the dropped lines, and return the result rows with their number in the signatures, if there are
-        any."""
+        any; the number of a row that is signed already (one of a group, `--by`) becomes the sum."""
         self.report()
         dropped = self.skipped + self.earlier
-        return [also_signed(row, "skipped", f"{dropped}") if dropped else row for row in rows]
+        return [add_to_setting(row, "skipped", dropped) if dropped else row for row in rows]
 
     def report_at_end(self, items: Iterable[T], *, some_left: bool = False) -> Iterator[T]:
         """Yield the items, which were made from good lines, then `report` the dropped lines. some_left: whether good

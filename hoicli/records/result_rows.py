@@ -96,6 +96,14 @@ def also_signed(row: Row, key: str, value: str) -> Row:
     return {**row, "signature": f"{settings_text}|{key}:{value}|{version}"} if settings_text else row
 
 
+def add_to_setting(row: Row, key: str, number: int) -> Row:
+    """Return the row with a number added to the one that its signature has for a setting, 0 if it has none."""
+    there = settings_of(row).get(key)
+    if there is None:
+        return also_signed(row, key, f"{number}")
+    return {**row, "signature": row["signature"].replace(f"|{key}:{there}|", f"|{key}:{int(there) + number}|")}
+
+
 def joined_settings(settings: Mapping[str, str]) -> str:
     """Return settings, key to text, in the form of a signature, `key:value|key:value`, in their order; of a setting
     with an empty value only the key."""

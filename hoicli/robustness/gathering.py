@@ -6,10 +6,11 @@ tags `corruption` and `severity` (`hoicli eval --tag corruption=jpeg --tag sever
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from hoicli.errors import DataError, UsageError, arg
+from hoicli.evaluation.groups import write_fields
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.result_rows import BAR, joined_settings, settings_of
@@ -74,22 +75,19 @@ class Gathering:
     A stream may hold rows of several metrics, subsets and protocols; `choose_rows` picks one of each.
     """
 
-    def __init__(self, metric: str | None = None, subset: str | None = None, protocol: str | None = None) -> None:
-        """Start without rows. metric, subset, protocol: what the user asked for, None for the benchmark's own."""
-        self.metric, self.subset, self.protocol = metric, subset, protocol
+    def __init__(
+        self, metric: str | None = None, subset: str | None = None, protocol: str | None = None, *, group: str = ""
+    ) -> None:
+        """Start without rows. metric, subset, protocol: what the user asked for, None for the benchmark's own. group:
+        what messages call the group that the rows are of, "" without --by."""
+        self.metric, self.subset, self.protocol, self.group = metric, subset, protocol, group
         self._rows: dict[Kind, dict[str, list[CellRow]]] = {}  # by the model's name
         self._files: dict[str, None] = {}  # a set that keeps the order
 
-    def read(self, lines: Iterable[Line], policy: ErrorPolicy) -> None:
-        """Add the result rows of a stream; the errors of bad lines go to the policy."""
-        for line in lines:
-            self._files[line.file] = None
-            with policy.item():
-                self._add(parse_result_row(line))
-
-    def _add(self, row: PlacedRow) -> None:
+    def add(self, row: PlacedRow) -> None:
         """Add a result row, unless it is about a single class or a model whose errors were repaired. Raises `DataError`
         for a row of the wanted metric that is no share of a whole, or whose tags name no cell."""
+        self._files[row.line.file] = None
         if "verb" in row or row.get("oracle", "none") != "none":
             return
         tags, unit = row["tags"], row["unit"]
@@ -115,7 +113,8 @@ class Gathering:
     def place(self) -> str:
         """Return what messages call the input: the file that all rows are from, or "3 files"."""
         files = list(self._files)
-        return files[0] if len(files) == 1 else f"{len(files)} files" if files else ""
+        place = files[0] if len(files) == 1 else f"{len(files)} files" if files else ""
+        return f"{place} ({self.group})" if self.group else place
 
     def choose_rows(self) -> tuple[Kind, dict[str, list[CellRow]]]:
         """Return ((metric, subset, protocol), the rows of each model by its name) of the rows to average.
@@ -141,6 +140,28 @@ class Gathering:
             problem = "the rows are of several kinds" if fitting else "no such rows"
             raise UsageError(f"{problem}; there are {kinds_text}: choose with {options}")
         return fitting[0], dict(sorted(self._rows[fitting[0]].items()))
+
+
+def gather(
+    lines: Iterable[Line], by: Sequence[str], policy: ErrorPolicy, make: Callable[[str], Gathering]
+) -> dict[tuple[str, ...], Gathering]:
+    """Return the result rows of a stream, gathered by the values of the tags in `by`; all together without such tags.
+
+    policy: for the errors of bad lines. make: returns an empty gathering for a group, whose name it is given. Raises
+    `DataError` for a row that lacks such a tag."""
+    gatherings: dict[tuple[str, ...], Gathering] = {}
+    for line in lines:
+        with policy.item():
+            row = parse_result_row(line)
+            values = {name: row["tags"].get(name, "") for name in by}
+            if lacking := [name for name, text in values.items() if not text]:
+                problem = f"missing; {arg('by')} groups the rows by it"
+                raise DataError(problem, place=line.place, field=f"tags.{lacking[0]}")
+            key = tuple(values.values())
+            if key not in gatherings:
+                gatherings[key] = make(write_fields(values))
+            gatherings[key].add(row)
+    return dict(sorted(gatherings.items())) or {(): make("")}
 
 
 def _cell_of(tags: Mapping[str, str], line: Line) -> Cell:

@@ -152,6 +152,11 @@ def _index_cells(model: str, rows: Sequence[CellRow]) -> dict[Cell, CellRow]:
         first = rows_by_cell.setdefault(row.cell, row)
         if first is not row:
             advice = f"keep one row a cell, or tell models apart with {arg('tag')} model=NAME"
+            tags = (*first.tags, *row.tags)
+            if differing := ",".join(
+                name for name in dict.fromkeys(tags) if first.tags.get(name) != row.tags.get(name)
+            ):
+                advice = f"the rows differ in {differing}: {arg('by', differing)} makes a benchmark of each value"
             doubled = f"{_cells_text([row.cell])} of {_model_text(model)} is at {first.place} already"
             raise DataError(f"{doubled}; {advice}", place=row.place)
     # shared: the settings of a row's signature but for the ground truth, whose boxes some corruptions move

@@ -145,11 +145,11 @@ def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
     means_by_keys: dict[tuple[str, ...], list[Row]] = {
         ("corruption", "family"): [], ("family",): [], ("severity",): [],
     }  # fmt: skip
-    for row in rows:
-        part = _part_of(row)
-        if row["metric"] == "mean" and tuple(part) in means_by_keys:
-            cell = _cell("mean", row["tags"].get("model", ""), row["value"], part)
-            means_by_keys[tuple(part)].append(cell)
+    for grid in grids:
+        for metric, part, value, *_ in _values(grid):
+            if metric == "mean" and tuple(part) in means_by_keys:
+                texts = {key: str(text) for key, text in part.items()}
+                means_by_keys[tuple(part)].append(_cell("mean", grid.model, value, texts))
     return [summary, *means_by_keys.values()]
 
 

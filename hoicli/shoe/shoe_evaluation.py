@@ -54,10 +54,12 @@ class Evaluation:
     """The ground truth and the similarities by which one model or several are evaluated."""
 
     def __init__(
-        self, gt: Stream, sim: Stream | str, options: ShoeOptions, policy: ErrorPolicy, *, dataset: str
-    ) -> None:
-        """Read the ground truth and the tables of similarities. sim: the stream of tables, or the name of an offline
-        backend, which then rates the pairs that each model's predictions need. Raises `DataError` for bad lines."""
+        self, gt: Stream, sim: Stream | SimilarityTable | str, options: ShoeOptions, policy: ErrorPolicy, *,
+        dataset: str,
+    ) -> None:  # fmt: skip
+        """Read the ground truth and the tables of similarities. sim: the stream of tables; a table that is read
+        already; or the name of an offline backend, which then rates the pairs that each model's predictions need.
+        Raises `DataError` for a bad line or empty ground truth."""
         self._vocabulary, self._options, self._policy, self._sim = load(dataset), options, policy, sim
         self._compared_classes = compared_classes(self._vocabulary, options.against)
         if self._compared_classes and options.ignore_no_interaction:
@@ -65,7 +67,7 @@ class Evaluation:
             self._compared_classes = [names for names in self._compared_classes if names[0] != nothing]
         with no_garbage_collection():
             # None if one process is to read both, which then reads the tables only if the ground truth is usable
-            truth_and_table = None if isinstance(sim, str) else _read_in_parallel(gt, sim)
+            truth_and_table = _read_in_parallel(gt, sim) if isinstance(sim, Stream) else None
             if truth_and_table is not None:
                 self._truth, self._table = truth_and_table
             else:
@@ -73,7 +75,9 @@ class Evaluation:
             if not self._truth.image_ids:
                 raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name, code="empty")
             check_annotated(self._truth, gt.name)
-            if truth_and_table is None and not isinstance(sim, str):
+            if isinstance(sim, SimilarityTable):
+                self._table = sim
+            elif truth_and_table is None and isinstance(sim, Stream):
                 self._table = SimilarityTable.read(sim, policy, open_wordnet().canonical)
         self._known = dict.fromkeys(self._truth.image_ids)  # not a set: a message names the first one
         self._truth_signature = {"data": self._vocabulary.signed, **truth_settings(total_of(self._truth.hashes))}

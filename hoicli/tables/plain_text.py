@@ -73,7 +73,11 @@ def _join_lines(lines: Sequence[str]) -> str:
 def _column_blocks(table: TextTable, room: int) -> Iterator[list[int]]:
     """Yield the columns of each table that one too wide for `room` characters is broken into: those that name lines,
     and as many others as fit, at least one. Where the names leave no room, the first of them alone is repeated."""
-    repeated = table.names if _room(_column_widths(table)[: table.names]) < room / 2 else min(table.names, 1)
+    widths = _column_widths(table)
+    if _room(widths) <= room:
+        yield list(range(len(table.heads)))
+        return
+    repeated = table.names if _room(widths[: table.names]) < room / 2 else min(table.names, 1)
     block = list(range(repeated))
     for column in range(repeated, len(table.heads)):
         is_too_wide = _room(_column_widths(take_columns(table, [*block, column]))) > room

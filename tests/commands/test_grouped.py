@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
+import resource
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -110,6 +112,25 @@ def test_several_models(hoicli: Hoicli, tmp_path: Path) -> None:
     assert (("model", "a"), ("corruption", "jpeg"), ("severity", "10")) in tags
 
 
+def test_compare(hoicli: Hoicli, tmp_path: Path) -> None:
+    """A comparison in each group, with its sentences; one loss is a failure."""
+    truth, predictions = truth_and_predictions()
+    gt, a, b = written(tmp_path / "gt.jsonl", truth), tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    written(a, predictions)
+    worse = [{**record, "hois": record["hois"][:1] if record["severity"] == 2 else record["hois"]} for record in truth]
+    for record in worse:
+        record["hois"] = [{**hoi, "score": 0.5 + place / 100} for place, hoi in enumerate(record["hois"])]
+    written(b, worse)
+    call = ("compare", "--gt", gt, *BY, "--protocol", "qpic", "--bootstrap", "20", "--no-errors", b, a)
+    result = hoicli(*call, "--fail-if-worse")
+    assert result.code == 3
+    assert "hoicli: corruption=jpeg severity=10: a is not shown to differ from b: -38.10" in result.err
+    assert "corruption=jpeg severity=10: a fails --fail-if-worse against b" in result.err.splitlines()[-1]
+    groups = {(row["tags"]["corruption"], row["tags"]["severity"]) for row in parsed(result.out)}
+    assert groups == {(corruption, str(severity)) for corruption, severity in CELLS}
+    assert "severity" in hoicli(*call, "--format", "table").out
+
+
 def test_joins(hoicli: Hoicli, tmp_path: Path) -> None:
     """By the fields, by the file name, or by an id that is the path: one result. By the order of lines: never."""
     truth, predictions = truth_and_predictions()
@@ -126,6 +147,43 @@ def test_joins(hoicli: Hoicli, tmp_path: Path) -> None:
         f"{preds}:1: image_id: 'HICO_test2015_00000001' is in 3 groups of the ground truth; copy corruption and "
         "severity, or file_name, from its record into the prediction"
     )
+
+
+def test_absent_classes_and_doubled_images_are_advised(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Classes that a group lacks count 0 in some means; images that occur twice in a group differ in another field."""
+    truth, predictions = truth_and_predictions()
+    gt, preds = written(tmp_path / "gt.jsonl", truth), written(tmp_path / "preds.jsonl", predictions)
+    advice = "classes have no ground truth and count 0 in the mean; to compare groups, --protocol qpic leaves them out"
+    assert advice in hoicli("eval", "--gt", gt, *BY, "--protocol", "hico", preds).err
+    assert refusal(hoicli("eval", "--gt", gt, "--by", "corruption", preds)) == (
+        f"{gt}:{len(truth) // 3 * 2 + 1}: image_id: image '{truth[0]['image_id']}' is at {gt}:{len(truth) // 3 + 1} "
+        "already, with another severity; group by it, too: --by corruption,severity"
+    )
+
+
+def test_lines_dropped_while_grouping_and_later_are_added(hoicli: Hoicli, tmp_path: Path) -> None:
+    """A signature has one number of bad lines."""
+    truth, predictions = truth_and_predictions()
+    predictions[0]["boxes"] = [[1, 2]]
+    gt, preds = written(tmp_path / "gt.jsonl", truth), written(tmp_path / "preds.jsonl", predictions)
+    preds.write_text(preds.read_text() + "{broken\n")
+    rows = parsed(hoicli("eval", "--gt", gt, *BY, "--protocol", "qpic", "--on-error", "skip", preds).out)
+    assert [row["signature"].split("skipped:")[1][:2] for row in rows[::3]] == ["2|", "1|", "1|"]
+
+
+def test_many_files_and_escaped_keys(hoicli: Hoicli, tmp_path: Path) -> None:
+    """One file is open at a time; a key may be written with escapes."""
+    truth, predictions = truth_and_predictions()
+    gt = tmp_path / "gt.jsonl"
+    gt.write_text("".join(json.dumps(record).replace('"severity"', '"\\u0073everity"') + "\n" for record in truth))
+    files = [written(tmp_path / f"{number}.jsonl", [record]) for number, record in enumerate(predictions)]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 12, hard))
+        result = hoicli("eval", "--gt", gt, *BY, "--protocol", "qpic", *files)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (result.code, len(parsed(result.out))) == (0, 9), result.err
 
 
 def test_own_field(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -201,6 +259,9 @@ def test_missing_group(hoicli: Hoicli, tmp_path: Path) -> None:
     assert skipped.code == 0
     assert {row["tags"]["severity"] for row in parsed(skipped.out)} == {"0", "10"}
     assert "left out" in skipped.err
+    other = written(tmp_path / "other.jsonl", [record for record in predictions if record["severity"] == 2])
+    apart = hoicli("diagnose", "--gt", gt, *BY, "--on-error", "skip", preds, other)
+    assert "no group has predictions of every model; give all models the same groups" in apart.err
     shard = hoicli("match", "--gt", gt, *BY, "--protocol", "hico", "--only-predicted", preds)
     assert shard.code == 0, shard.err
 

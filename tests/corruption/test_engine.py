@@ -324,6 +324,8 @@ OUT = ("--save-images", "out")
         ((), "corrupt: give the folder to write the images to with --save-images DIR, or --records-only (not both)"),
         ((*OUT, "--records-only"), "--save-images DIR, or --records-only (not both)"),
         ((*OUT, "--corruption", "mist,zzz"), "--corruption mist: no corruption; hoicli corrupt --list shows them"),
+        ((*OUT, "--corruption", "noise"), "no corruption; choose one of gaussian_noise, shot_noise, "),
+        ((*OUT, "--corruption", "JPEG"), "no corruption; did you mean 'jpeg'?"),
         ((*OUT, "--severity", "6"), "--severity 6: give 1 to 5, several with commas, a range like 2-4, or all"),
         ((*OUT, "--shard", "3"), "--shard 3: write K/N, K from 1 to N, for example 3/16"),
         ((*OUT, "--shard", "4/3"), "--shard 4/3: write K/N"),

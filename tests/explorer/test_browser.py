@@ -1,12 +1,11 @@
 """The page in a real browser: seven jobs, its looks at two widths in light and dark, and that it stays by itself.
 
-Needs the extra dev-browser and a Chromium: /usr/bin/chromium, one on the PATH, or playwright's own.
+Needs the extra dev-browser and a Chromium (tests/support/browsers.py).
 """
 
 from __future__ import annotations
 
 import re
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ import numpy as np
 import pytest
 
 from hoicli.cli import run
+from tests.support.browsers import chromium
 from tests.support.explorers import (
     STRANGE,
     chunks_of,
@@ -35,10 +35,8 @@ pytest.importorskip("playwright", reason="needs pip install 'hoicli[dev-browser]
 pytest.importorskip("axe_playwright_python", reason="needs pip install 'hoicli[dev-browser]'")
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-             "--disable-sync", "--no-first-run")  # fmt: skip
 NAMES = ("VERSION {{TITLE}}", "<b>new_model</b>")
 """What the two models are called, as a hostile command line would."""
 PART = "a:b_<i>"
@@ -48,18 +46,8 @@ Open = Callable[..., Page]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    found = next(
-        filter(None, map(shutil.which, ("/usr/bin/chromium", "chromium", "chromium-browser", "google-chrome"))), None
-    )
-    with sync_playwright() as playwright:
-        try:
-            started = playwright.chromium.launch(executable_path=found, args=list(ARGUMENTS))
-        except Error as error:
-            pytest.skip(
-                f"needs a Chromium (apt install chromium, or playwright install chromium): {error.message[:80]}"
-            )
+    with chromium() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -548,7 +536,9 @@ def test_the_summary_prints_on_four_pages(opened: Open, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_keys_go_through_the_images(opened: Open) -> None:
-    page = opened("#view=images&type=object_box")
+    page = opened("#view=images&type=object_box&page=999")
+    last = page.locator(".card p a").all_inner_texts()[-1]
+    visit(page, "#view=images&type=object_box")
     order = page.locator(".card p a").all_inner_texts()
     page.locator(".card p a").first.click()
     drawn(page)
@@ -557,7 +547,7 @@ def test_the_keys_go_through_the_images(opened: Open) -> None:
         page.keyboard.press(key)
         drawn(page)
         seen.append(page.inner_text("h2.name"))
-    assert seen[:5] == [order[0], order[1], order[2], order[1], order[0]]
+    assert seen == [order[0], order[1], order[2], order[1], order[0], last]
     assert page.locator("figure.large").count() == 3  # the ground truth, and what each model makes of it
     page.keyboard.press("n")  # the first prediction
     drawn(page)

@@ -20,12 +20,12 @@ from hoicli import __version__
 from hoicli.corruption.catalogue import FAMILIES, OTHER, ROHOI, family_of
 from hoicli.errors import DataError
 from hoicli.io.streams import Line
-from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import dump
 from hoicli.robustness.gathering import Gathering
 from hoicli.robustness.grids import Benchmark, Grid, grids
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
 from hoicli.robustness.robustness_rows import rank_grids, robustness_rows
+from hoicli.tables.row_files import parse_result_row
 from tests.support import standin
 from tests.support.figures import words
 from tests.support.project import FIXTURES, Hoicli, parsed, written
@@ -75,7 +75,8 @@ def gather(
     rows: list[Row], *, allow_missing: bool = False, unit: str | None = None, **choice: Any
 ) -> tuple[list[Grid], list[str]]:
     gathering = Gathering(**choice)
-    gathering.read(lines(rows), ErrorPolicy())
+    for line in lines(rows):
+        gathering.add(parse_result_row(line))
     return grids(gathering, Benchmark(), unit=unit, allow_missing=allow_missing)
 
 
@@ -240,7 +241,8 @@ def test_neither_order_nor_shards_change_a_byte(shuffle: random.Random, shards: 
     def bytes_of(parts: list[list[Row]]) -> bytes:
         gathering = Gathering()
         for number, part in enumerate(parts):
-            gathering.read(lines(part, f"{number}.jsonl"), ErrorPolicy())
+            for line in lines(part, f"{number}.jsonl"):
+                gathering.add(parse_result_row(line))
         return b"".join(map(dump, robustness_rows(rank_grids(grids(gathering, Benchmark())[0]))))
 
     expected = bytes_of([rows])
@@ -510,6 +512,31 @@ def test_a_corruption_of_no_row_is_named_with_the_nearest(hoicli: Hoicli, tmp_pa
     path = written(tmp_path / "rows.jsonl", [row(40.0), row(30.0, "jpeg", 1)])
     said = hoicli("robust", "--corruption", "jpg", path).err
     assert said == "hoicli: --corruption jpg: no row is of it; did you mean 'jpeg'?\n"
+
+
+def test_a_benchmark_of_each_value_of_a_tag(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Each camera has its own ground truth, ranks and columns."""
+    groups = {"door": falling(), "yard": falling(30)}
+    rows = [
+        {
+            **each,
+            "tags": {**each["tags"], "camera": camera},
+            "signature": f"protocol:hico|data:hico|gt:{camera}|version:1",
+        }
+        for camera, values in groups.items()
+        for model in ("a", "b")
+        for each in grid_rows(values, model=model)
+    ]
+    path = written(tmp_path / "rows.jsonl", rows)
+    assert "the rows differ in camera: --by camera makes a benchmark of each value" in hoicli("robust", path).err
+    by_camera = results(hoicli, "--by", "camera", path)
+    for camera, values in groups.items():
+        of_group = [each for each in by_camera if each["tags"]["camera"] == camera]
+        assert {each["value"] for each in of_group if each["metric"] == "mri"} == {mri(values)}
+    assert "a yard" in hoicli("robust", "--by", "camera", "--format", "table", path).out
+    short = written(tmp_path / "short.jsonl", rows[:-1])
+    assert f"{short} (camera=yard): model b lacks 1 of 101 cells" in hoicli("robust", "--by", "camera", short).err
+    assert "tags.day: missing; --by groups the rows by it" in hoicli("robust", "--by", "day", path).err
 
 
 # The figure

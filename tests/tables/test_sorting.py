@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
 from hoicli.tables.html_page import html_page, source_digest
+from tests.support.browsers import chromium
 from tests.support.project import Hoicli
 
 VALUES = {"b": (20.0, 5.0), "a": (10.0, None), "d": (30.0, 7.0), "c": (20.0, 9.0)}
@@ -81,13 +81,8 @@ def test_a_page_runs_its_own_script_alone(hoicli: Hoicli, rows: Path) -> None:
 
 def test_heads_sort_a_page(hoicli: Hoicli, rows: Path, tmp_path: Path) -> None:
     """In Chromium: a press sorts from the best, a second one the other way round, and screen readers are told."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs pip install 'hoicli[dev-browser]'")
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if chromium is None:
-        pytest.skip("needs a Chromium (apt install chromium)")
     assert hoicli("table", "-o", tmp_path / "table.html", rows).code == 0
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with chromium() as browser:
         page = browser.new_page()
         page.goto((tmp_path / "table.html").as_uri())
 
@@ -101,4 +96,3 @@ def test_heads_sort_a_page(hoicli: Hoicli, rows: Path, tmp_path: Path) -> None:
         assert pressed("Rare") == ("cdba", "descending")
         assert pressed("Rare") == ("bdca", "ascending")  # what has no value stays last
         assert pressed("Method") == ("abcd", "ascending")
-        browser.close()

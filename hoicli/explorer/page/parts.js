@@ -101,8 +101,9 @@ function pager(count, size) {
 const pageOf = (count, size) => Math.min(Math.max(1, Number(state.page) || 1), Math.max(1, Math.ceil(count / size)));
 const turn = page => go({ page: page > 1 ? String(page) : "" }, false, "list");
 
-/* Precision over recall of some series: [{name, points}], one for each model. */
-function curveChart(series, caption) {
+/* Precision over recall, a curve for each model. pointsOf(model, its facts): the points {recall, precision, score} of
+   its curve; where they have scores, the legend names the last. */
+function curveChart(pointsOf, caption) {
   const width = 420, height = 300, left = 46, top = 10, right = 14, bottom = 42;
   const x = recall => left + recall * (width - left - right),
     y = precision => top + (1 - precision) * (height - top - bottom);
@@ -112,6 +113,7 @@ function curveChart(series, caption) {
     svg("text", { class: "note", x: x(at), y: y(0) + 15, "text-anchor": "middle" }, String(at * 100)),
     svg("text", { class: "note", x: left - 6, y: y(at) + 4, "text-anchor": "end" }, String(at * 100)),
   ]);
+  const series = ofModels((at, model) => ({ name: modelName(at), look: `s${at}`, points: pointsOf(at, model) }));
   const curves = series.map(({ points, look }) => {
     const places = points.map(point => `${x(point.recall).toFixed(1)},${y(point.precision).toFixed(1)}`);
     const only = points.length === 1 ? points[0] : null;
@@ -125,6 +127,11 @@ function curveChart(series, caption) {
       svg("text", { x: 12, y: y(0.5), "text-anchor": "middle", transform: `rotate(-90 12 ${y(0.5)})` },
         "precision (%)"),
       curves),
-    el("figcaption", {}, caption, el("span", { class: "legend" }, series.map(({ name, look, last }) =>
-      el("span", {}, el("i", { class: `mark ${look}` }), `${name}${last}`)))));
+    el("figcaption", {}, caption, el("span", { class: "legend" }, series.map(({ name, look, points }) =>
+      el("span", {}, el("i", { class: `mark ${look}` }), `${name}: ${reach(points[points.length - 1])}`)))));
+}
+function reach(last) {
+  if (!last) return "nothing found";
+  const score = absent(last.score) ? "" : `, score ${last.score.toFixed(3)}`;
+  return `${(100 * last.recall).toFixed(1)} % found at a precision of ${(100 * last.precision).toFixed(1)} %${score}`;
 }

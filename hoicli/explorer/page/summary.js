@@ -12,7 +12,8 @@ function summaryView() {
         el("ul", { class: "findings" }, facts.findings.map(cells => el("li", {}, cells.map(words)))),
         large.length > 0 && el("p", { class: "caption" }, `mAP by protocol ${visible(facts.main)}`),
         large.length > 0 && tiles(large)),
-      wholeCurve()),
+      curveChart((at, { curve }) => curve.map(([recall, precision]) => ({ recall, precision })),
+        `Precision over recall, all classes in one list by score, protocol ${visible(facts.protocol)}`)),
     el("div", { class: "sheets" }, facts.tables.map(summaryTable)),
     el("h2", {}, "What these numbers are"),
     el("ul", { class: "made" }, facts.models.map((model, at) => el("li", {}, el("b", {}, modelName(at)), ": ",
@@ -21,17 +22,6 @@ function summaryView() {
     el("p", {}, "They are the numbers of ", ["eval", "compare", "diagnose --per-class", "confusion"].map((name, at) =>
       [at ? ", " : "", el("code", {}, `hoicli ${name}`)]), ", to the digit."),
   ];
-}
-
-/* Precision over recall of the predictions of all classes in one list. */
-function wholeCurve() {
-  const series = ofModels((at, { curve }) => {
-    const points = curve.map(([recall, precision]) => ({ recall, precision })), last = points[points.length - 1];
-    return { name: modelName(at), look: `s${at}`, points,
-      last: last ? `: ${(100 * last.recall).toFixed(1)} % found at a precision of ${(100 * last.precision).toFixed(1)} %`
-        : ": nothing found" };
-  });
-  return curveChart(series, `Precision over recall, all classes in one list by score, protocol ${visible(facts.protocol)}`);
 }
 
 /* A table as summary.py makes it; the columns in `bars` are drawn to a common scale, too. */

@@ -169,15 +169,11 @@ function classView() {
     [`AP${ofName(at)}`, fixed(of.ap(at, number)), `protocol ${visible(facts.protocol)}`],
     [`found${ofName(at)}`, whole(of.count(at, number, 0)), `of ${whole(of.positives(number))} annotated`],
   ]).flat();
-  const series = ofModels(at => {
-    const points = query.curve(at, filter()), last = points[points.length - 1];
-    return { name: modelName(at), look: `s${at}`, points,
-      last: last ? `: ${(100 * last.recall).toFixed(1)} % found at a precision of ${(100 * last.precision).toFixed(1)} %, score ${last.score.toFixed(3)}` : ": nothing found" };
-  });
   return [leftWords(found),
     el("h2", { class: "name" }, className(number)), tiles(heads),
     el("div", { class: "columns" },
-      curveChart(series, `Precision over recall of ${className(number)}, protocol ${visible(facts.protocol)}`),
+      curveChart(at => query.curve(at, filter()),
+        `Precision over recall of ${className(number)}, protocol ${visible(facts.protocol)}`),
       typesTable(found),
       mostImages(found)),
     el("p", {}, linkTo({ view: "errors" }, "All of its errors"), " \u00b7 ", linkTo({ view: "images" }, "its images"),
