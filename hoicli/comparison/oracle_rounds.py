@@ -84,7 +84,6 @@ class OracleRounds:
             return OneRanking(models, [lists.observed for lists in models], mixed)
 
         hits = len(EVERY) * sum(int(model.counts()["true_positive"].sum()) for model in self.models)
-        # SHARING: the names of all oracles, those together that share one ranking; EVERY: the same names in one tuple
         prepared = shared_out(prepare, SHARING, worth=hits * resampling.rounds >= WORTH_FORKING)
         compute_rounds = partial(self._round_means, prepared)
         label = "types of errors: resamples and swaps"

@@ -42,47 +42,40 @@ class MatchedView:
     """The gathered match records of one view: of a protocol, perhaps at another threshold or on a part of the data.
 
     row: the view, as a protocol. settings: the field `settings`, which all of the records have in common. tally: their
-    outcomes. register: the images seen. caveats: the mask of the records' caveats. classless: how many more triplets of
-    the ground truth have no class than have one. order: the sum of the images' `gt_order` (0 in a stream of hoicli
-    1.0). skipped: how many lines `match` dropped. origins: for each ground truth that records were made with, the
-    number of images seen and the sum of the hashes of their annotations."""
+    outcomes. register: the images seen. classless: how many more triplets of the ground truth have no class than have
+    one. skipped: how many lines `match` dropped. origins: for each ground truth that records were made with, the number
+    of images seen and the sum of the hashes of their annotations."""
 
     row: Protocol
     settings: dict[str, str]
     tally: Tally
     register: ImageRegister
-    caveats: int = 0
     classless: int = 0
-    order: int = 0
     skipped: int = 0
     origins: dict[Origin, tuple[int, int]] = field(default_factory=dict)
 
     def add_heads(self, records: Iterable[Record]) -> None:
         """Add what the first keys of checked records say about their ground truth: caveats (facts about where it came
         from that affect numbers), hashes and counts, but not the predictions and triplets."""
+        tally, key = self.tally, self.row.key
         for record in records:
-            self.caveats |= caveats.read_caveats(record.get("caveats"))
+            tally.caveats |= caveats.read_caveats(record.get("caveats"))
             self.skipped += record.get("skipped", 0)
             without_class, triplets = record.get("gt_classless", (0, 0))
             self.classless += 2 * without_class - triplets
-            self.order += int(record.get("gt_order", "0"), 16)
+            tally.orders[key] += int(record.get("gt_order", "0"), 16)  # hoicli 1.0 writes none
             origin = Origin(record["gt_digest"], record["gt_images"], record.get("partial", False))
             count, total = self.origins.get(origin, (0, 0))
             self.origins[origin] = count + 1, total + int(record["gt_hash"], 16)
-
-    @property
-    def truth_total(self) -> int:
-        """The sum of the hashes of the images' annotations, which identifies the ground truth (`GroundTruth.total`)."""
-        return sum(total for _, total in self.origins.values())
+        tally.truth_total = sum(total for _, total in self.origins.values())
 
     def truth_settings(self) -> dict[str, str]:
         """Return the settings that the ground truth adds to signatures: digests of its annotations and their order,
         whether most of it has no class, and caveats; the same as `GroundTruth.settings` gives for the ground truth."""
-        uncounted = UNCOUNTED if self.classless > 0 else {}
         return {
-            **truth_settings(self.truth_total, self.order),
-            **uncounted,
-            **caveats.settings(self.caveats & self.row.depends_on),
+            **truth_settings(self.tally.truth_total, self.tally.orders[self.row.key]),
+            **(UNCOUNTED if self.classless > 0 else {}),
+            **caveats.settings(self.tally.caveats & self.row.depends_on),
         }
 
     def signed_settings(self) -> dict[str, str]:
@@ -133,8 +126,8 @@ class MatchedView:
         # An order is a hash of the order of annotations, summed over images in 64 bits. Only records that know theirs,
         # and have the same as `truth`, take on that of all its images.
         orders_of_records = truth.orders(row)[truth.rows_of(tally.listed.image_ids)]
-        same_order = total_of(orders_of_records) == self.order % (1 << 64)
-        tally.orders[row.key] = truth.order(row) if same_order else self.order
+        if total_of(orders_of_records) == tally.orders[row.key] % (1 << 64):
+            tally.orders[row.key] = truth.order(row)
         tally.truth_total = truth.total
         tally.uncounted = truth.uncounted
         tally.add_annotated(row.key, image_ids, image, truth.scenes.interaction[missed])
@@ -206,7 +199,9 @@ class MatchStream:
             row = read_view(self.protocols.get(name) or PROTOCOLS[name], tags)
             positions = None if self.truth is None else self.truth.position
             register = ImageRegister(positions, unit="an image and protocol")
-            view = MatchedView(row, settings, Tally([row], len(self.vocabulary.interactions)), register)
+            tally = Tally([row], len(self.vocabulary.interactions))
+            tally.truth_total, tally.orders = 0, {row.key: 0}  # `add_heads` adds to them
+            view = MatchedView(row, settings, tally, register)
         if settings != view.settings:
             text = f"{settings} here and {view.settings} before; match the whole stream with one setting"
             raise DataError(text, place=line.place, field="settings", code="mixed")
@@ -244,9 +239,6 @@ def read_matches(lines: Iterable[Line], stream: MatchStream, policy: ErrorPolicy
     for view, records in stream.batches(lines, policy):
         _add_to_tally(view, records, stream.vocabulary)
     for view in stream.views.values():
-        view.tally.caveats |= view.caveats
-        view.tally.truth_total = view.truth_total
-        view.tally.orders = {view.row.key: view.order}
         view.tally.uncounted = view.classless > 0
 
 

@@ -57,12 +57,9 @@ class AnnotatedPairs:
         self.triplet, self.pair = triplet.astype(np.int32), pair.astype(np.int32)
         self.subject, self.object = scenes.subject[first], scenes.object[first]
         self.image = (np.searchsorted(scenes.box_start, self.subject, side="right") - 1).astype(np.int32)
-        # image i has the pairs start[i], ..., start[i + 1] - 1
         self.start = np.searchsorted(self.image, np.arange(len(scenes.image_ids) + 1))
         interactions = len(truth.vocabulary.interactions)
-        # pair and interaction of each triplet in one number, to look up whether a pair is annotated with it
         self.annotated_interactions = np.unique(self.pair * np.int64(interactions) + scenes.interaction[triplet])
-        # by subset: which interactions are in it, and which pairs have one of these
         self.classes = {"full": np.ones(interactions, dtype=bool)}
         for name, ids in truth.vocabulary.groups.items():
             self.classes[name] = among(np.arange(interactions), ids)
@@ -318,15 +315,13 @@ class PairColumns:
 
     def __init__(self, annotated: AnnotatedPairs, tally: Tally, settings: int) -> None:
         """Start with no image, and columns that grow batch by batch. settings: how many the sweep has."""
-        self.lines = Growing(image=np.int32, pairs=np.int32)  # a row for each image: how many pairs it has
-        self.detected = Growing(  # a row for each detected pair
+        self.lines = Growing(image=np.int32, pairs=np.int32)
+        self.detected = Growing(
             **dict.fromkeys(("interacting", "score", "mark"), np.float64),
             **dict.fromkeys(("stated", "ignored"), np.bool_),
             interacting_pair=np.int32,
         )
-        # a row for each match of a detected pair (`row`) and an annotated pair
         self.matches = Growing(row=np.int64, true_pair=np.int32, overlap=np.float64)
-        # for each setting, by its number, whether it keeps each detected pair
         self.kept = Growing(**{str(number): np.bool_ for number in range(settings)})
         self.interactions = [Interactions(annotated) for _ in range(settings)]
         self.tally = tally

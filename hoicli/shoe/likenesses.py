@@ -223,7 +223,6 @@ class Likeness:
         senses whose similarity the other names need."""
         shared = np.zeros(len(self._row), dtype=bool)
         codes = [np.zeros(0, dtype=np.int64)]
-        # which: the place of two names in `_row` and `_column`; the others: the numbers of two of their senses
         for which, truth_sense, pool_sense in self._compare_pools():
             shared[which[truth_sense == pool_sense]] = True  # the predicted label may have the truth's sense
             apart = ~shared[which]
@@ -237,7 +236,6 @@ class Likeness:
         that the predicted name may have. Set `missing`."""
         self._table, numbers = table, table.numbers(self._names)
         codes = [np.zeros(0, dtype=np.int64)]
-        # which: the place of two names in `_row` and `_column`; the others: the numbers of two of their senses
         for which, truth_sense, pool_sense in self._compare_pools():
             similarity = table.look_up(numbers[truth_sense], numbers[pool_sense])
             absent = np.isnan(similarity)

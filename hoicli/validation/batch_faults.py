@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from hoicli.records.boxes import find_inverted, find_repeated
 from hoicli.records.image import UNKNOWN_LABEL, problems
 from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.records.parsing import Record
-from hoicli.validation.batches import Checked, Size, TripletClass, pixels
+from hoicli.validation.batches import Checked, Size, pixels
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 MARGIN = 0.1
@@ -150,7 +149,10 @@ def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bo
     yield cases("subject-no-person", is_other_subject, lambda hoi, labels: f".subject: a {labels[hoi['subject']]}")
     yield cases("subject-is-object", batch.subject == batch.object, lambda hoi, _: f": boxes[{hoi['subject']}] is both")
     if vocabulary is not None and not vocabulary.roles:  # with roles, a verb may have any object
-        is_no_class = _no_interactions(batch, vocabulary)
+        names, place = batch.classes
+        known = [name.verb in vocabulary.verb_ids and name.label in vocabulary.object_ids for name in names]
+        is_class = [(name.verb, name.label) in vocabulary.interaction_ids for name in names]
+        is_no_class = (np.array(known, dtype=bool) & ~np.array(is_class, dtype=bool))[place]
         yield cases("no-such-interaction", is_no_class, lambda hoi, labels: f": {_triplet_text(hoi, labels)}")
 
 
@@ -173,17 +175,3 @@ def _cases(check: str, batch: Checked, kind: str, rows: Ints, describe: Callable
 def _triplet_text(hoi: Record, labels: list[str | None]) -> str:
     """Return the verb and the object of a triplet, "ride horse". labels: those of its record's boxes."""
     return hoi["verb"] if hoi["object"] is None else f"{hoi['verb']} {labels[hoi['object']]}"
-
-
-def _no_interactions(batch: Checked, vocabulary: Vocabulary) -> Bools:
-    """Return [T] whether the vocabulary knows the verb and the object of each triplet, but not as one interaction."""
-    names, place = batch.classes
-    return np.fromiter((_is_no_interaction(name, vocabulary) for name in names), dtype=bool)[place]
-
-
-@lru_cache(maxsize=1 << 14)
-def _is_no_interaction(name: TripletClass, vocabulary: Vocabulary) -> bool:
-    """Return whether the vocabulary knows the verb and the object of a class, but has no such interaction."""
-    pair = name.verb, name.label
-    is_known = name.verb in vocabulary.verb_ids and name.label in vocabulary.object_ids
-    return is_known and pair not in vocabulary.interaction_ids

@@ -208,7 +208,6 @@ class _RecordDetails:
 
     def __init__(self, vocabulary: Vocabulary | None, *, scored: bool, sound: bool) -> None:
         """Start without records. scored: whether they are predictions; sound: whether they are known to be good."""
-        # of each record: the image's size, its caveats as bits, and how many objects in its lists are unknown
         self.sizes: list[Size | None] = []
         self.masks: list[int] = []
         self.unknown: list[int] = []
