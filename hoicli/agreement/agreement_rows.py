@@ -92,8 +92,7 @@ class _Rows:
     """Makes the result rows of the ratings of all items, or of those of one group."""
 
     def __init__(self, ratings: Ratings, settings: AgreementSettings, tags: Mapping[str, str], group: str = "") -> None:
-        """Set what the rows are of, and separate models from people. tags: {column: text} of every row; group: the name
-        of the group whose ratings these are, "" for all items."""
+        """Set what the rows are of, and separate models from people. group: whose ratings these are, "" for all."""
         self.ratings, self.settings, self.tags, self.group = ratings, settings, tags, group
         self.models = list(ratings.models)
         self.people = [rater for rater in ratings.raters if rater not in ratings.models]

@@ -126,8 +126,7 @@ def _disagreement(counts: Floats, total: Floats, weights: Floats, distance: Floa
 
 def _ordinal_disagreement(counts: Floats, total: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Return the observed and the expected disagreement of alpha [R each] at the ordinal level, up to a factor that
-    both have. counts [items, V]: how often each item has each value; total [V, R]: how often each value occurs in a
-    resample; weights [items, R]: how often an item counts in it.
+    both have. The arguments are those of `_disagreement`.
 
     The distance of two values is how many ratings lie between them, half of those at either end included, so it depends
     on the resample. It is the difference of their middle ranks, and sums of squared differences follow from the sums of

@@ -157,7 +157,7 @@ def _facts(record: Record, group: str) -> Iterator[tuple[Fact, Any]]:
 
 def _check_given_once(facts: Mapping[Fact, Any], given_values: GivenValues, place: str) -> None:
     """Raise `DataError` for a rating that was given before, and for a kind or group that differs from an earlier one.
-    facts: the values of one line; given_values: those of earlier lines; place: the line's."""
+    given_values: those of earlier lines."""
     for (field, *names), value in facts.items():
         value_before, first_place = given_values.get((field, *names), (value, ""))
         if first_place and (field == "rating" or value_before != value):

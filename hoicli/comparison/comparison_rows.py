@@ -197,7 +197,7 @@ def _mean_rows(
     lists: RankedLists, before: Evaluated, after: Evaluated, paired: PairedRounds, last_keys: Row
 ) -> Iterator[Row]:
     """Yield a row for the difference in mAP of each subset. lists: the baseline's ranked predictions; before, after:
-    the results of the baseline and of the model; paired: both on resamples and after swaps of their outputs."""
+    the results of the baseline and of the model."""
     for first, second in zip(before.means, after.means, strict=True):
         members = before.members[first.subset]
         rounds = paired.differences(partial(Rounds.means, members=members, unannotated=lists.unannotated))
@@ -209,8 +209,7 @@ def _class_rows(
     baseline: Compared, model: Compared, paired: PairedRounds, shared: Comparison, last_keys: Row
 ) -> Iterator[Row]:
     """Yield rows that count the better and the worse classes of each subset, then a row for the difference in AP of
-    each class, the most certain first. Classes without a difference are left out unless rows for each class are
-    requested. paired: both models on resamples and after swaps of their outputs."""
+    each class, the most certain first. Classes without a difference are left out unless each class is requested."""
     evaluated = baseline.evaluated
     vocabulary, keys_of_class = evaluated.classes, class_keys(evaluated.classes, evaluated.protocol)
     resamples, _ = paired.differences(Rounds.classes)
@@ -256,8 +255,7 @@ def _class_count_rows(
     """Yield a row for each subset with the number of classes that are significantly better (q < SURE), then one with
     the number of those that are significantly worse; `n` is the number of classes that can be tested.
 
-    evaluated: the baseline's results; changes: the difference of each class by number; q_values: the q of each class
-    that can be tested (p corrected for the number of classes)."""
+    evaluated: the baseline's results; q_values: p corrected for the number of classes."""
     for metric, sign in ((CLASSES_BETTER, 1), (CLASSES_WORSE, -1)):
         for name, classes in evaluated.members.items():
             testable = [number for number in classes.tolist() if number in q_values]
@@ -291,9 +289,7 @@ def error_rows(
 ) -> Iterator[Row]:
     """Yield the rows about types of errors for each model but the first, the baseline. count_diff: how many more errors
     of each type the model makes (for missed_gt: how many more triplets it misses); delta_mAP_diff: how much more its
-    mAP gains than the baseline's when an oracle repairs the errors of a type.
-
-    names, models: each model's name and diagnosis; settings: what signatures state of all models."""
+    mAP gains than the baseline's when an oracle repairs the errors of a type."""
     protocol = models[0].protocol
     last_keys = [shared.last_keys(protocol.name, names[0], name, settings, dict(protocol.view)) for name in names[1:]]
     for model, rows, keys in zip(models[1:], _gain_rows(models, shared, last_keys), last_keys, strict=True):
@@ -325,7 +321,7 @@ def _error_count_rows(baseline: Diagnosis, model: Diagnosis, shared: Comparison,
 
 def _gain_rows(models: Sequence[Diagnosis], shared: Comparison, last_keys: Sequence[Row]) -> list[list[Row]]:
     """Return, for each model but the first, rows delta_mAP_diff: how much more the model's mAP gains from each oracle
-    than the first model's. last_keys: for each of these models, the keys that its rows end with.
+    than the first model's.
 
     All models are computed together, so that the first one's errors are repaired only once."""
     vocabulary = shared.vocabulary

@@ -170,8 +170,8 @@ def _limit_texts(row: AnyRow) -> Iterator[str]:
 
 
 def _class_details(count_rows: Mapping[str, AnyRow], compared: int) -> Iterator[str]:
-    """Yield in words how many classes are better and worse, if there are rows that count them. count_rows: the rows of
-    CLASSES_BETTER and CLASSES_WORSE by metric; compared: how many classes the mean is over."""
+    """Yield in words how many classes are better and worse, if there are rows that count them. compared: how many
+    classes the mean is over."""
     if count_rows.keys() != {CLASSES_BETTER, CLASSES_WORSE}:
         return
     better, worse = (int(count_rows[name]["value"]) for name in (CLASSES_BETTER, CLASSES_WORSE))
@@ -286,8 +286,7 @@ def _foremost_classes(mean: AnyRow, rows: Sequence[AnyRow]) -> Iterator[Finding]
 
 
 def _foremost_image(mean: AnyRow, related: Sequence[AnyRow]) -> Iterator[Finding]:
-    """Yield how much of a difference of mAP the first listed image accounts for that differs in the same direction.
-    mean: the row of the difference; related: the rows about the same models, part of the data and subset."""
+    """Yield how much of a difference of mAP the first listed image accounts for that differs in the same direction."""
     image_rows = [row for row in related if row["metric"] == "image_diff" and row["value"] * mean["value"] > 0]
     for row in image_rows[:1]:
         yield abs(row["value"]), f"image {row['image_id']} accounts for {row['value']:+.2f}"

@@ -26,8 +26,7 @@ def compare_shoe(
     """Evaluate several models by SHOE, and yield the rows at each delta (the similarity from which an unmatched
     prediction counts against a class): each model's metrics, then as `METRIC_diff` the differences from the first.
 
-    models: the name and the predictions of each. metrics: their names. resampling: how to compute intervals and p.
-    tags: further fields of all rows. Raises `DataError` for what is wrong with a stream."""
+    Raises `DataError` for what is wrong with a stream."""
     runs = [(name, evaluation.run(stream)) for name, stream in models]
     for runs_at_delta in zip(*(run.runs_by_delta() for _, run in runs), strict=True):
         delta_tag, _ = runs_at_delta[0]
@@ -59,8 +58,7 @@ class _MetricOfModel(NamedTuple):
 def _rows(
     models: Sequence[tuple[str, Run]], metrics: Sequence[str], resampling: Resampling, tags: Mapping[str, str]
 ) -> Iterator[Row]:
-    """Yield the rows at one delta: each metric of each model, then all differences from the first model. models: the
-    name and the evaluation of each; tags: further fields of all rows."""
+    """Yield the rows at one delta: each metric of each model, then all differences from the first model."""
     weighted = [weighted_metrics(run) for _, run in models]  # functions of how often each image counts
     differences: list[Row] = []
     for metric in metrics:
@@ -75,8 +73,8 @@ def _rows(
 def _resample_metric(
     metric: str, models: Sequence[tuple[str, Run]], weighted: Sequence[Mapping[str, Weighted]], resampling: Resampling
 ) -> list[_MetricOfModel]:
-    """Return one metric of each model, computed on the same resamples for all. models: the name and the evaluation of
-    each; weighted: for each model its metrics by name, as functions of weights of images."""
+    """Return one metric of each model, computed on the same resamples for all. weighted: for each model its metrics by
+    name, as functions of weights of images."""
     # a model without scores has no soft_map
     if not all(metric in metrics_of_model for metrics_of_model in weighted):
         return [_MetricOfModel(name, run, metric, resampled=None) for name, run in models]

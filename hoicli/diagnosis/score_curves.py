@@ -135,8 +135,8 @@ def recall_levels(grid: Sequence[float], steps: int) -> tuple[float, ...]:
 @dataclass(frozen=True)
 class Calibration:
     """How scores compare with the share of right predictions, in B bins of equal width. count [B]: how many predictions
-    each bin has; right, confidence [B]: the share of true positives among them, and their mean score; NaN for an empty
-    bin."""
+    each bin has; right, confidence [B]: the share of true positives in it, and their mean score; NaN for an empty bin.
+    """
 
     count: Ints
     right: Floats

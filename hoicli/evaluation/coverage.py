@@ -46,8 +46,7 @@ def classless_problem(tally: Tally, vocabulary: Vocabulary) -> str:
     """Return a message if most predictions have no class in the vocabulary, "" if not.
 
     Most means more than half of all predictions, and also of the best predictions of each image: a detector that scores
-    every verb for every pair has many without a class, but not at the top. Fewer than ENOUGH_IMAGES images show
-    nothing."""
+    every verb for every pair has many without a class, but not at the top. Fewer than ENOUGH_IMAGES show nothing."""
     classless, total = tally.listed.classless(), len(tally.listed)
     if 2 * classless <= total:
         return ""
@@ -79,8 +78,7 @@ def find_unlabelled_views(views: Mapping[Protocol, Tally], named: Container[str]
     predictions has a label; a note on stderr names them. Raises `DataError` if one of the `named` protocols, which the
     user asked for, cannot be computed, or none is left.
 
-    views: each protocol, also as a view (at another IoU threshold, on a part of the data), with the tally of the
-    predictions. place: what the error message calls the predictions."""
+    views: each protocol, also as a view, with the tally of the predictions."""
     unlabelled = [
         row for row, tally in views.items() if 0 < tally.objects == tally.unlabelled and _compares_labels(row)
     ]
@@ -221,8 +219,7 @@ def _person_protocols(protocols: Sequence[Protocol]) -> str:
 
 
 def _unsliced_notes(truth: GroundTruth, views: Sequence[Protocol]) -> Iterator[str]:
-    """Yield a note on each slice that a file defines and that leaves out images of the ground truth. views: the
-    protocols that are evaluated, some on a part of a slice."""
+    """Yield a note on each slice that a file defines and that leaves out images of the ground truth."""
     total = len(truth.scenes.image_ids)
     for slice_ in dict.fromkeys(row.part.slice for row in views if row.part is not None):
         if slice_.measure == FILE and (unsliced := int((~truth.slice_members(slice_).any(axis=0)).sum())):

@@ -157,8 +157,8 @@ class BoxEvaluation:
             yield metric, (recall if metric.recall else ap)[thresholds].mean(axis=0), self._positives(metric.area)
 
     def _near_pairs(self, rule: BoxRule, truth_kept: Bools) -> BoxPairs:
-        """Return the pairs of a detection and an annotated box whose IoU, by the rule's convention, is _NEAR or more.
-        truth_kept [G]: a mask of the annotated boxes whose pairs are returned."""
+        """Return the pairs of a detection and an annotated box whose IoU, by the rule's convention, is _NEAR or more,
+        of the boxes `truth_kept` [G]."""
         overlap = self._pairs["pixels" if rule.protocol.inclusive else "edges"]
         near = np.flatnonzero((overlap >= _NEAR) & truth_kept[self._pairs["mate"]])
         return BoxPairs(self._pairs["row"][near], self._pairs["mate"][near], overlap[near])
@@ -188,7 +188,7 @@ class BoxEvaluation:
     def _outcomes(self, rule: BoxRule, pairs: BoxPairs, area: str) -> Codes:
         """Return the outcome codes [thresholds, D] of the detections by a rule, when only annotated boxes in a range of
         areas count (a key of AREAS). By COCO's rule a detection outside the range that takes nothing is ignored, not
-        false. pairs: the detections and annotated boxes that may match."""
+        false."""
         rank, crowd = self._ranking.rank, self._crowd
         if rule.takes == BEST:
             return match_best(pairs, rank, crowd)
@@ -197,8 +197,7 @@ class BoxEvaluation:
         return codes
 
     def _ap_and_recall(self, rule: BoxRule, codes: Codes, positives: Ints) -> tuple[Floats, Floats]:
-        """Return (AP, recall), both [thresholds, labels]. codes [thresholds, D]: the outcomes of the detections;
-        positives [labels]: how many annotated boxes each label has."""
+        """Return (AP, recall), both [thresholds, labels]."""
         _, order, bounds = self._ranking
         by_threshold = [per_class(code[order], bounds, positives, rule.protocol) for code in codes]
         ap, recall = map(np.array, zip(*by_threshold, strict=True))
@@ -252,8 +251,7 @@ class BoxEvaluation:
         return row_settings | truth_settings(self.truth.total, self.truth.order_of_boxes)
 
     def _label_rows(self, metric: str, values: Floats, positives: Ints, last_keys: Row) -> Iterator[Row]:
-        """Yield a row for each label that has annotated boxes. values, positives [labels]: the value of each label in
-        [0, 1], and its number of annotated boxes; last_keys: the keys that each row ends with."""
+        """Yield a row for each label that has annotated boxes."""
         for label in np.flatnonzero(positives):
             subset = "persons" if self._persons[label] else "objects"
             label_keys = {"subset": subset, "object": self.truth.vocabulary.objects[label]}
@@ -296,7 +294,7 @@ def evaluated_boxes(
 
 def _notes_on_gaps(evaluation: BoxEvaluation, without: int) -> Iterator[str]:
     """Yield notes on what the ground truth or the predictions lack, such as images without predictions and boxes
-    without a label. without: the number of records that have no scores of boxes."""
+    without a label."""
     numbers, truth = evaluation.numbers, evaluation.truth
     if without:
         yield "no scores of boxes in the records: those of triplets count, each with its best triplet's score"

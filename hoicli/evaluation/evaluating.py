@@ -209,7 +209,7 @@ def tally_matches(
     matched: Iterable[tuple[Batch, Mapping[str, Outcomes]]], protocols: Sequence[Protocol], vocabulary: Vocabulary
 ) -> tuple[Tally, Coverage]:
     """Return the tally of matched batches, to be ranked, and their coverage, which tells how well predictions and
-    ground truth fit together. matched: batches, each with its outcomes by `Protocol.key`."""
+    ground truth fit together."""
     coverage, tally = Coverage(), Tally(protocols, len(vocabulary.interactions))
     for batch, outcomes in matched:
         coverage.add(batch)
@@ -228,8 +228,8 @@ def tally_predictions(
     """Match all predictions, and return the tally of their outcomes and of the ground truth. Notes on stderr tell how
     well the two fit together. Several processes share a large file; the result does not depend on how.
 
-    named: the names of the protocols that the user asked for. `DataError` is raised if the predictions cannot serve one
-    of these, or any at all; other protocols that they cannot serve are left out, with a note."""
+    Raises `DataError` if the predictions cannot serve a `named` protocol, or any at all; others are left out with a
+    note."""
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Tally, Coverage]:
         """Match some lines, and return their tally and coverage."""
@@ -350,7 +350,7 @@ def _names_in_stream(
 
 def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
     """Raise `UsageError` if a match stream lacks a requested view of a protocol, or its lines were matched with another
-    protocol file or slice file of the same name. row: the requested view; key: its `Protocol.key`."""
+    protocol file or slice file of the same name."""
     if row.mean_of:
         raise UsageError(
             f"{arg('iou', dict(row.view)['iou'])}: a mean over thresholds needs the predictions, with {arg('gt')}"

@@ -124,7 +124,7 @@ class Evaluated:
 
     def intervals(self, lists: RankedLists, rounds: Rounds, resampling: Resampling) -> Intervals:
         """Return the 95 % intervals of all means, and of the classes if rows for them are requested. lists: the ranked
-        predictions that the results come from; rounds: the same on resampled images; resampling: how was resampled."""
+        predictions that the results come from; rounds: the same on resampled images."""
         from hoicli.resampling.intervals import interval
 
         limits = {"lowest": 0.0, "highest": 1.0}

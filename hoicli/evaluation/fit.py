@@ -53,8 +53,8 @@ class Inverted:
 
     def report(self, name: str, *, shard: bool = False, cause: str = "") -> None:
         """Print a note about the inverted boxes, if there are any. Raises `DataError` if their share is above
-        MOST_INVERTED, unless this is a `shard` (some images only), where a single box may be a large share. cause: why
-        the boxes may be inverted, for the middle of the message."""
+        MOST_INVERTED, unless this is a `shard` (some images only), where a single box may be a large share. cause: why,
+        for the message."""
         if self.first is None:
             return
         image_id, row, box = self.first
@@ -124,7 +124,7 @@ class Fit:
     def check(self, truth: Images, name: str, *, shard: bool = False) -> None:
         """Print a note about inverted boxes, if there are any. Raises `DataError` if they are many, and if all
         predicted boxes are fractions of the image's sides while the annotated ones are pixels. A `shard` (some images
-        only) is too small to tell, so it raises nothing. name: what messages call the predictions."""
+        only) is too small to tell, so it raises nothing."""
         if self.inverted.count:
             self.inverted.report(name, shard=shard, cause=self.misfit_text(truth))
         problem = self.misfit_text(truth) if 0 < self.largest <= OVERSHOOT and not shard else ""
@@ -140,7 +140,7 @@ class Fit:
 def check_annotated(truth: Images, name: str) -> None:
     """Check the boxes of ground truth: print notes about inverted boxes and boxes that may be fractions of the image's
     sides, and about ground truth without a triplet. Raises `DataError` if many boxes are inverted or all are fractions:
-    the whole pixel that some protocols add to corners would make everything overlap. name: the name of the stream."""
+    the whole pixel that some protocols add to corners would make everything overlap."""
     if not len(truth.subject):
         note(f"{name}: the ground truth holds no triplet: none can be found, and a mean of triplets shows nothing")
     Inverted().add(truth).report(name)

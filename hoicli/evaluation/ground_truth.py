@@ -49,8 +49,7 @@ class TripletIndex:
 
     def __init__(self, owner: Ints, triplet: Ints, interaction: Ints, classes: int) -> None:
         """Sort K triplets by owner and class. owner, triplet, interaction [K]: the number of each triplet's owner, the
-        triplet's row in the ground truth, and its class, -1 for none; a triplet without a class is never found.
-        classes: how many classes there are."""
+        triplet's row in the ground truth, and its class, -1 for none; a triplet without a class is never found."""
         self._classes = classes
         key = np.where(interaction < 0, -1, owner * classes + interaction)  # one number for each (owner, class)
         order = np.argsort(key, kind="stable")
@@ -71,7 +70,7 @@ class TripletIndex:
 
     def join_rows(self, rows: Ints, first: Ints, count: Ints) -> tuple[Ints, Ints]:
         """Return every combination of a row and one of its triplets, as two columns: the row, ascending, and the
-        triplet's row in the ground truth. rows, first, count: what `find` returned, or some entries of it."""
+        triplet's row in the ground truth. The arguments are what `find` returned."""
         run, entry = expand_runs(first, count)
         return rows[run], self._triplet[entry]
 
@@ -81,8 +80,7 @@ class GroundTruth:
     read-only): the time of a batch must not depend on the size of the ground truth."""
 
     def __init__(self, scenes: Scenes, vocabulary: Vocabulary, name: str = "ground truth") -> None:
-        """Index annotated images. scenes: the N images, with all their boxes and triplets; vocabulary: the dataset's
-        classes; name: what messages call the ground truth."""
+        """Index annotated images. name: what messages call the ground truth."""
         self.scenes = scenes
         self.vocabulary = vocabulary
         self.name = name

@@ -72,8 +72,8 @@ def _number(text: str) -> float:
 
 
 def _group_fields(fields: Record, by: Sequence[str], line: Line) -> dict[str, Any]:
-    """Return the values of the fields in `by`. fields: of the record on the line. Raises `DataError` for one that is
-    missing or empty, and for one that is neither text nor number."""
+    """Return the values of the fields in `by`. Raises `DataError` for one that is missing or empty, and for one that is
+    neither text nor number."""
     for name in by:
         value = fields.get(name)
         if value is None or value == "":

@@ -134,8 +134,7 @@ class MatchWriter:
 
     def _triplet_texts(self, scenes: Scenes, row: Ints, no_object: Bools, next_key: bytes) -> list[Texts]:
         """Return the beginning of the JSON of M triplets as columns of text: `,{"subject":0`, `,"object":1`, the verb,
-        and the object's label with the key that comes next. row [M]: the triplets' rows in `scenes`; no_object [M]:
-        whether each is written without an object."""
+        and the object's label with the key that comes next. no_object [M]: whether each has none."""
         first_box = scenes.box_start[scenes.image_of_hoi[row]]
         subject, object_ = scenes.subject[row] - first_box, np.where(no_object, -1, scenes.object[row] - first_box)
         verb = (scenes.interaction if self._truth.vocabulary.roles else scenes.verb)[row]

@@ -134,8 +134,8 @@ class MatchedView:
 
 
 def _check_count(what: str, count: int, images: int, allowed_missing: int, place: str) -> None:
-    """Raise `DataError` if the `count` of images that are there is above `images`, or more than `allowed_missing` below
-    it. what: how the message begins."""
+    """Raise `DataError` if the `count` of images that are there is above `images`, or more than `allowed_missing`
+    below."""
     if not images - allowed_missing <= count <= images:
         problem = f"{what}: {count:,} of {images:,} images are there, {images - count:,} missing"
         raise DataError(f"{problem}; the stream is not whole, match again", place=place, code="not-whole")

@@ -241,7 +241,7 @@ def dataset_of(path: str) -> str:
 
 def _make_protocol(record: Record, vocabulary: Vocabulary, rows: Mapping[str, Protocol], bad: MakeError) -> Protocol:
     """Return the protocol that the object of a file describes: the one in `rows` that it is `like`, if it names one,
-    with the file's fields in place of that one's. rows: the dataset's protocols by name; bad: makes the errors."""
+    with the file's fields in place of that one's."""
     file_fields, like = _file_fields(), record.get("like")
     values = {name: _check_value(file_fields[name], value, bad) for name, value in record.items() if name != "like"}
     values["dataset"] = vocabulary.name

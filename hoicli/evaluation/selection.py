@@ -165,8 +165,8 @@ def _check_known(names: Sequence[str]) -> None:
 
 
 def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:
-    """Return the protocol that `--protocol` names, None if it names none. names: what the option was given;
-    dataset: its name or file, None for that of the protocol. Raises `UsageError` if it names several."""
+    """Return the protocol that `--protocol` names, None if it names none. dataset: None for that of the protocol.
+    Raises `UsageError` if it names several."""
     rows = chosen_protocols(names, dataset) if names else []
     if len(rows) > 1:
         raise UsageError(f"{arg('protocol', ','.join(names))}: one protocol says what is right; name one")

@@ -164,8 +164,8 @@ def _slice_text(name: str, cuts: Sequence[float]) -> str:
 
 
 def _parse_cuts(text: str, cut_texts: Sequence[str]) -> tuple[float, ...]:
-    """Return the cuts that the user gives as numbers; () if there are none. text: the whole text of the slice;
-    cut_texts: its parts after the name. Raises `UsageError` unless they are ascending numbers above 0."""
+    """Return the cuts that the user gives as numbers; () if there are none. Raises `UsageError` unless they are
+    ascending numbers above 0."""
     name = text.split(":")[0]
     example = ":".join([name, *map(write_number, MEASURES[name].cuts or (10, 100))])
     wrong = UsageError(f"{arg('slice', text)}: give ascending numbers above 0 as cuts, for example {example}")

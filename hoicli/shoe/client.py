@@ -227,7 +227,7 @@ class Client:
 
     def _raise_for_status(self, error: urllib.error.HTTPError, model: str) -> NoReturn:
         """Raise the exception that an HTTP error stands for: `_TemporaryError` if the server is busy or broken,
-        `DataError` with advice if it refuses. model: the one that was asked for."""
+        `DataError` with advice if it refuses."""
         try:
             server_text = self._endpoint.quote(_message(error.read(LONGEST_SHOWN)))
         except (HTTPException, OSError):

@@ -303,8 +303,8 @@ def likenesses(
 
 
 def _distinct_pairs(truth: Triplets, predictions: Triplets, row: Ints, column: Ints) -> tuple[Ints, Ints]:
-    """Return the rows and the columns of all (row, column) that occur together in some image, each once. row [G]: the
-    row of each ground-truth triplet's name in a `Likeness`; column [P]: the column of each predicted triplet's name."""
+    """Return the rows and the columns of all (row, column) that occur together in some image, each once. row [G],
+    column [P]: of each triplet's name in a `Likeness`."""
     image_number = {image_id: number for number, image_id in enumerate(truth.image_ids)}
     image = np.array([image_number[image_id] for image_id in predictions.image_ids], dtype=np.int64)
     width, height = int(row.max(initial=0)) + 1, int(column.max(initial=0)) + 1

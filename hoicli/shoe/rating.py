@@ -47,8 +47,8 @@ WordPair = tuple[tuple[int, ...], tuple[int, ...]]
 def read_predictions(
     predictions: Stream, policy: ErrorPolicy, known_ids: Container[str], *, unlabelled: bool = False
 ) -> Triplets:
-    """Return all predictions of a stream; several processes share a large file. known_ids: of the images that
-    predictions may be about; unlabelled: whether labels may be null. Raises `DataError` for a bad line."""
+    """Return all predictions of a stream; several processes share a large file. unlabelled: whether labels may be null.
+    Raises `DataError` for a bad line."""
 
     def read_part(lines: Stream, part_policy: ErrorPolicy) -> list[Triplets]:
         """Return the triplets of a part of the file, in batches."""
@@ -97,7 +97,7 @@ def evaluation_pairs(
 
 def dataset_pairs(dataset: str, *, all_senses: bool = False) -> list[Pair]:
     """Return all pairs of two senses of a dataset's verbs, then all pairs of two senses of its objects. all_senses:
-    pair each of these senses with every sense of `possible_senses`, too; a note says how many pairs that makes."""
+    pair each of these with every sense of `possible_senses`, too."""
     vocabulary = load(dataset)
     classes: Iterable[tuple[str, str]] = vocabulary.interactions
     if vocabulary.roles:  # the classes are verbs with roles; every verb may have every object
@@ -277,7 +277,7 @@ class PairLines(TableWork):
     def _find_needs(self, record: Record, place: str) -> float | WordPair | list[Pair]:
         """Return what the similarity of a line is computed from: 1.0 itself for equal words or a shared sense; for
         `lexical`, the synsets of both words; else the pairs of senses to rate ([] if a word has no sense). Raises
-        `DataError` for a line without two words of one part of speech. place: of the line, for notes."""
+        `DataError` for a line without two words of one part of speech."""
         pos = str(record.get("pos"))
         if pos not in (NAMES if self._lexical else LABELS):
             raise DataError("neither n nor v; say what part of speech the words are", field="pos")

@@ -128,7 +128,7 @@ def soft_entries(shoe: Shoe, matching: Matching) -> Entries:
 
 def plain_entries(shoe: Shoe, keep: Bools) -> Entries:
     """Return the lists for plain mAP, which needs equal labels: every prediction is in the list of its own class, with
-    a gain of UNIT for a true positive. keep [P]: the predictions that are ranked.
+    a gain of UNIT for a true positive.
 
     A prediction belongs to the ground truth of its class with the largest min(IoU), the first of equally large ones. Of
     the predictions that belong to a ground truth, the one with the highest score is the true positive."""
@@ -207,8 +207,8 @@ def _f1(shoe: Shoe, matching: Matching, class_count: int) -> list[float]:
 
 def average_precision(gain: Ints, positives: int, area: str) -> float:
     """Return the average precision of a class in [0, 1], the area under its curve of soft precision and recall
-    (Algorithm 1, lines 35 to 39). gain: of each prediction, best score first, UNIT for a perfect match; positives:
-    the number of the class's ground-truth triplets; area: a key of AREAS, the way to measure the area."""
+    (Algorithm 1, lines 35 to 39). gain: of each prediction, best score first, UNIT for a perfect match; positives: the
+    number of the class's ground-truth triplets."""
     rank = np.flatnonzero(gain) + 1  # precision is highest at gains, and only they change recall
     if len(rank) == 0 or positives == 0:
         return 0.0
@@ -347,7 +347,7 @@ def means(metric: str, rounds: Rounds) -> Floats:
 
 def interval_of(run: Run, metric: str, rounds: Rounds) -> tuple[float, float] | None:
     """Return the 95 % interval (low, high), in [0, 1], of a metric that has a value; None where fewer than two images
-    have what it is computed over. rounds: the metric's values for each class in each round of resampling."""
+    have what it is computed over."""
     return interval(getattr(run.scores, metric), means(metric, rounds), run.images[metric], lowest=0.0, highest=1.0)
 
 
@@ -362,8 +362,7 @@ def evaluation_rows(
     run: Run, tags: Mapping[str, str], resampling: Resampling | None = None, *, per_class: bool = False
 ) -> Iterator[Row]:
     """Yield the result rows of a run, in percent: the five metrics at each delta and, with `per_class`, then soft_ap,
-    f1 and ap of each class. tags: {column: text} of every row, such as the model's name; where there are several
-    deltas, the column `delta` is added. resampling: what intervals are computed from, None for rows without.
+    f1 and ap of each class. Where there are several deltas, the tag `delta` is added.
 
     `n` is the count behind a value: classes for a mean, ground truth or predictions for a rate, ground truth for a
     class. A value is null where there is nothing to average, or no scores to rank by."""

@@ -146,8 +146,7 @@ class Evaluation:
         return table, {"sim": signed_measure(backend), "raters": backend}
 
     def _signature(self, shoe: Shoe, table_signature: dict[str, str], missing: int) -> dict[str, str]:
-        """Return {setting: text} of a run's signature. table_signature: the settings of the table of similarities;
-        missing: how many pairs of senses the table lacks."""
+        """Return {setting: text} of a run's signature. missing: how many pairs of senses the table lacks."""
         options = self._options
         signature = {**self._truth_signature, **table_signature, **options.signature()}
         wordnet_signature = open_wordnet().signature
@@ -263,7 +262,7 @@ _CAVEATS = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_TOK
 
 def _report(shoe: Shoe, unscored: int) -> None:
     """Print notes about what a user should know before quoting the numbers: images without predictions, missing scores,
-    labels or senses. unscored: how many predictions have no score."""
+    labels or senses."""
     total, prediction_count = len(shoe.truth.image_ids), len(shoe.predictions.image_ids)
     if prediction_count < total:
         note(

@@ -106,8 +106,7 @@ class Shoe:
         likenesses: tuple[Likeness, Likeness],
         options: ShoeOptions,
     ) -> None:
-        """Compare the predictions with the ground truth, which must have every image of the predictions. classes: those
-        of the ground truth; likenesses: of the verbs and of the objects, with their similarities."""
+        """Compare the predictions with the ground truth, which must have every image of the predictions."""
         self.truth, self.predictions, self.classes, self.options = truth, predictions, classes, options
         self.delta = options.deltas[0]
         self.places = places_of(truth), places_of(predictions)

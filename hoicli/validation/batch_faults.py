@@ -64,8 +64,7 @@ def _size_faults(batch: Checked, truth_sizes: Sequence[Size | None]) -> Iterator
 
 
 def _box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]:
-    """Yield each check for boxes that are no [x1, y1, x2, y2] in pixels of the image, with its cases in the batch.
-    sizes [N]: the sizes of the images, None where they are not known."""
+    """Yield each check for boxes that are no [x1, y1, x2, y2] in pixels of the image, with its cases in the batch."""
     boxes = batch.boxes
     size = pixels(sizes)[batch.image_of_box]
     is_checked = ~batch.whole[batch.image_of_box]  # not those that stand for the whole image
@@ -96,7 +95,7 @@ def _box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]
 
 def _relative_boxes(batch: Checked, is_checked: Bools) -> Ints:
     """Return the boxes of images all of whose boxes have corners within 0 and 1, which must be shares of the image's
-    sides instead of pixels. is_checked [B]: which boxes are looked at."""
+    sides instead of pixels."""
     image = batch.image_of_box
     is_small = ((batch.boxes >= 0) & (batch.boxes <= 1)).all(axis=1) & is_checked
     if not is_small.any():
@@ -115,8 +114,7 @@ def _fits_as_xywh(boxes: Floats, size: Floats) -> Bools:
 
 
 def _leaves_image(boxes: Floats, size: Floats) -> Bools:
-    """Return [B] whether each box goes beyond its image by more than MARGIN of the side. size [B, 2]: the width and
-    height of each box's image, NaN where they are not known."""
+    """Return [B] whether each box goes beyond its image by more than MARGIN of its side. size: see `_fits_as_xywh`."""
     with np.errstate(over="ignore"):  # a size may be any number: huge ones become infinite
         overshoot = MARGIN * size
         lower_bound, upper_bound = -overshoot, size + overshoot

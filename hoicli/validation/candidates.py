@@ -35,8 +35,8 @@ class Rules:
             raise UsageError(f"{arg('sure', self.sure)}: give a number from 0 to 1")
 
     def set_votes(self, models: int) -> Rules:
-        """Return the rules with a number of votes in place of None. models: how many there are. Raises `UsageError` for
-        more votes than models, and for rules about models if there is none."""
+        """Return the rules with a number of votes in place of None. Raises `UsageError` for more votes than models, and
+        for rules about models if there is none."""
         votes = (models + 1) // 2 if self.votes is None else self.votes
         if not models and self != Rules(self.same):  # any other rule than `same` was given
             raise UsageError(f"{arg('votes')} and {arg('sure')} are about models: give predictions, too")
@@ -149,7 +149,7 @@ def _surest_strays(opinion: Opinion, annotated: _AnnotatedPairs, class_keys: Int
 
 def find_contradicted(truth: GroundTruth, evidence: Evidence, rules: Rules) -> Contradicted:
     """Return the annotated triplets on whose pair of boxes at least `rules.votes` models predict another class, each at
-    least as sure as `rules.sure`. evidence: of which other class each model is surest there."""
+    least as sure as `rules.sure`."""
     scenes, rows = truth.scenes, evidence.truth
     contradicts = (evidence.other_class >= 0) & (evidence.sure >= rules.sure)
     models = contradicts.sum(axis=0)

@@ -242,7 +242,7 @@ class Checker:
 
     def _compare(self, labels: LabelEvidence, batch: Checked, rows: list[int | None]) -> None:
         """Compare the class of the best prediction of each image with those annotated there, and keep its boxes, for
-        comparing them at the end. rows [N]: the images' rows in the ground truth, None for an image it lacks."""
+        comparing them at the end."""
         best = labels.compare(batch, rows)
         boxes = np.append(batch.boxes, np.full((1, 4), np.nan), axis=0)  # the last is that of no object
         self.found.compared.add(
@@ -255,8 +255,8 @@ class Checker:
 def _conclude(
     checking: Checking, vocabulary: Vocabulary | None, name: str, truth: Facts | None, *, facts: bool
 ) -> Checking:
-    """Add the findings that only the whole stream can give, and return all that is found. name: that of the stream, for
-    messages; facts: whether the stream is to be ground truth for another one."""
+    """Add the findings that only the whole stream can give, and return all that is found. facts: whether the stream is
+    to be ground truth for another one."""
     findings = checking.findings
     _weigh_box_findings(findings, checking.boxes)
     if checking.triplets > 1 and checking.score is not None and not checking.varied:
@@ -291,8 +291,7 @@ def _conclude(
 
 
 def triplet_limit(vocabulary: Vocabulary | None) -> int | None:
-    """Return the lowest number of triplets an image that a protocol of the dataset counts, None if all count all.
-    vocabulary: None for free text, which no protocol is of."""
+    """Return the lowest number of triplets an image that a protocol of the dataset counts, None if all count all."""
     rows = () if vocabulary is None else rows_of(vocabulary).values()
     return min((row.triplets_per_image for row in rows if row.triplets_per_image is not None), default=None)
 
