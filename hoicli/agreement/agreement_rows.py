@@ -320,7 +320,7 @@ def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PA
         raise UsageError(f"{arg('plot_kind', kind)}: {problem}")
     if kind == "votes":
         panels = [
-            Counts("no majority" if level is None else f"majority {level}", items, votes=counts.T.tolist())
+            Counts("no majority" if level is None else f"majority rating {level}", items, votes=counts.T.tolist())
             for level, items, counts in coefficients.votes_by_majority(values, levels)
         ]
     else:

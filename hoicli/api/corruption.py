@@ -138,8 +138,7 @@ def _iterate_cells(
 
 
 def _read_pixels(image: Any, place: str) -> Pixels:
-    """Return an image as an array of uint8. place: what messages call it. Raises `DataError` for another kind of
-    array."""
+    """Return an image as an array of uint8. Raises `DataError` for another kind of array."""
     pixels = read_array(image, place)
     if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or pixels.shape[2:] not in ((), (1,), (3,), (4,)):
         actual = f"{pixels.dtype} {pixels.shape}"

@@ -53,7 +53,8 @@ def show(
     """Draw ground truth, predictions or both on the images: a folder of pictures, or one contact sheet.
 
     No ground truth is needed. It is cyan; each model has a colour of its own. The subject's box is solid, the object's
-    dashed. An image is found by the record's file_name, else by its id or number. A missing image is a blank sheet.
+    dashed, and the labels of each number stand below the picture. An image is found by the record's file_name, else by
+    its id or number. A missing image is a blank sheet.
 
     Arguments:
         predictions: Predictions, one file for each model; - is stdin.
@@ -64,7 +65,7 @@ def show(
         size: The maximum of a picture's longer side, in pixels (default: 1280 in a folder, 480 on a sheet).
         output: FILE.png: one sheet; DIR: a PNG for each image (new, empty, or of an earlier run).
     """
-    from hoicli.figures.overlays import encode_png, sheet
+    from hoicli.figures.overlays import draw_legend, encode_png, sheet, stack
     from hoicli.figures.showing import Source, choose_images, is_sheet, write_pictures
     from hoicli.interface.inputs import Inputs
     from hoicli.io.outputs import write_output
@@ -91,9 +92,11 @@ def show(
     overlays = list(choose_images(sources, image_ids, limit, best, folder))
     pictures = _draw_pictures(overlays, folder, size or (TILE if one_sheet else PICTURE))
     if one_sheet:
-        write_output(target, encode_png(sheet(list(pictures))))
+        whole = sheet(list(pictures))
+        write_output(target, encode_png(stack([whole, draw_legend(overlays[0].layers, whole.width)])))
     else:
-        write_pictures(target, overlays, map(encode_png, pictures))
+        explained = (stack([picture, draw_legend(overlays[0].layers, picture.width)]) for picture in pictures)
+        write_pictures(target, overlays, map(encode_png, explained))
     return Notes()
 
 

@@ -82,8 +82,7 @@ class Format:
         return import_module(module if self.owner else f"hoicli.converters.{module}")
 
     def read(self, source: Source, context: Context) -> Iterator[Record]:
-        """Return the records of a file in this format, one for each image. source: the file. context: the settings of
-        the conversion. Errors of a reader from another package name that package."""
+        """Return the records of a file in this format. Errors of a reader from another package name that package."""
         function_name = self.module.partition(":")[2] or "read"
         records: Iterator[Record] = getattr(self.converter, function_name)(source, context)
         return iterate_plugin(records, f"{self.name} of {self.owner}") if self.owner else records

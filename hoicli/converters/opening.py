@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby
@@ -54,8 +54,7 @@ class Opening:
     policy: ErrorPolicy = field(default_factory=ErrorPolicy)
 
     def specialise(self, *, truth: bool) -> Opening:
-        """Return the settings for reading only ground truth (`truth`), or only predictions. If the user named a format
-        of the other kind, these are without it: it was meant for the command's other files."""
+        """Return the settings for only ground truth (`truth`) or predictions: without a format of the other kind."""
         if self.source_format is None:
             return self
         from hoicli.converters.formats import FORMATS
@@ -96,9 +95,8 @@ class Opening:
 
 
 def content(path: str) -> Content:
-    """Return what a file holds, from its name and its beginning: "lines" of JSON (any objects, one on each line), a
-    "dump" (a file in another format, which `convert` reads), or "unknown". Only if these leave it open, the whole file
-    is read. Raises `DataError` if the file cannot be read."""
+    """Return what a file holds: "lines" of JSON, a "dump" (another format, which `convert` reads), or "unknown". It is
+    read whole only if nothing else tells. Raises `DataError` if the file cannot be read."""
     if file_kind(path, b"") != "unknown":  # by its name alone
         return "dump"
     with open_input(path) as stream:
@@ -123,8 +121,7 @@ def content(path: str) -> Content:
 
 
 def _ends_as_pickle(path: str) -> bool:
-    """Return whether a file's last byte is a full stop, the instruction that ends a pickle. Pickles of the first
-    protocols cannot be recognised by their beginning."""
+    """Return whether a file's last byte ends a pickle. Those of the first protocols have no mark at the beginning."""
     with open(path, "rb") as stream:
         stream.seek(max(0, os.path.getsize(path) - 1))
         return stream.read() == b"."
@@ -147,8 +144,7 @@ def _is_known(path: str) -> bool:
 
 
 def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
-    """Convert files of foreign formats, and return for each a temporary file with its records, one on each line.
-    opening: the settings of the command that reads them. Raises the errors of `convert`, with advice that fits it."""
+    """Convert files of foreign formats; return a temporary file of records for each. Raises the errors of `convert`."""
     # Most runs read JSONL, and need none of this.
     from hoicli.converters.context import DERIVED, Context
     from hoicli.converters.conversion import Conversion
@@ -163,7 +159,9 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
             read_image_list(opening.image_list, context)
         with no_garbage_collection(), Progress("convert", unit=" images") as progress:
             for name, records in groupby(conversion.convert_files(paths, progress), key=lambda row: row[0]):
-                spools.append(_spool(name, (line for _, _, line in records)))
+                spools.append(Spool(name, numbered=False))
+                with spools[-1].filling() as file:
+                    file.writelines(line for _, _, line in records)
     except DataError as error:
         problem = _advise_convert(error.problem, opening)
         raise DataError(problem, place=error.place, field=error.field, code=error.code) from None
@@ -176,16 +174,7 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
     return spools
 
 
-def _spool(name: str, lines: Iterable[bytes]) -> Spool:
-    """Return a new temporary file that holds the lines. name: the file that they are from, for messages."""
-    spool = Spool(name, numbered=False)
-    with spool.filling() as file:
-        file.writelines(lines)
-    return spool
-
-
 def _advise_convert(text: str, opening: Opening) -> str:
-    """Return a message of `convert` as another command prints it: an option that only `convert` has (--id) is named
-    with the command that has it (hoicli convert --id). --dataset is among these unless the dataset is `fixed`."""
+    """Return a message of `convert` as another command prints it, which does not have all of its options."""
     lacking = _MORE_OPTIONS if opening.fixed else f"{_MORE_OPTIONS}|dataset"
     return re.sub(rf"--(?:{lacking})\b", r"hoicli convert \g<0>", text, count=1)

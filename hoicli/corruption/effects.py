@@ -86,10 +86,14 @@ LARGE_TILE, SMALL_TILE = 192, 128
 """Pixels along the longer side of a tile; small ones are for sheets of more than MANY_TILES."""
 MANY_TILES = 30
 HEAD, GAP = 22, 4
-"""Pixels above a tile, for its title, and between tiles."""
+"""Pixels of a line of text, and between tiles."""
+_SEVERITY_WIDTH = 80
+"""Pixels of a tile over which there is room for "severity 5"."""
 LONG_BLOCK = 5
 """Up to this many corruptions stand in one block; more stand in two blocks side by side, so that the sheet of RoHOI's
 twenty is about as wide as high."""
+WHOLE_AND_MIDDLE = "above: the whole image; below: its middle, pixel by pixel"
+"""What is written under a sheet that shows both."""
 
 
 def contact_sheet(
@@ -106,7 +110,7 @@ def contact_sheet(
 
     The image (uint8 [height, width, 1 or 3]) is reduced to REFERENCE_SIDE if larger, then corrupted. Each corrupted
     image is shown at the size of a tile; where that reduces it, its middle is shown below, pixel by pixel, since noise,
-    blur and compression are lost in a small picture."""
+    blur and compression are lost in a small picture. Texts stand between the tiles, never on them."""
     names, severities = (list(dict.fromkeys(part)) for part in zip(*cells, strict=True))
     if max(image.shape[:2]) > REFERENCE_SIDE:
         image = resize_image(image, *_size_for(image, REFERENCE_SIDE), cv2.INTER_AREA)
@@ -119,9 +123,16 @@ def contact_sheet(
     rows = -(-len(names) // blocks)  # rounded up
     block_width = (1 + len(severities)) * (width + GAP) + 3 * GAP
     row_height = HEAD + (2 if is_reduced else 1) * (height + GAP)
-    sheet = np.full((rows * row_height, blocks * block_width, 3), 255, dtype=np.uint8)
+    sheet_height = HEAD + rows * row_height + (HEAD if is_reduced else 0)
+    sheet = np.full((sheet_height, blocks * block_width, 3), 255, dtype=np.uint8)
+    severity_word = "severity " if width > _SEVERITY_WIDTH else ""
+    for block in range(blocks):
+        for column, severity in enumerate((0, *severities)):
+            title = f"{severity_word}{severity}" if severity else "clean"
+            _write_text(sheet, title, block * block_width + column * (width + GAP), HEAD)
     for number, name in enumerate(names):
-        y, x = number % rows * row_height + HEAD, number // rows * block_width
+        y, x = HEAD + number % rows * row_height + HEAD, number // rows * block_width
+        _write_text(sheet, name, x, y)
         for severity in (0, *severities):
             tile = corrupt(image, name, severity, image_id=image_id, seed=seed, recipe=recipe) if severity else image
             sheet[y : y + height, x : x + width] = resize_image(tile, height, width, interpolation)
@@ -129,10 +140,15 @@ def contact_sheet(
                 middle = tile[middle_y : middle_y + height, middle_x : middle_x + width]
                 middle_top = y + height + GAP
                 sheet[middle_top : middle_top + height, x : x + width] = middle
-            title = str(severity) if severity else f"{name}: clean"
-            cv2.putText(sheet, title, (x + 2, y - 6), cv2.FONT_HERSHEY_SIMPLEX, 0.4, (0, 0, 0), 1, cv2.LINE_AA)
             x += width + GAP
+    if is_reduced:
+        _write_text(sheet, WHOLE_AND_MIDDLE, 0, sheet_height)
     return sheet
+
+
+def _write_text(sheet: Image, text: str, x: int, y: int) -> None:
+    """Write a line of text into a picture, above what begins at (x, y)."""
+    cv2.putText(sheet, text, (x + 2, y - 6), cv2.FONT_HERSHEY_SIMPLEX, 0.4, (0, 0, 0), 1, cv2.LINE_AA)
 
 
 def _size_for(image: Image, side: int) -> tuple[int, int]:

@@ -274,7 +274,7 @@ class Confused:
             share = 100 * (matrix.count / matrix.totals())
             model_label = [short_label(self.name)] if self.tagged else []
             view_texts = [f"{key} {value}" for key, value in self.protocol.view]
-            title = ", ".join([f"{kind.capitalize()}s", *model_label, *view_texts])
+            title = ", ".join([f"{kind.capitalize()}s taken for others", *model_label, *view_texts])
             columns = (matrix.true, matrix.predicted, matrix.count, share)
             yield Panel(title, self.names[kind], *(column[is_confusion] for column in columns))
 

@@ -90,7 +90,7 @@ def draw_bars(ax: Axes, bars: Sequence[Bar]) -> None:
 
 def draw_cells(
     ax: Axes, rows: Any, names: Sequence[str], columns: Sequence[str], low: float, high: float, *, digits: int | None,
-    colours: str = "cividis",
+    colours: str = "viridis",
 ) -> Any:  # fmt: skip
     """Draw a heat map into a panel and return its mesh, which a colour bar needs.
 
@@ -117,10 +117,14 @@ def hide_frame(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
+def title_lines(text: str, width: float) -> list[str]:
+    """Return the lines of a title that is at most `width` inches wide."""
+    return textwrap.wrap(text, max(int(width / (LETTER * NORMAL / SMALL)), 8))
+
+
 def add_title(ax: Axes, text: str, width: float) -> None:
     """Put a title over a panel, in as many lines as it needs to be at most `width` inches wide."""
-    lines = textwrap.wrap(text, max(int(width / (LETTER * NORMAL / SMALL)), 8))
-    ax.set_title("\n".join(lines), fontsize=NORMAL, loc="left")
+    ax.set_title("\n".join(title_lines(text, width)), fontsize=NORMAL, loc="left")
 
 
 def add_legend(figure: Figure, entries: Sequence[Artist], columns: int = 4) -> None:

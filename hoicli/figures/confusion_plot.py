@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hoicli.figures.canvas import LETTER, add_title, draw_cells, save_figure
+from hoicli.figures.canvas import LETTER, add_title, draw_cells, save_figure, title_lines
 from hoicli.figures.shown import left_out_remark, short_label
 from hoicli.figures.styles import PAGE_WIDTH, PAPER, Look
 from hoicli.records.kit import Floats, Ints
@@ -30,10 +30,12 @@ MOST_NAMES = 25
 _FEW, _LARGE = 10, 1.5
 """If a figure is enlarged by _LARGE or more (for a slide), two heat maps with at least _FEW names stand side by side;
 otherwise only if there is room for MOST_NAMES each."""
-_LINE = 0.15
-"""The height in inches of a row of cells; up to twice as much if the width leaves room."""
-_SCALE, _TITLE, _AXIS = 0.6, 0.32, 0.32
-"""Inches: the width of the colour scale, the height of a panel's title, the width of an axis without its names."""
+_LINE, _SMALLEST = 0.15, 0.9
+"""Inches: the height of a row of cells, up to twice as much if the width leaves room; the side of the smallest map,
+whose rows are as high as that takes."""
+_SCALE, _TITLE, _TITLE_LINE, _AXIS, _LABEL = 0.6, 0.32, 0.15, 0.32, 1.9
+"""Inches: the width of the colour scale, the height of a panel's title and of each further line of it, the width of an
+axis without its names, and that of the lower axis' label in one line."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
 class _Layout(NamedTuple):
     """Where the heat maps stand in a figure; lengths are in inches. across: how many stand side by side; margin: the
     room for the names along an axis; sides: the side of each map, which is square; width: of the figure; heights: of
-    each row of maps, from the top."""
+    each row of maps, from the top; titles: of the titles over each row."""
 
     maps: Sequence[ConfusionMap]
     across: int
@@ -128,6 +130,7 @@ class _Layout(NamedTuple):
     sides: Sequence[float]
     width: float
     heights: Sequence[float]
+    titles: Sequence[float]
 
     @property
     def height(self) -> float:
@@ -139,7 +142,7 @@ class _Layout(NamedTuple):
         number: the map's, in `maps`, which fill the figure row by row."""
         row, column = divmod(number, self.across)
         x = column * self.width / self.across + self.margin
-        return x, self.height - sum(self.heights[:row]) - _TITLE - self.sides[number]
+        return x, self.height - sum(self.heights[:row]) - self.titles[row] - self.sides[number]
 
     def shares(self, inches: Sequence[float]) -> tuple[float, float, float, float]:
         """Return a rectangle (left, bottom, width, height) in shares of the figure's width and height, as matplotlib
@@ -158,12 +161,18 @@ def _layout(panels: Sequence[Panel], look: Look) -> _Layout:
     maps = _fitting_maps(panels[:MOST_PANELS], room / across)
     margin, longest = _margin(maps), max(len(heat_map.names) for heat_map in maps)
     # a row of cells is as high as it is wide: it grows into a width that the user gave
-    room_for_line = (room / across - margin - _SCALE) / longest if look.width is not None else _LINE
-    line = min(max(room_for_line, _LINE), 2 * _LINE)
+    room_for_line = (room / across - margin - _SCALE) / longest
+    line = min(max(room_for_line, _LINE), 2 * _LINE) if look.width is not None else _LINE
+    line = max(line, min(_SMALLEST / longest, room_for_line))
     sides = [line * len(heat_map.names) for heat_map in maps]
-    width = across * (margin + max(max(sides), 1.0) + _SCALE) if look.width is None else room
-    heights = [max(sides[first : first + across]) + margin + _TITLE for first in range(0, len(sides), across)]
-    return _Layout(maps, across, margin, sides, width, heights)
+    width = across * (margin + max(max(sides) + _SCALE, _LABEL)) if look.width is None else room
+    rows = [slice(first, first + across) for first in range(0, len(sides), across)]
+    titles = []
+    for row in rows:
+        line_counts = [len(title_lines(heat_map.title, width / across - margin)) for heat_map in maps[row]]
+        titles.append(_TITLE + _TITLE_LINE * (max(line_counts) - 1))
+    heights = [max(sides[row]) + _margin(maps[row]) + title for row, title in zip(rows, titles, strict=True)]
+    return _Layout(maps, across, margin, sides, width, heights, titles)
 
 
 def _fitting_maps(panels: Sequence[Panel], width: float) -> list[ConfusionMap]:
@@ -206,7 +215,8 @@ def _add_map(figure: Figure, layout: _Layout, number: int) -> None:
     ax.spines[:].set_visible(True)
     ax.tick_params(axis="x", rotation=90)
     ax.set_ylabel("annotated")
-    ax.set_xlabel("predicted (% of annotated)")
+    gap = " " if layout.width / layout.across - layout.margin > 0.99 * _LABEL else "\n"
+    ax.set_xlabel(f"predicted as{gap}(% of annotated)", loc="center" if side > _LABEL else "left")
     add_title(ax, heat_map.title, layout.width / layout.across - layout.margin)
     scale = figure.colorbar(mesh, cax=figure.add_axes(layout.shares([x + side + 0.12, y, 0.1, side])))
     scale.ax.yaxis.set_major_locator(MaxNLocator(nbins=max(int(side / 0.35), 1), steps=[1, 2, 5, 10]))

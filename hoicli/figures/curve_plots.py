@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hoicli.errors import UsageError, arg, write_number
 from hoicli.figures.canvas import add_legend, add_title, hide_frame, save_figure
-from hoicli.figures.shown import ALL_CLASSES, caveats_of, left_out_remark, model_name, short_label, value_of
+from hoicli.figures.shown import ALL_CLASSES, caveats_of, left_out_remark, model_name, short_labels, value_of
 from hoicli.figures.styles import BESIDE, COLUMN_WIDTH, LINES, PAGE_WIDTH, PAPER, TINY, Look
 from hoicli.records.result_rows import Row
 
@@ -120,7 +120,7 @@ def plot_curves(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
     and for a file that cannot be written."""
     rows = list(rows)
     curves = curves_of(rows)
-    curves_shown = dict(list(curves.items())[: len(LINES)])
+    curves_shown = dict(list(zip(short_labels(list(curves)), curves.values(), strict=True))[: len(LINES)])
     remarks = [left_out_remark(len(curves_shown), len(curves), "curves")]
     if any(map(_has_few_predictions, curves_shown.values())):
         remarks.append(f"Thin lines: thresholds that fewer than {FEW} predictions reach.")
@@ -153,7 +153,7 @@ def _legend_text(name: str, line: CurveLine) -> str:
         values.append(f"{metric} {value:.1f}")
     if line.ece is not None:
         values.append(f"ECE {line.ece:.1f}")
-    return f"{short_label(name)} ({', '.join(values)})" if values else short_label(name)
+    return f"{name} ({', '.join(values)})" if values else name
 
 
 def _label_axes(ax: Axes, x_label: str, y_label: str, percent: str = "xy") -> None:
@@ -234,14 +234,13 @@ def plot_pairs(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
         width = look.room(COLUMN_WIDTH)
         figure.set_size_inches(width, min(2.7, 0.8 * width))
         ax, threshold_labels = figure.add_subplot(), []
-        for (colour, marker, stroke), (model, line) in zip(LINES, lines.items(), strict=False):
+        names = short_labels(list(lines))
+        for (colour, marker, stroke), name, line in zip(LINES, names, lines.values(), strict=False):
             points = _split_points([(x, y) for x, y, _ in sorted(line)])  # by recall: no line goes back and forth
-            ax.plot(
-                *points, color=colour, marker=marker, linestyle=stroke, ms=4, lw=1.2, label=short_label(model) or None
-            )
+            ax.plot(*points, color=colour, marker=marker, linestyle=stroke, ms=4, lw=1.2, label=name or None)
             threshold_labels += [
-                ax.annotate(name, (x, y), (3, 3), textcoords="offset points", fontsize=TINY, color=colour)
-                for x, y, name in line
+                ax.annotate(threshold, (x, y), (3, 3), textcoords="offset points", fontsize=TINY, color=colour)
+                for x, y, threshold in line
             ]
         ax.margins(0.2)
         hide_frame(ax)
@@ -259,7 +258,7 @@ def _pair_lines(rows: Iterable[Row]) -> dict[str, list[tuple[float, float, str]]
     for row in rows:
         if row["subset"] == "full":
             thresholds = [f"{name} {write_number(row[key])}" for key, name in _SWEPT.items() if row[key] is not None]
-            values[model_name(row), next(iter(thresholds), "all")][row["metric"]] = value_of(row)
+            values[model_name(row), next(iter(thresholds), "all pairs")][row["metric"]] = value_of(row)
     lines: dict[str, list[tuple[float, float, str]]] = {model: [] for model, _ in values}
     for (model, threshold), point in values.items():
         recall, precision = point.get("pair_recall"), point.get("pair_precision")

@@ -70,7 +70,7 @@ def plot_diagnosis(
         ax = figure.add_subplot(grid[0] if compositions_shown else grid[:])
         draw_bars(ax, bars)
         ax.set_xlabel("\N{GREEK CAPITAL LETTER DELTA}mAP (points)")
-        title = _title_with_model("mAP gained by oracle", next(iter(deltas)) if len(deltas) == 1 else "")
+        title = _title_with_model("mAP gained by fixing errors", next(iter(deltas)) if len(deltas) == 1 else "")
         add_title(ax, title, title_width)
         _add_compositions(figure, grid[1], compositions_shown, title_width)
         counts_shown = chain.from_iterable(shown["counts"].items() for shown in compositions_shown.values())
@@ -98,7 +98,7 @@ def plot_frequency(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
         for (model, group), values in deltas.items():
             style = STYLES[oracle] if group == groups[0] else replace(STYLES[oracle], hatch="")
             bars.append(Bar(_group_label(group, model, models), values.get(oracle), style))
-    title = _title_with_model("mAP gained by oracle and group of classes", models[0] if len(models) == 1 else "")
+    title = _title_with_model("mAP gained by fixing errors, by group of classes", models[0] if len(models) == 1 else "")
     _save_bars(bars, title, path, look, rows)
 
 

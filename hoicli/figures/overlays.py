@@ -1,7 +1,8 @@
 """Drawing triplets on their image, for folders of pictures and for sheets of several.
 
 Ground truth is cyan, and each model has its colour; the subject's box is solid and the object's dashed. Lines have a
-dark edge and labels a background, so that both are seen on any picture. Needs Pillow.
+dark edge, so that they are seen on any picture. A pair has a number at its subject's box, and its labels stand beside
+this number below the picture, where they hide nothing. Needs Pillow.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import io
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +37,10 @@ SHEET_GAP = 8
 """Pixels between the pictures of a sheet."""
 EDGE = "#000000"
 """The colour of the edges of lines and labels."""
-BLANK = "#d8d8d8"
-"""The colour of an image that is not there."""
+BLANK, PAGE = "#d8d8d8", "#ffffff"
+"""The colours of an image that is not there, and of the page around pictures."""
+LINE_STYLES = "solid: subject, dashed: object"
+"""What a legend says of the two boxes of a pair."""
 
 Box = Sequence[float]
 """A box [x1, y1, x2, y2] in the pixels of the record."""
@@ -133,19 +136,17 @@ def check_fits(overlay: Overlay, picture: Image) -> None:
 
 
 def draw_overlay(overlay: Overlay, picture: Image | None, longest: int) -> Image:
-    """Return a new picture with boxes and labels drawn on an image, and below it a caption: the image's name and the
-    colour of each source. picture: the image, None for a blank sheet of its size; longest: the most pixels of the
+    """Return a new picture with boxes and numbers drawn on an image, and a caption below it: the image's name, then the
+    labels of each number. picture: the image, None for a blank sheet of its size; longest: the most pixels of the
     longer side. Small images are enlarged to SMALLEST_SIDE."""
-    from PIL import Image, ImageDraw, ImageFont
+    from PIL import Image, ImageDraw
 
     width, height = _size(overlay, picture)
     longer_side = min(max(width, height, min(SMALLEST_SIDE, longest)), longest)
     scale = longer_side / max(width, height)
     size = max(1, round(width * scale)), max(1, round(height * scale))
-    # Pillow's own font: with one of the system, another machine would make another picture
-    font = ImageFont.load_default(max(12, round(max(size) / 48)))
-    caption = _caption(overlay, size[0], font, at_hand=picture is not None)
-    canvas = Image.new("RGB", (size[0], size[1] + caption.height), BLANK)
+    font = _font(max(size))
+    canvas = Image.new("RGB", size, BLANK)
     if picture is not None:
         canvas.paste(picture.resize(size, Image.Resampling.LANCZOS), (0, 0))
     pen = ImageDraw.Draw(canvas)
@@ -158,11 +159,21 @@ def draw_overlay(overlay: Overlay, picture: Image | None, longest: int) -> Image
             object_ = _scale_box(pair.object, scale, size)
             _rectangle(pen, object_, layer.ink, stroke, dash=5 * stroke)
             _link(pen, subject, object_, layer.ink, stroke)
-    places_of_labels: list[Place] = []
-    for layer, pair in pairs:  # labels after all boxes, so that no box covers one
-        subject = _scale_box(pair.subject, scale, size)
-        _put_labels(pen, pair.labels, subject, size, layer.ink, font, places_of_labels)
-    canvas.paste(caption, (0, size[1]))
+    occupied: list[Place] = []
+    for number, (layer, pair) in enumerate(pairs, start=1):  # numbers after all boxes, so that no box covers one
+        _put_number(pen, number, _scale_box(pair.subject, scale, size), size, layer.ink, font, occupied)
+    return stack([canvas, _caption(overlay, size[0], font, at_hand=picture is not None)])
+
+
+def stack(pictures: Sequence[Image]) -> Image:
+    """Return one picture with several, one below the other."""
+    from PIL import Image
+
+    size = max(picture.width for picture in pictures), sum(picture.height for picture in pictures)
+    canvas, top = Image.new("RGB", size, PAGE), 0
+    for picture in pictures:
+        canvas.paste(picture, (0, top))
+        top += picture.height
     return canvas
 
 
@@ -174,7 +185,7 @@ def sheet(pictures: Sequence[Image]) -> Image:
     rows = [pictures[start : start + column_count] for start in range(0, len(pictures), column_count)]
     column_width = max(picture.width for picture in pictures) + SHEET_GAP
     heights = [max(picture.height for picture in row) + SHEET_GAP for row in rows]
-    canvas = Image.new("RGB", (column_count * column_width + SHEET_GAP, sum(heights) + SHEET_GAP), "#ffffff")
+    canvas = Image.new("RGB", (column_count * column_width + SHEET_GAP, sum(heights) + SHEET_GAP), PAGE)
     for row_number, row in enumerate(rows):
         for column, picture in enumerate(row):
             canvas.paste(picture, (SHEET_GAP + column * column_width, SHEET_GAP + sum(heights[:row_number])))
@@ -241,57 +252,120 @@ def _link(pen: Any, subject: Place, object_: Place, ink: str, stroke: int) -> No
     pen.ellipse((x2 - dot, y2 - dot, x2 + dot, y2 + dot), fill=ink, outline=EDGE)
 
 
-def _put_labels(
-    pen: Any, labels: Sequence[str], box: Place, size: tuple[int, int], ink: str, font: Any, occupied: list[Place]
+def _put_number(
+    pen: Any, number: int, box: Place, size: tuple[int, int], ink: str, font: Any, occupied: list[Place]
 ) -> None:
-    """Draw a pair's labels as a block, one below the other, where no other labels are: above the box's upper edge, else
-    at the nearest free height below that, else further up. If nothing is free, above the edge all the same. Labels
-    beyond the picture's height are left out.
+    """Draw a pair's number where no other number is: along the box's upper edge, outside, else in the nearest row above
+    that, else below. If nothing is free, at the box's corner all the same.
 
-    pen: of Pillow (ImageDraw); box: the subject's; size: of the picture; ink: the block's colour; occupied: the places
-    of the blocks drawn so far, to which this one's is added."""
-    (width, height), line_height = size, _line_height(font)
-    texts = [fit_text(pen, text, font, width - 8) for text in labels[: max(1, height // line_height)]]
-    block_width = max(round(pen.textlength(text, font)) for text in texts) + 8
-    block_height = line_height * len(texts) + 2
-    left = max(0, min(box[0], width - block_width))
-    preferred_top = max(0, min(box[1] - block_height, height - block_height))
+    pen: of Pillow (ImageDraw); box: the subject's; size: of the picture; ink: the number's colour; occupied: the places
+    of the numbers drawn so far, to which this one's is added."""
+    (right_end, lower_end), width, height = size, _number_width(pen, number, font), _line_height(font)
+    first_left = max(0, min(box[0], right_end - width))
+    first_top = max(0, min(box[1] - height, lower_end - height))
+    lefts = range(first_left, min(max(box[2], first_left + 4 * width), right_end) - width + 1, width) or [first_left]
+    tops_below = range(first_top + height, lower_end - height + 1, height)
+    tops = [first_top, *range(first_top - height, -1, -height), *tops_below]
 
-    def is_free(top: int) -> bool:
-        """Return whether a block at this height overlaps no other."""
-        right, bottom = left + block_width, top + block_height
+    def is_free(corner: tuple[int, int]) -> bool:
+        """Return whether a number with this upper left corner (top, left) overlaps no other."""
+        top, left = corner
+        right, bottom = left + width, top + height
         return not any(left < x2 and x1 < right and top < y2 and y1 < bottom for x1, y1, x2, y2 in occupied)
 
-    step = max(1, line_height // 2)
-    tops_below = range(preferred_top, max(height - block_height, preferred_top) + 1, step)
-    tops_above = range(preferred_top, -1, -step)
-    top = next(filter(is_free, [*tops_below, *tops_above]), preferred_top)
-    place = (left, top, left + block_width, top + block_height)
-    occupied.append(place)
+    top, left = next(filter(is_free, product(tops, lefts)), (first_top, first_left))
+    occupied.append(_draw_number(pen, number, (left, top), ink, font))
+
+
+def _draw_number(pen: Any, number: int, corner: tuple[int, int], ink: str, font: Any) -> Place:
+    """Draw a number on a ground of its colour and return its place. pen: of Pillow (ImageDraw); corner: its upper
+    left."""
+    left, top = corner
+    place = left, top, left + _number_width(pen, number, font) - 1, top + _line_height(font) - 1
     pen.rectangle(place, fill=ink, outline=EDGE)
-    for number, text in enumerate(texts):
-        pen.text((left + 4, top + 1 + number * line_height), text, fill="#000000", font=font)
+    pen.text((left + 4, top + 1), str(number), fill=EDGE, font=font)
+    return place
+
+
+def _number_width(pen: Any, number: int, font: Any) -> int:
+    """Return the width in pixels of a number with its ground."""
+    return int(pen.textlength(str(number), font)) + 8
 
 
 def _caption(overlay: Overlay, width: int, font: Any, *, at_hand: bool) -> Image:
-    """Return the strip below a picture, `width` pixels wide: the image's name, then the colour and name of each source.
-    at_hand: whether the image's file was there; if not, the caption says so."""
+    """Return the strip below a picture, `width` pixels wide: the image's name, then the labels of each pair beside its
+    number. at_hand: whether the image's file was there; if not, the caption says so."""
     from PIL import Image, ImageDraw
 
-    name = overlay.image_id + ("" if at_hand else " (image not at hand)")
-    rows = [(name, ""), *((layer.name, layer.ink) for layer in overlay.layers)]
-    line_height = _line_height(font)
-    caption = Image.new("RGB", (width, len(rows) * line_height + 6), "#ffffff")
+    pen = ImageDraw.Draw(Image.new("RGB", (1, 1)))  # to measure texts before the strip's height is known
+    pairs = [(layer.ink, pair) for layer in overlay.layers for pair in layer.pairs]
+    left, line_height = 8 + _number_width(pen, len(pairs), font), _line_height(font)
+    texts = [_join_labels(pen, pair.labels, font, width - left - 4) for _, pair in pairs]
+    line_count = 1 + sum(map(len, texts))
+    caption = Image.new("RGB", (width, line_count * line_height + 2 * len(pairs) + 6), PAGE)
     pen = ImageDraw.Draw(caption)
-    square_side = round(line_height * 0.6)
-    for row, (text, ink) in enumerate(rows):
-        left, top = 4, 2 + row * line_height
-        if ink:
-            square_top = top + (line_height - square_side) // 2
-            pen.rectangle((4, square_top, 4 + square_side, square_top + square_side), fill=ink, outline=EDGE)
-            left += line_height
-        pen.text((left, top), fit_text(pen, text, font, width - left - 4), fill="#000000", font=font)
+    name = overlay.image_id + ("" if at_hand else " (image not at hand)")
+    pen.text((4, 2), fit_text(pen, name, font, width - 8), fill="#000000", font=font)
+    top = 4 + line_height
+    for number, ((ink, _), lines) in enumerate(zip(pairs, texts, strict=True), start=1):
+        _draw_number(pen, number, (4, top), ink, font)
+        for line in lines:
+            pen.text((left, top + 1), line, fill="#000000", font=font)
+            top += line_height
+        top += 2
     return caption
+
+
+def _join_labels(pen: Any, labels: Sequence[str], font: Any, room: int) -> list[str]:
+    """Return labels with commas between them, in lines of at most `room` pixels; a longer label is cut."""
+    lines = [fit_text(pen, labels[0], font, room)]
+    for label in labels[1:]:
+        text = fit_text(pen, label, font, room)
+        if pen.textlength(f"{lines[-1]}, {text}", font) <= room:
+            lines[-1] += f", {text}"
+        else:
+            lines[-1] += ","
+            lines.append(text)
+    return lines
+
+
+def draw_legend(layers: Sequence[Layer], width: int) -> Image:
+    """Return a strip, `width` pixels wide, that says what the colours and lines mean: for a picture, or for a whole
+    sheet."""
+    from PIL import Image, ImageDraw
+
+    font, gap = _font(SMALLEST_SIDE), 4
+    line_height = _line_height(font)
+    square = round(line_height * 0.6)
+    pen = ImageDraw.Draw(Image.new("RGB", (1, 1)))
+    inks = [*(layer.ink for layer in layers), ""]
+    texts = [
+        fit_text(pen, text, font, width - line_height - 2 * gap)
+        for text in (*(layer.name for layer in layers), LINE_STYLES)
+    ]
+    places, x, y = [], gap, gap
+    for ink, text in zip(inks, texts, strict=True):
+        length = (line_height if ink else 0) + round(pen.textlength(text, font)) + 4 * gap
+        if x > gap and x + length > width:  # the next line
+            x, y = gap, y + line_height
+        places.append((x, y))
+        x += length
+    legend = Image.new("RGB", (width, y + line_height + gap), PAGE)
+    pen = ImageDraw.Draw(legend)
+    for ink, text, (left, top) in zip(inks, texts, places, strict=True):
+        if ink:
+            above = top + (line_height - square) // 2
+            pen.rectangle((left, above, left + square, above + square), fill=ink, outline=EDGE)
+        pen.text((left + (line_height if ink else 0), top), text, fill="#000000", font=font)
+    return legend
+
+
+def _font(side: int) -> Any:
+    """Return the font for a picture whose longer side has so many pixels. It is Pillow's own: with one of the system,
+    another machine would make another picture."""
+    from PIL import ImageFont
+
+    return ImageFont.load_default(max(12, round(side / 48)))
 
 
 def _line_height(font: Any) -> int:

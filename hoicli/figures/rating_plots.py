@@ -9,9 +9,17 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from hoicli.figures.canvas import add_legend, draw_cells, fill_keywords, format_value, hide_frame, save_figure
+from hoicli.figures.canvas import (
+    add_legend,
+    add_title,
+    draw_cells,
+    fill_keywords,
+    format_value,
+    hide_frame,
+    save_figure,
+)
 from hoicli.figures.shown import left_out_remark, short_labels
-from hoicli.figures.styles import COLUMN_WIDTH, LINES, NORMAL, PAGE_WIDTH, PAPER, SERIES, Look
+from hoicli.figures.styles import COLUMN_WIDTH, LINES, PAGE_WIDTH, PAPER, SERIES, Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +33,7 @@ MOST_RATERS = len(LINES)
 """How many raters have bars of different looks."""
 MOST_IN_KAPPA = 60
 """How many raters a heat map of pairs shows: 300 would be a picture of 14,400 pixels a side."""
-_ROOM, _PANEL, _NARROWEST = 0.2, 1.35, 2.5
+_ROOM, _PANEL, _NARROWEST = 0.28, 1.35, 2.5
 """Inches: the width of a cell with a number, a panel's height, and the width of each of two panels side by side."""
 
 
@@ -54,6 +62,8 @@ def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str, look
         axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
         for ax, panel in zip(axes, panels, strict=False):
             _draw_votes(ax, panel, len(names))
+            if panel.title:
+                add_title(ax, f"{panel.title} ({_items(panel.items)})", width / columns - 0.7)
         counts = chain.from_iterable(chain.from_iterable(panel.votes[: len(names)]) for panel in panels)
         highest_count = max(counts, default=0) or 1
         axes[0].set_ylim(0, 1.05 * highest_count)
@@ -82,8 +92,7 @@ def _draw_votes(ax: Axes, panel: Counts, raters: int) -> None:
     ax.set_xticks(range(levels))
     ax.tick_params(axis="x", length=0)
     ax.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
-    if panel.title:
-        ax.set_title(f"{panel.title} ({_items(panel.items)})", fontsize=NORMAL, loc="left")
+    ax.yaxis.set_major_formatter("{x:,.0f}")
 
 
 def _items(number: int) -> str:
@@ -96,10 +105,10 @@ def plot_kappa(
 ) -> None:
     """Write a heat map of the quadratic weighted kappa of every two raters. raters: their names; the first
     MOST_IN_KAPPA are drawn. kappas: by the numbers of two raters in `raters`, the smaller one first; None, an undefined
-    kappa, is grey. The colour scale goes from 0, or the lowest kappa if that is below 0, to 1. Raises `UsageError` for
-    a file that cannot be written."""
+    kappa, is grey, as the diagonal is. The colour scale goes from 0, or the lowest kappa if that is below 0, to 1.
+    Raises `UsageError` for a file that cannot be written."""
     number = min(len(raters), MOST_IN_KAPPA)
-    rows = [[1.0] * number for _ in range(number)]  # a rater agrees with themselves
+    rows = [[math.nan] * number for _ in range(number)]  # and stay so for a rater with themselves
     for (first, second), kappa in kappas.items():
         if max(first, second) < number:
             rows[first][second] = rows[second][first] = math.nan if kappa is None else kappa
@@ -114,7 +123,8 @@ def plot_kappa(
         figure.set_size_inches(max(width, side + 1.4), side + 1.05)
         ax = figure.add_subplot()
         names = short_labels(raters[:number])
-        mesh = draw_cells(ax, rows, names, names, low, 1.0, digits=2 if cell > _ROOM else None, colours="viridis")
+        mesh = draw_cells(ax, rows, names, names, low, 1.0, digits=2 if cell > _ROOM else None)
         ax.set_aspect("equal")
         ax.tick_params(axis="x", rotation=90 if max(map(len, names)) > 4 else 0)
-        figure.colorbar(mesh, ax=ax, shrink=0.9).outline.set_visible(False)
+        scale = figure.colorbar(mesh, ax=ax, shrink=0.9, label="quadratic weighted kappa")
+        scale.outline.set_visible(False)

@@ -120,10 +120,14 @@ def _layers(sources: Sequence[Source], records: Sequence[Record | None], top: in
 
 
 def _triplet_label(hoi: Record, record: Record | None, *, scored: bool) -> str:
-    """Return what is written at a triplet: verb, role, object and, if `scored`, the score. hoi: the triplet, a dict in
-    the record's `hois`."""
-    label = None if hoi["object"] is None or record is None else record["labels"][hoi["object"]]
-    words = " ".join(str(word) for word in (hoi["verb"], hoi.get("role"), label) if word)
+    """Return what is written of a triplet: the subject unless it is a person, verb, role, object and, if `scored`, the
+    score. hoi: the triplet, a dict in the record's `hois`."""
+    labels = [] if record is None else record["labels"]
+    subject, object_ = (
+        labels[hoi[side]] if labels and hoi[side] is not None else None for side in ("subject", "object")
+    )
+    named_subject = None if subject == "person" else subject
+    words = " ".join(str(word) for word in (named_subject, hoi["verb"], hoi.get("role"), object_) if word)
     return f"{words.replace('_', ' ')} {hoi['score']:.2f}" if scored else words.replace("_", " ")
 
 

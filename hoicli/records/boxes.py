@@ -29,8 +29,7 @@ def find_inverted(boxes: Floats) -> Bools:
 
 
 def hash_corners(images: Images) -> Floats:
-    """Return [T] a hash (a float) of the corners of each triplet's two boxes: equal corners have equal hashes, and
-    different corners almost always different ones."""
+    """Return [T] a hash (a float) of the corners of each triplet's two boxes, almost always a different one."""
     with np.errstate(over="ignore", invalid="ignore"):
         # Irrational weights: sums of different corners almost never agree. The last row is read where there is no
         # object, since the index is -1 there.
@@ -107,14 +106,12 @@ def iou(
 
 
 def take_columns(boxes: Floats, rows: Ints) -> Floats:
-    """Return [4, M] the boxes at `rows` [M] of `boxes` [B, 4], as `iou` takes them: each coordinate is contiguous in
-    memory, which is fastest."""
+    """Return [4, M] the boxes at `rows` [M] of `boxes` [B, 4], as `iou` takes them: fastest in memory."""
     return np.ascontiguousarray(boxes.take(rows, axis=0).T)
 
 
 def _area(boxes: Floats, last_pixel: float) -> Floats:
-    """Return [M] the areas of boxes [4, M]. last_pixel: 1.0 if x2 and y2 are the last pixels inside a box, which makes
-    its sides one longer; else 0.0."""
+    """Return [M] the areas of boxes [4, M]. last_pixel: 1.0 if x2 and y2 are the last pixels inside, else 0.0."""
     area: Floats = (boxes[2] - boxes[0] + last_pixel) * (boxes[3] - boxes[1] + last_pixel)
     return area
 
@@ -214,8 +211,7 @@ def _minimum_iou(threshold: float, exponent: float) -> float:
 
 
 def _nms_groups(scenes: Scenes, rows: Ints) -> Ints:
-    """Return [M] the group of each triplet at `rows` [M], as a number: triplets of equal numbers agree in image,
-    labels, verb, role, and in whether they have an object. Only such triplets suppress each other."""
+    """Return [M] a number for each triplet at `rows`, equal if image, labels, verb, role and lack of object are."""
     columns = (
         scenes.image_of_hoi,
         scenes.labels[scenes.subject],
@@ -232,8 +228,7 @@ def _nms_groups(scenes: Scenes, rows: Ints) -> Ints:
 
 
 def best_per_image(scenes: Scenes, count: int, among: Bools | None = None) -> Bools:
-    """Return [T] a mask of the `count` triplets of each image with the highest scores; equal scores rank by input
-    order. among: [T] a mask of the triplets to choose from, None for all."""
+    """Return [T] a mask of the `count` best triplets of each image, of equal scores the first. among: [T] a mask."""
     if among is None and np.diff(scenes.hoi_start).max(initial=0) <= count:
         return np.ones(len(scenes.score), dtype=bool)
     rows = np.arange(len(scenes.score)) if among is None else np.flatnonzero(among)

@@ -32,11 +32,9 @@ def problems(
     """Yield a problem for everything in a parsed image record that no metric can use, in reading order; nothing for a
     good record.
 
-    vocabulary: the labels and verbs that the record may use; without one (open vocabulary) any string will do. scored:
-    whether it is a prediction, whose triplets need a `score`. besides: the names of those optional fields (keys of
-    BESIDES) that the caller reads, None for all; a reader that skips bad lines must judge each line only by the fields
-    it reads, or the result for one line would depend on other lines. nulls: which of "label" and "object" may be null;
-    with a vocabulary that has roles (V-COCO), both may."""
+    vocabulary: the labels and verbs that the record may use; None for any. scored: whether it is a prediction, whose
+    triplets need a `score`. besides: those optional fields (keys of BESIDES) that the caller reads, None for all: by
+    others a line must not be judged. nulls: which of "label" and "object" may be null."""
     nulls = NULLS if _has_roles(vocabulary) else nulls
     if {"protocol", "gt", "predictions"} <= record.keys() and "boxes" not in record:
         yield Problem("", "a match record, without boxes (of hoicli match); give the predictions that were matched")
@@ -65,8 +63,7 @@ def problems(
 
 
 def problems_besides(record: Mapping[str, Any], besides: Container[str] | None = None) -> Iterator[Problem]:
-    """Yield the problems of the optional fields that not every reader uses. besides: the names of those to check, keys
-    of BESIDES; None for all."""
+    """Yield the problems of the optional fields in `besides` (keys of BESIDES), which not every reader uses."""
     for name, problems_of_field in BESIDES.items():
         if besides is None or name in besides:
             yield from problems_of_field(record)
@@ -76,16 +73,13 @@ _RARE_FIELDS = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated"
 
 
 def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterable[Problem]:
-    """Return the problems of the fields that few records have: image-level labels, caveats, and flags of boxes.
-    vocabulary: the labels that a record may use, None for any; scored: whether it is a prediction. Fast readers call
-    this for every record, so one comparison of sets passes over a record without such a field."""
+    """Return the problems of the fields that few records have: image-level labels, caveats, and flags of boxes. Fast
+    readers call this for every record: one comparison of sets passes over one without them."""
     return () if record.keys().isdisjoint(_RARE_FIELDS) else _rare_field_problems(record, vocabulary, scored)
 
 
 def _rare_field_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, scored: bool) -> Iterator[Problem]:
-    """Yield the problems of the fields of a record that few records have (_RARE_FIELDS); any may be missing. Caveats
-    are named facts about where a record comes from. vocabulary: the labels that it may use, None for any; scored:
-    whether it is a prediction."""
+    """Yield the problems of the fields in _RARE_FIELDS."""
     for key in ("image_hois", "ambiguous_hois"):
         yield from _image_hoi_problems(key, record.get(key), vocabulary)
     if not scored and record.get("image_hois") == [] and record.get("hois"):
@@ -101,8 +95,7 @@ def _rare_field_problems(record: Mapping[str, Any], vocabulary: Vocabulary | Non
 
 
 def truth_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
-    """Yield a problem for everything in a ground-truth record that no metric can use: what `problems` yields, and
-    scores, which only predictions have. The fields of BESIDES are not checked."""
+    """Yield the problems of a ground-truth record, scores among them. The fields of BESIDES are not checked."""
     yield from problems(record, vocabulary, scored=False, besides=())
     yield from score_problems(record)
 
@@ -133,16 +126,14 @@ def _box_count(record: Mapping[str, Any]) -> int | None:
 
 
 def _count_problems(field: str, values: list[Any], record: Mapping[str, Any], noun: str) -> Iterator[Problem]:
-    """Yield a problem if `values`, the list in the field, does not have one value for each box. noun: what messages
-    call a value, such as "label"."""
+    """Yield a problem unless there is a value for each box. noun: what messages call one, such as "label"."""
     count = _box_count(record)
     if count not in (None, len(values)):
         yield Problem(field, f"{len(values)} {noun}s for {count} boxes; give one {noun} a box")
 
 
 def _index_problems(field: str, item: Mapping[str, Any], key: str, count: int | None) -> Iterator[Problem]:
-    """Yield the problems of `item[key]`, which must be the index of a box. field: the path of `item` in the record,
-    such as "hois[3]"; count: how many boxes the record has, None if unknown."""
+    """Yield the problems of `item[key]`, the index of a box. field: where `item` is; count: of boxes, or None."""
     value = item.get(key)
     if key not in item:
         yield Problem(f"{field}.{key}", f"missing{_rename_hint(item, key)}; it is the index of a box")
@@ -160,8 +151,7 @@ _OTHERWISE = {
 
 
 def _rename_hint(item: Mapping[str, Any], key: str) -> str:
-    """Return a hint for the message that `item` has no `key`: another name under which it may have the field; "" if
-    there is none."""
+    """Return a hint at another name under which `item`, which has no `key`, may have the field; "" for none."""
     if "response" in item:
         return " (a model's answer? hoicli convert --from vlm)"
     return next((f" (is it {name!r}? rename that)" for name in item if _OTHERWISE.get(name) == key), "")
@@ -203,9 +193,8 @@ def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary) -> Iterato
 
 
 def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> Iterator[Problem]:
-    """Yield the problems of the fields that only records of V-COCO have: `annotated`, whether the actions of each box's
-    person were annotated; in predictions, `unstated`, the score and object box of all (person, verb, role) without a
-    triplet, and `left_out`, the exceptions from that."""
+    """Yield the problems of V-COCO's fields: `annotated`, of each box's person; in predictions `unstated`, which stands
+    for all (person, verb, role) without a triplet, and `left_out`, the exceptions from that."""
     yield from _flag_problems("annotated", record)
     unstated = record.get("unstated")
     if scored and unstated is not None:
@@ -233,8 +222,7 @@ def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, sco
 def _box_list_problems(
     field: str, record: Mapping[str, Any], is_valid: Callable[[object], bool], values_text: str, noun: str
 ) -> Iterator[Problem]:
-    """Yield the problems of an optional field that lists a value for each box. is_valid: whether a value is as it must
-    be; values_text, noun: what messages call valid values, and one value."""
+    """Yield the problems of an optional field with a value for each box, which `is_valid` checks."""
     values = record.get(field)
     if values is None:
         return
@@ -317,8 +305,7 @@ UNKNOWN_LABEL = "unknown-label"
 
 
 def unknown_label(field: str, what: str, name: str, vocabulary: Vocabulary) -> Problem:
-    """Return the problem of a name that the vocabulary does not have. field: where the name stands; what: "verb" or
-    "object". The text of the problem is a function, since looking for similar names is slow and is seldom shown."""
+    """Return the problem of a name that the vocabulary does not have. Its text is made late, since that is slow."""
     hint = ""
     if what == "verb" and name.replace(" ", "_").partition("_")[0].endswith("ing"):
         convert = f"hoicli convert {arg('to_vocabulary')}"
@@ -348,9 +335,8 @@ def _label_problems(labels: list[Any], vocabulary: Vocabulary | None, *, null: b
 def _hoi_problems(
     field: str, hoi: Any, box_count: int | None, vocabulary: Vocabulary | None, *, scored: bool, null: bool
 ) -> Iterator[Problem]:
-    """Yield the problems of one triplet. field: its path in the record, such as "hois[3]"; box_count: how many boxes
-    the record has, None if that is not known; vocabulary: the verbs that there are, None for any; scored: whether it
-    is predicted and needs a score; null: whether its object may be null."""
+    """Yield the problems of one triplet. field: its path, such as "hois[3]"; box_count: None if not known; vocabulary:
+    None for any; null: whether its object may be null."""
     if type(hoi) is not dict:
         yield Problem(field, f"{json_type(hoi)}; it must be an object with subject, object and verb")
         return
@@ -375,8 +361,7 @@ def _hoi_problems(
 
 
 def _image_hoi_problems(key: str, image_hois: Any, vocabulary: Vocabulary | None) -> Iterator[Problem]:
-    """Yield the problems of a list of image-level labels, each a pair [verb, object]; none if it is None. key: its
-    field, "image_hois" or "ambiguous_hois"."""
+    """Yield the problems of a list of image-level labels, [verb, object] each; none if it is None."""
     if image_hois is None:
         return
     if type(image_hois) is not list:

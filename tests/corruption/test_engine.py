@@ -543,11 +543,11 @@ def test_the_preview_is_a_picture_of_what_was_asked_for(
     image, sheet = np.asarray(PIL.Image.open(source)), np.asarray(PIL.Image.open(path)).astype(int)
     height = round(image.shape[0] * width / image.shape[1])
     row, block, rows = 22 + 2 * (height + 4), (1 + len(severities)) * (width + 4) + 12, len(names) // blocks
-    assert sheet.shape == (rows * row, blocks * block, 3)
+    assert sheet.shape == (22 + rows * row + 22, blocks * block, 3)  # between a line of heads and one of explanation
 
     def shown(number: int, column: int, below: int) -> NDArray[np.int_]:
         """The tile of a corruption, the clean one in column 0; below: 1 for the middle at full size."""
-        y, x = number % rows * row + 22 + below * (height + 4), number // rows * block + column * (width + 4)
+        y, x = 22 + number % rows * row + 22 + below * (height + 4), number // rows * block + column * (width + 4)
         tile: NDArray[np.int_] = sheet[y : y + height, x : x + width]
         return tile
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -18,10 +19,11 @@ from hoicli.figures.confusion_plot import Panel, most_confused, order_names, plo
 from hoicli.figures.curve_plots import plot_curves, plot_pairs, wilson
 from hoicli.figures.diagnosis_plot import plot_diagnosis, plot_frequency, plot_no_interaction
 from hoicli.figures.rating_plots import Counts, plot_counts, plot_kappa
-from hoicli.figures.robustness_plots import plot_heat_maps, plot_robustness
+from hoicli.figures.robustness_plots import CLEAN, plot_heat_maps, plot_robustness
 from hoicli.figures.styles import NARROWEST, PAGE_WIDTH, PAPER, SHEETS, Look
 from hoicli.vocabulary.datasets import load
 from tests.support.figures import Rows, deltas, sweep
+from tests.support.project import FIXTURES, ROOT, Hoicli
 
 LOOKS = {
     "natural": PAPER,
@@ -158,11 +160,81 @@ FIGURES: dict[str, Draw] = {
 }
 
 
+LONG = [f"{'a very long name of a model ' * 3}{number}" for number in range(8)]
+THINGS = tuple(f"{'thing ' * (1 + number % 9)}{number}" for number in range(300))
+ODD: dict[str, Draw] = {
+    "long names": lambda path, look: plot_diagnosis(
+        [row for name in LONG for row in deltas(name)], {name: composition() for name in LONG}, path, look
+    ),
+    "losses, nothing, and large values": lambda path, look: plot_diagnosis(
+        [*deltas("A", -99.9), *deltas("B", None), *deltas("C", 99.9)], {"A": composition(5_000_000, 2)}, path, look
+    ),
+    "one group": lambda path, look: plot_frequency(
+        [{**row, "subset": "rare"} for row in deltas("", 0.0)[:-2]], path, look
+    ),
+    "one class": lambda path, look: plot_curves(curve("", verb="hold", object="cup"), path, look),
+    "300 classes": lambda path, look: plot_curves(
+        [row for name in THINGS for row in curve(LONG[0], verb=name, object=name)], path, look
+    ),
+    "300 confused": lambda path, look: plot_confusion([panel(LONG[0], THINGS)] * 5, path, look),
+    "one name": lambda path, look: plot_confusion([panel("Verbs", ("x",))], path, look),
+    "two near models": lambda path, look: plot_pairs(
+        [{**row, "value": row["value"] + place / 1000} for place, name in enumerate(LONG[:2]) for row in sweep(name)],
+        path,
+        look,
+    ),
+    "one pair of thresholds": lambda path, look: plot_pairs(sweep("")[:2], path, look),
+    "ratings in millions": lambda path, look: plot_counts(
+        LONG, [Counts(f"majority rating {at}", 10**7, [[10**7 - at] * 11] * 8) for at in range(3)], path, look
+    ),
+    "kappa of 20": lambda path, look: plot_kappa(
+        THINGS[:20], dict.fromkeys(combinations(range(20), 2), -0.5), path, look
+    ),
+    "one severity": lambda path, look: plot_heat_maps(
+        {name: {CLEAN: 100.0} for name in LONG}, [{("jpeg", 3): 100.0}] * 8, path, look=look
+    ),
+    "one corruption": lambda path, look: plot_robustness(
+        {name: {CLEAN: 100.0, ("", "", 3): 0.0, ("", "", 0): 0.0} for name in LONG}, path, look=look
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "look", [pytest.param(name, marks=() if name == "natural" else pytest.mark.long) for name in LOOKS]
+)
+@pytest.mark.parametrize("name", ODD)
+def test_no_words_of_odd_figures_overlap(name: str, look: str, drawn: list[Box], tmp_path: Path) -> None:
+    ODD[name](str(tmp_path / "x.png"), replace(LOOKS[look], dpi=100))
+    assert len(drawn) > 3
+    assert list(clashes(drawn)) == []
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("name", FIGURES)
 def test_no_words_overlap_or_are_cut_off(name: str, look: str, drawn: list[Box], tmp_path: Path) -> None:
     FIGURES[name](str(tmp_path / "x.png"), replace(LOOKS[look], dpi=100))
+    assert len(drawn) > 3
+    assert list(clashes(drawn)) == []
+
+
+DOCUMENTED = [
+    line
+    for line in (ROOT / "docs/pictures/make.sh").read_text().splitlines()
+    if line.startswith("hoicli ") and "--plot " in line
+]
+"""The commands that draw the figures of the documents."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", DOCUMENTED, ids=lambda command: command.split("--plot ")[1].split(".png")[0])
+def test_no_words_of_documented_figures_overlap(
+    command: str, drawn: list[Box], hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in (FIXTURES / "sample").glob("*.jsonl.gz"):
+        (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    assert hoicli(*shlex.split(command.replace("$fixtures", str(FIXTURES)))[1:]).code == 0
     assert len(drawn) > 3
     assert list(clashes(drawn)) == []
 

@@ -60,18 +60,41 @@ def test_boxes_stand_where_they_are_on_pictures_of_any_size(width: int, height: 
             assert share > 0.9 if whole else 0.3 < share < 0.8
 
 
-def test_labels_do_not_cover_each_other() -> None:
-    pairs = [
-        Pair([50 + n, 40, 120 + n, 200], [200, 60, 300, 220], [f"verb {n} thing", f"other {n} thing"]) for n in range(6)
+def overlay(count: int, labels: list[str]) -> Overlay:
+    """Pairs of one person with things beside them."""
+    things = [[200 + 20 * n, 60, 300 + 20 * n, 220] for n in range(count)]
+    layers = [
+        Layer("gt", TRUTH_INK, []),
+        Layer("model", INKS[0], [Pair([50, 40, 120, 200], o, labels) for o in things]),
     ]
-    layers = [Layer("gt", TRUTH_INK, pairs[:2]), Layer("model", INKS[0], pairs[2:])]
-    without = draw_overlay(
-        Overlay("a", (640, 480), [Layer("gt", TRUTH_INK, []), Layer("model", INKS[0], [])]), None, 640
-    )
-    made = draw_overlay(Overlay("a", (640, 480), layers), None, 640)
-    assert made.size == without.size
-    grounds = np.asarray(made)[:480] == (255, 59, 48)
-    assert grounds.all(axis=2).sum() > 4 * 2 * 60 * 10  # four labels of two lines, each with its own ground
+    return Overlay("a", (640, 480), layers)
+
+
+def test_labels_stand_below_the_picture_and_numbers_apart() -> None:
+    short, long = (draw_overlay(overlay(6, labels), None, 640) for labels in (["eat cake"], ["eat cake 0.5"] * 30))
+    assert short.crop((0, 0, 640, 480)).tobytes() == long.crop((0, 0, 640, 480)).tobytes()  # words hide nothing
+    assert long.height > short.height  # all of them are there
+    in_ink = (np.asarray(short)[:480] == (255, 59, 48)).all(axis=2)
+    one = (np.asarray(draw_overlay(overlay(1, ["eat cake"]), None, 640))[:480] == (255, 59, 48)).all(axis=2)
+    number = one[22:38, 50:66].sum()
+    assert in_ink[:38, 50:200].sum() == pytest.approx(6 * number, rel=0.2)  # six grounds, none on another
+
+
+def test_a_subject_that_is_no_person_is_named(hoicli: Hoicli, tmp_path: Path) -> None:
+    preds = written(tmp_path / "p.jsonl", [record("a"), record("b", labels=["dog", "kite"])])
+    assert hoicli("show", "--top", "1", "-o", tmp_path / "out", preds).code == 0
+    assert [row["drawn"]["p"] for row in listed(tmp_path / "out")] == [["ride kite 0.75"], ["dog ride kite 0.75"]]
+
+
+def test_a_sheet_has_one_legend(hoicli: Hoicli, tmp_path: Path) -> None:
+    heights = {}
+    for count in (1, 2):
+        preds = written(tmp_path / "p.jsonl", [record(f"{number}") for number in range(count)])
+        for out in ("sheet.png", "folder"):
+            assert hoicli("show", "--size", "480", "-o", tmp_path / out, preds).code == 0
+        with Image.open(tmp_path / "sheet.png") as sheet, Image.open(tmp_path / "folder/0.png") as picture:
+            heights[count] = sheet.height - picture.height
+    assert heights == {1: 16, 2: 16}  # the gaps of the sheet: its legend is that of the picture
 
 
 def test_a_folder_says_what_is_drawn(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -43,8 +43,7 @@ def pair_triplets(
     last_pixels: bool,
     pairing: str | None,
 ) -> list[Arrays]:
-    """Return the triplets of each image as the arguments of `Evaluator.update`. outputs, sizes, last_pixels, pairing:
-    as the user gave them to `triplets`; limit: how many triplets an image gets, None for all. Raises `DataError`."""
+    """Return the triplets of each image as the arguments of `Evaluator.update`. Raises `DataError`."""
     image_sizes = read_sizes(sizes, len(outputs))
     images = [_read_image(output, f"outputs[{place}]", vocabulary) for place, output in enumerate(outputs)]
     arrays, pairings = [], [image.pairing for image in images]
@@ -97,8 +96,7 @@ def _split_pairs(
 ) -> tuple[Ints, Ints]:
     """Return the subject and the object [P] of each pair. pairs: [2, P] or [P, 2]; two pairs look alike in both forms,
     so that `pairing` ("2xP", "Px2") says which it is, or the pairs of the other images, or that no box is paired with
-    itself. place: what messages call the image. Raises `DataError` if none of these tells, and for pairs that do not
-    have the form of `pairing`."""
+    itself. Raises `DataError` if none of these tells, and for pairs that do not have the form of `pairing`."""
     if not pairs.size:
         return pairs[0], pairs[1]
     forms = _possible_forms(pairs)
@@ -147,8 +145,7 @@ def _image_arrays(
     last_pixels: bool,
     limit: int | None,
 ) -> Arrays:
-    """Return the arrays of one image. subject, object_ [P]: rows of its boxes; original: height and width of the image
-    before it was resized. The other arguments are those of `pair_triplets`."""
+    """Return the arrays of one image. subject, object_ [P]: rows of its boxes; original: its size before."""
     # in the precision of the boxes, as the released cache_hico and cache_vcoco compute
     scale = original.astype(image.boxes.dtype) / image.size.astype(image.boxes.dtype)
     boxes = image.boxes * scale[[1, 0, 1, 0]]

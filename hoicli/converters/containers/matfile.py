@@ -156,8 +156,7 @@ def _damage_as_error(source: Source) -> Iterator[None]:
 
 
 def _head(data: bytes, start: int, end: int) -> bytes:
-    """Return the first HEAD bytes, decompressed, of the variable that the file's bytes from `start` to `end` hold: its
-    class, shape and name."""
+    """Return the first HEAD bytes, decompressed, of the variable in the bytes from `start` to `end`."""
     content = data[start : min(end, start + PACKED_PIECE)]
     element_type, _ = TAG(data, start)
     if element_type == COMPRESSED:
@@ -196,8 +195,7 @@ class _MatrixReader:
     empty cell, and its row."""
 
     def __init__(self, data: bytes, stored: int = 0) -> None:
-        """Begin before the first matrix. data: the variable, decompressed. stored: the size of its file on the disk in
-        bytes, which decides how many places it may have."""
+        """Begin before the first matrix. data: the variable, decompressed. stored: the size of its file on the disk."""
         self.data = data
         self.places = max(PLACES, PLACES_PER_BYTE * stored)
         self.field_names: dict[tuple[int, bytes], tuple[str, ...]] = {}
@@ -214,9 +212,8 @@ class _MatrixReader:
         return name.decode("latin-1"), kind, struct.unpack_from(f"<{dimension_size // 4}I", self.data, 32)
 
     def matrix(self, start: int, limit: int, levels: int) -> tuple[Any, int]:
-        """Return the matrix (of any class: numbers, text, cells or structs) that begins at `start`, and the position
-        after it. limit: the position at which it must have ended. levels: how many matrices may still lie within each
-        other."""
+        """Return the matrix, of any class, that begins at `start`, and the position after it. limit: where it must have
+        ended. levels: how many matrices may still lie within each other."""
         data = self.data
         element_type, size = TAG(data, start)
         end = start + 8 + size
@@ -252,8 +249,7 @@ class _MatrixReader:
         raise ValueError(f"a matrix of class {matrix_class} at byte {start}")
 
     def take_places(self, number: int) -> None:
-        """Count cells, fields and matrices that will need memory; raise ValueError if the variable has more of them by
-        now than the file's size justifies, since a damaged file can declare any number."""
+        """Count what will need memory; raise ValueError if it is more than the file's size justifies."""
         self.places -= number
         if self.places < 0:
             raise ValueError("more cells, fields and matrices than any file of its size has")
@@ -287,8 +283,7 @@ class _MatrixReader:
 
     def structs(self, start: int, end: int, count: int, levels: int) -> Structs:
         """Return the array of `count` structs in the bytes from `start` to `end`. These have the length of a field's
-        name, the names one after another, each filled with zeros to that length, and the values struct by struct.
-        levels: how many matrices may lie within each other, this one included."""
+        name, the names one after another, each filled with zeros to that length, and the values struct by struct."""
         _, length_bytes, position = self.content(start, end)
         _, name_bytes, position = self.content(position, end)
         (length,) = struct.unpack("<I", length_bytes)
@@ -304,8 +299,7 @@ class _MatrixReader:
 
     def rows(self, position: int, end: int, count: int, width: int, levels: int) -> list[tuple[Any, ...]]:
         """Return `count` rows, each of `width` matrices, that follow one another in the bytes from `position` to `end`:
-        structs with their fields, or cells, which are rows of one. Memory is only taken for rows that are there, and
-        not for all that the file declares. levels: how many matrices may lie within each other, this one included."""
+        structs with their fields, or cells, which are rows of one. Memory is only taken for rows that are there."""
         self.take_places(min(count * width, (end - position) // 8))  # each takes eight bytes at least
         rows: list[tuple[Any, ...]] = []
         for _ in range(count if width else 0):  # structs without fields have no values
@@ -326,8 +320,7 @@ class _MatrixReader:
         return rows
 
     def text(self, start: int, end: int) -> str:
-        """Return the text of the char matrix in the bytes from `start` to `end`; if it has several rows, its characters
-        come out column by column."""
+        """Return the text of the char matrix in the bytes from `start` to `end`; several rows come column by column."""
         element_type, content, _ = self.content(start, end)
         if element_type not in ENCODINGS:
             raise ValueError(f"text of type {element_type} at byte {start}")
