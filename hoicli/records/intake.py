@@ -27,8 +27,7 @@ class ErrorPolicy:
     """What to do with a bad line: stop (the default), or drop, count and report it (`--on-error skip`).
 
     skip: whether to drop bad lines; unit: what messages call a line; skipped: how many were dropped so far; earlier:
-    how many an earlier command dropped, which converted a dump or matched the records of a match stream.
-    """
+    how many an earlier command dropped, which converted a dump or matched the records of a match stream."""
 
     def __init__(self, *, skip: bool = False, unit: str = "line") -> None:
         """Start with nothing dropped."""
@@ -127,6 +126,8 @@ class ImageRegister:
             problem = f"image {image_id!r} is {where} already; keep one line {self._unit}"
             if first_file != location[0]:
                 problem += " in all files, which are read as one; for two models: hoicli compare, or one run each"
+            if b'"corruption"' in line.data:
+                problem += f"; cells of hoicli corrupt: {arg('by', 'corruption,severity')}"
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
 
     def add_all(self, image_ids: Sequence[str], lines: Sequence[Line]) -> bool:
